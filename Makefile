@@ -1,0 +1,50 @@
+# Two commands do everything: `make demo` and `make test`. `make help` explains the rest.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check unit format docs bench clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: $(STAMP) ## makes .venv with everything in it, `lockstep` too
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or later is needed: make setup PYTHON=/path/to/python3"; exit 1; }
+	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { echo "Java 17 or 21 is needed: put it on PATH, or set JAVA_HOME"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: setup ## two local clusters, MM2, a source that changes, and how long each change took
+	$(BIN)/lockstep demo $(ARGS)
+
+check: setup ## format, lint, types, import contracts, unit tests: under a minute
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(MAKE) --no-print-directory unit
+
+unit: setup ## the tests that need neither Spark nor a broker
+	$(BIN)/python -m pytest tests/app tests/streaming tests/sinks
+
+test: check ## everything: real brokers, real MM2, real Spark
+	$(BIN)/python -m pytest tests $(ARGS)
+
+format: setup ## writes what `check` would complain about
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: setup ## writes docs/configuration.md from the table of keys
+	$(BIN)/python -m app.properties.page
+
+bench: setup ## side by side with MM2; writes docs/benchmarks.md (an hour)
+	$(BIN)/python -m bench $(ARGS)
+
+clean: ## removes .venv and everything fetched or made
+	rm -rf $(VENV) .lockstep
