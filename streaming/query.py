@@ -1,0 +1,85 @@
+"""The streaming query of one target cluster: started, summed up a batch at a time, and stopped without harm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
+from pyspark.sql.streaming.query import StreamingQuery
+
+from streaming.decode import decode
+from streaming.hints import Hints, Summary, hints_of
+from streaming.query_plan import QueryPlan
+from streaming.restarts import root_cause
+from streaming.source import read_all
+
+Sink = Callable[[DataFrame, int], None]
+"""A function for `foreachBatch`: the decoded rows of a micro-batch (`decode.SCHEMA`) and its number."""
+
+
+_POLL_SECONDS = 0.01
+
+
+def start(spark: SparkSession, plan: QueryPlan, sink: Sink, once: bool = False) -> StreamingQuery:
+    """Starts the query; with `once` it reads what there is now, in one or more batches, and ends."""
+    writer = (
+        decode(read_all(spark, plan))
+        .writeStream.queryName(plan.name)
+        .option("checkpointLocation", str(plan.checkpoint))
+        .foreachBatch(sink)
+    )
+    if once:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{round(plan.trigger_interval * 1000)} milliseconds").start()
+
+
+def summarize(batch: DataFrame) -> DataFrame:
+    """One row for all rows of a batch that say the same (`hints.Summary`).
+
+    All is brought to one partition first: a batch holds little, and one task without a shuffle costs less than any
+    exchange between two.
+    """
+    by: list[Column | str] = ["record", "source", "target", "replicated", "topic", _name().alias("name"), "error"]
+    return (
+        batch.coalesce(1)
+        .groupBy(*by)
+        .agg(
+            F.count("*").alias("rows"),
+            F.max("timestamp_ms").alias("newest_ms"),
+            F.max("appended_ms").alias("appended_ms"),
+        )
+    )
+
+
+def _name() -> Column:
+    """A checkpoint's group; an offset-sync's topic: null for what has neither."""
+    return F.coalesce("group", "subject_topic")
+
+
+def collect_hints(batch: DataFrame) -> Hints:
+    """What a batch says, by one Spark job of one task."""
+    read_ms = time.time_ns() // 1_000_000
+    return hints_of([Summary(*row) for row in summarize(batch).collect()], read_ms)
+
+
+def why_it_ended(query: StreamingQuery) -> str | None:
+    """The innermost cause that a query broke off with, in one line; None while it runs or if it was stopped."""
+    exception = query.exception()
+    return None if exception is None else root_cause(str(exception))
+
+
+def stop_gently(query: StreamingQuery, timeout: float) -> str | None:
+    """Stops the query between two batches and returns what `why_it_ended` then says.
+
+    Stopping interrupts Spark's stream thread. Inside `foreachBatch` that thread waits for Python, and Spark 4.0 ends
+    the query with a StackOverflowError: it matches a regular expression against py4j's nested trace to find out
+    whether the interruption was meant. So the sink must take no more work first; then the running batch ends within
+    moments, and this waits for it, `timeout` seconds at most. Between triggers there always is a gap.
+    """
+    limit = time.monotonic() + timeout
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < limit:
+        time.sleep(_POLL_SECONDS)
+    query.stop()
+    return why_it_ended(query)

@@ -1,0 +1,36 @@
+"""What a replication flow is called, and how its stream is read. Plain values, no IO."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streaming.errors import LockstepError
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Flow:
+    """A pair of cluster aliases, MM2's `SourceAndTarget`: records go from `source` to `target`."""
+
+    source: str
+    target: str
+
+    def __post_init__(self) -> None:
+        if not self.source or not self.target:
+            raise ValueError("a flow needs the alias of its source and of its target")
+        if self.source == self.target:
+            raise ValueError(
+                f"the flow {self.source}->{self.target} leads back to itself: source and target must differ"
+            )
+
+    @property
+    def name(self) -> str:
+        """`a->b`, as the properties file writes it."""
+        return f"{self.source}->{self.target}"
+
+    @classmethod
+    def parse(cls, text: str) -> Flow:
+        """`a->b` to a flow; raises LockstepError where the arrow or an alias is missing."""
+        source, arrow, target = text.partition("->")
+        if not arrow or not source.strip() or not target.strip():
+            raise LockstepError(f"{text!r} is no flow: write it as SOURCE->TARGET, e.g. a->b")
+        return cls(source.strip(), target.strip())

@@ -1,0 +1,111 @@
+"""What a query reads: one Kafka source for each cluster, and a clock.
+
+The sources are subscribed by a pattern of quoted names: a topic that is missing is no error, and is read from its
+first record on as soon as it appears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType, TimestampType
+
+from streaming.query_plan import ClusterSource, QueryPlan
+from streaming.records import RecordKind
+from streaming.roles import TopicRole
+
+ROLE = StructType(
+    [
+        StructField("kind", IntegerType()),
+        StructField("source", StringType()),
+        StructField("target", StringType()),
+    ]
+)
+"""What a topic carries: `kind` is an index of RecordKind, the aliases are null where each record names its own."""
+
+RAW = StructType(
+    [
+        StructField("cluster", StringType()),
+        StructField("topic", StringType()),
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("timestamp", TimestampType()),
+        StructField("role", ROLE),
+    ]
+)
+"""A record as it was read: columns of Spark's Kafka source, the alias of the cluster, the role of the topic there."""
+
+KINDS = tuple(RecordKind)
+
+SOURCE_OPTIONS: Mapping[str, str] = {
+    "startingOffsets": "earliest",
+    "failOnDataLoss": "false",
+    "kafka.fetch.max.wait.ms": "20",
+    "kafka.default.api.timeout.ms": "15000",
+    "kafka.request.timeout.ms": "10000",
+    "fetchOffset.numRetries": "1",
+}
+"""What every source is opened with; the cluster's own client properties come first where both speak.
+
+`failOnDataLoss`: MM2's topics are compacted and may be made anew; a hint lost is found by the next comparison.
+`fetch.max.wait.ms`: a task that reads to a known end must not wait 500 ms for more.
+The timeouts: a cluster that does not answer ends the query in about 15 s, with its reason, instead of three minutes.
+"""
+
+SPARKS_OWN = frozenset(
+    {
+        "auto.offset.reset",
+        "enable.auto.commit",
+        "group.id",
+        "interceptor.classes",
+        "key.deserializer",
+        "value.deserializer",
+    }
+)
+"""Consumer settings that Spark's Kafka source sets itself and refuses to be given."""
+
+
+def role_of_topic(topics: Mapping[str, TopicRole]) -> Column:
+    """The role (`ROLE`) of the row's topic on one cluster; null for a topic that has none."""
+    pairs: list[Column] = []
+    for topic, role in topics.items():
+        aliases = (role.flow.source, role.flow.target) if role.flow else (None, None)
+        fields = zip((KINDS.index(role.record), *aliases), ROLE, strict=True)
+        struct = F.struct(*[F.lit(field).cast(part.dataType).alias(part.name) for field, part in fields])
+        pairs += [F.lit(topic), struct]
+    return F.try_element_at(F.create_map(*pairs), F.col("topic"))
+
+
+def source_options(source: ClusterSource, max_offsets_per_trigger: int | None = None) -> dict[str, str]:
+    """The options of Spark's Kafka source for one cluster."""
+    client = {f"kafka.{name}": value for name, value in source.options.items() if name not in SPARKS_OWN}
+    limit = {} if max_offsets_per_trigger is None else {"maxOffsetsPerTrigger": str(max_offsets_per_trigger)}
+    return {**SOURCE_OPTIONS, **client, **limit, "subscribePattern": source.pattern}
+
+
+def read_cluster(spark: SparkSession, source: ClusterSource, max_offsets_per_trigger: int | None = None) -> DataFrame:
+    """The rows (`RAW`) of one cluster's internal topics, as a stream."""
+    frame = spark.readStream.format("kafka").options(**source_options(source, max_offsets_per_trigger)).load()
+    return frame.select(
+        F.lit(source.alias).alias("cluster"),
+        "topic",
+        "key",
+        "value",
+        "timestamp",
+        role_of_topic(source.topics).alias("role"),
+    )
+
+
+def clock(spark: SparkSession) -> DataFrame:
+    """A stream that has something new at every trigger, but no row, so that no task is spent on it."""
+    ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
+    return ticks.where(F.lit(False)).select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in RAW])
+
+
+def read_all(spark: SparkSession, plan: QueryPlan) -> DataFrame:
+    """The rows (`RAW`) of all clusters of a query, and its clock. The order is that of the checkpoint's offsets."""
+    clusters = [read_cluster(spark, source, plan.max_offsets_per_trigger) for source in plan.sources]
+    return reduce(DataFrame.unionByName, clusters, clock(spark))

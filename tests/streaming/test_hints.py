@@ -1,0 +1,112 @@
+"""From summed-up rows to hints, and from hints to a flow's heartbeat."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.codec import REASONS
+from streaming.hints import HeartbeatSeen, Hints, LatestHeartbeats, Summary, hints_of
+from streaming.records import RecordKind
+from streaming.settings import Flow
+
+AB, CB = Flow("a", "b"), Flow("c", "b")
+READ_MS = 10_000
+
+
+def heartbeat(flow: Flow, newest_ms: int, *, replicated: bool = True, appended_ms: int | None = None) -> Summary:
+    appended = newest_ms if appended_ms is None else appended_ms
+    topic = f"{flow.source}.heartbeats" if replicated else "heartbeats"
+    return Summary("heartbeat", flow.source, flow.target, replicated, topic, None, None, 3, newest_ms, appended)
+
+
+def named(record: RecordKind, flow: Flow, name: str) -> Summary:
+    return Summary(record.value, flow.source, flow.target, False, f"{record}s", name, None, 2, None, 1)
+
+
+def test_a_batch_of_the_clock_alone_says_nothing() -> None:
+    assert hints_of([], READ_MS) == Hints()
+
+
+def test_copied_heartbeats_and_emitted_ones_are_told_apart() -> None:
+    hints = hints_of([heartbeat(AB, 9_000), heartbeat(AB, 9_900, replicated=False)], READ_MS)
+    assert hints.heartbeats == {AB: HeartbeatSeen(9_000, latency_ms=1_000)}
+    assert hints.emitted == {AB: HeartbeatSeen(9_900, latency_ms=None)}
+    assert hints.rows == 6
+
+
+def test_latency_is_exact_where_the_target_stamps_records_on_arrival() -> None:
+    hints = hints_of([heartbeat(AB, 9_000, appended_ms=9_040)], READ_MS)
+    assert hints.heartbeats[AB].latency_ms == 40
+
+
+def test_latency_is_never_below_zero_when_the_clocks_differ() -> None:
+    assert hints_of([heartbeat(AB, READ_MS + 500)], READ_MS).heartbeats[AB].latency_ms == 0
+
+
+def test_syncs_name_topics_and_checkpoints_name_groups_each_to_its_flow() -> None:
+    hints = hints_of(
+        [
+            named(RecordKind.OFFSET_SYNC, AB, "orders"),
+            named(RecordKind.OFFSET_SYNC, AB, "bills"),
+            named(RecordKind.OFFSET_SYNC, CB, "orders"),
+            named(RecordKind.CHECKPOINT, CB, "g"),
+        ],
+        READ_MS,
+    )
+    assert hints.syncs == {AB: frozenset({"orders", "bills"}), CB: frozenset({"orders"})}
+    assert hints.groups == {CB: frozenset({"g"})}
+
+
+def test_undecodable_rows_are_counted_by_topic_and_reason_and_hint_at_nothing() -> None:
+    rows = [
+        Summary("checkpoint", "a", "b", False, "a.checkpoints.internal", None, "tombstone", 4, None, 5),
+        Summary("heartbeat", "a", "b", True, "a.heartbeats", None, "short value", 1, None, 5),
+    ]
+    hints = hints_of(rows, READ_MS)
+    assert hints.undecodable == {("a.checkpoints.internal", "tombstone"): 4, ("a.heartbeats", "short value"): 1}
+    assert (hints.heartbeats, hints.groups, hints.rows) == ({}, {}, 5)
+
+
+aliases = st.none() | st.sampled_from(["", "a", "b"])
+summaries = st.builds(
+    Summary,
+    record=st.sampled_from([kind.value for kind in RecordKind]),
+    source=aliases,
+    target=aliases,
+    replicated=st.booleans(),
+    topic=st.sampled_from(["heartbeats", "other"]),
+    name=st.none() | st.text(max_size=3),
+    error=st.none() | st.sampled_from(REASONS),
+    rows=st.integers(1, 9),
+    newest_ms=st.none() | st.integers(0, 2**63 - 1),
+    appended_ms=st.none() | st.integers(0, 2**63 - 1),
+)
+
+
+@given(st.lists(summaries))
+def test_whatever_aliases_a_record_carries_hints_are_made_and_every_row_counted(found: list[Summary]) -> None:
+    hints = hints_of(found, READ_MS)
+    assert hints.rows == sum(summary.rows for summary in found)
+    assert sum(hints.undecodable.values()) == sum(summary.rows for summary in found if summary.error)
+
+
+def test_a_flow_whose_heartbeats_are_not_copied_is_measured_by_those_emitted() -> None:
+    latest = LatestHeartbeats()
+    latest.note(Hints(emitted={AB: HeartbeatSeen(5, None)}))
+    assert latest.of(AB) == HeartbeatSeen(5, None)
+    assert latest.of(CB) is None
+
+
+def test_when_copying_stops_emitted_heartbeats_are_no_sign_of_life() -> None:
+    latest = LatestHeartbeats()
+    latest.note(Hints(heartbeats={AB: HeartbeatSeen(5, 1)}))
+    latest.note(Hints(emitted={AB: HeartbeatSeen(900, None)}))
+    assert latest.of(AB) == HeartbeatSeen(5, 1)
+
+
+def test_a_batch_that_comes_twice_changes_nothing() -> None:
+    latest = LatestHeartbeats()
+    latest.note(Hints(heartbeats={AB: HeartbeatSeen(7, 1)}))
+    latest.note(Hints(heartbeats={AB: HeartbeatSeen(5, 9)}))
+    assert latest.of(AB) == HeartbeatSeen(7, 1)
