@@ -1,0 +1,128 @@
+"""Who changed what, when, and with which outcome: one event per change in a time-retained topic on the target."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from sinks.avro import SingleObject
+from sinks.cluster.base import Cluster, Reader
+from sinks.ledger import utc_now
+from sinks.model import Key, Outcome, Value, value_as_json
+from sinks.plan import Plan, Refusal
+
+CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": str(90 * 24 * 3600 * 1000)}
+"""Ninety days; change the topic's own `retention.ms` for another time."""
+
+SCHEMA = SingleObject("audit-event")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row of the audit topic, with the fields of its schema."""
+
+    at: datetime
+    source: str
+    target: str
+    who: str
+    kind: str
+    op: str
+    key: Key
+    before: str | None
+    after: str | None
+    digest: str
+    result: str
+    error: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """By field name, the key as a list."""
+        return {name: getattr(self, name) for name in self.__slots__} | {"key": list(self.key)}
+
+
+def process_identity() -> str:
+    """`user@host` of this process."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+class Audit:
+    """The audit topic of one flow; made at the first event."""
+
+    def __init__(
+        self,
+        topic: str,
+        writer: Cluster,
+        factor: int,
+        who: str,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._topic, self._writer, self._factor, self._who, self._now = topic, writer, factor, who, now
+        self._created = False
+
+    def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
+        """Writes one event per outcome and refusal. Raises ClusterUnreachable, LockstepError."""
+        at, digest = self._now(), plan.digest
+        events = [self._of_outcome(at, plan, digest, outcome) for outcome in outcomes]
+        events += [self._of_refusal(at, plan, digest, refusal) for refusal in refused]
+        if not events:
+            return
+        if not self._created:
+            self._writer.create_log(self._topic, self._factor, CONFIGS)
+            self._created = True
+        self._writer.append_log(self._topic, [(_key(event), SCHEMA.encode(event.as_dict())) for event in events])
+
+    def _of_outcome(self, at: datetime, plan: Plan, digest: str, outcome: Outcome) -> Event:
+        change = outcome.change
+        return Event(
+            at=at,
+            source=plan.flow.source,
+            target=plan.flow.target,
+            who=self._who,
+            kind=change.kind.value,
+            op=change.op.value,
+            key=change.key,
+            before=_side(change.before),
+            after=_side(change.after),
+            digest=digest,
+            result=outcome.result,
+            error=str(outcome.error) if outcome.error else None,
+        )
+
+    def _of_refusal(self, at: datetime, plan: Plan, digest: str, refusal: Refusal) -> Event:
+        return Event(
+            at=at,
+            source=plan.flow.source,
+            target=plan.flow.target,
+            who=self._who,
+            kind=refusal.kind.value,
+            op=refusal.op.value,
+            key=refusal.key,
+            before=None,
+            after=None,
+            digest=digest,
+            result="refused",
+            error=refusal.reason,
+        )
+
+
+def _side(value: Value | None) -> str | None:
+    return None if value is None else orjson.dumps(value_as_json(value)).decode()
+
+
+def _key(event: Event) -> bytes:
+    return orjson.dumps([event.kind, *event.key])
+
+
+def read_audit(topic: str, reader: Reader) -> list[Event]:
+    """Every event there is, oldest first. Raises LockstepError for bytes that are no event."""
+    events = []
+    for _, value in reader.read_log(topic):
+        if value is not None:
+            fields = SCHEMA.decode(value)
+            events.append(Event(**fields | {"key": tuple(fields["key"])}))
+    return events

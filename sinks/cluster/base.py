@@ -1,0 +1,142 @@
+"""What the sink asks of a cluster: observe, write, keep a log. Two clusters fulfil it: Kafka's and one in memory.
+
+One contract suite (`tests/contract/`) holds for both. Per-item trouble comes back as `ItemFault`; what stops a whole
+request is raised: `ClusterUnreachable`, `RightsMissing`, `IncrementalUnsupported`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from sinks.errors import ItemFault
+from sinks.model import Observed, TopicSpec
+
+Faults = dict[str, ItemFault | None]
+"""Per topic: `None` when it was written, or was so already."""
+
+Alterations = Mapping[str, Mapping[str, str | None]]
+"""Per topic, per config name: the value to set, `None` to delete the override."""
+
+CountRequest = Callable[[str, str, str], None]
+"""Called with (alias, API name, `ok` or an error code) for every admin request that leaves."""
+
+
+class Origin(str, Enum):
+    """Where a config's value in force comes from: Kafka's `ConfigEntry.ConfigSource`, as far as topics have it."""
+
+    TOPIC = "DYNAMIC_TOPIC_CONFIG"
+    BROKER = "DYNAMIC_BROKER_CONFIG"
+    CLUSTER = "DYNAMIC_DEFAULT_BROKER_CONFIG"
+    STATIC = "STATIC_BROKER_CONFIG"
+    DEFAULT = "DEFAULT_CONFIG"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One config of a topic: the value in force and where it comes from. A sensitive value is `None`."""
+
+    value: str | None
+    origin: Origin
+    read_only: bool = False
+    sensitive: bool = False
+
+    @property
+    def is_override(self) -> bool:
+        """Set on the topic itself."""
+        return self.origin is Origin.TOPIC
+
+
+TopicConfigs = Mapping[str, ConfigEntry]
+
+
+class Reader(Protocol):
+    """Looks, and changes nothing."""
+
+    @property
+    def alias(self) -> str: ...
+
+    def cluster_id(self) -> str:
+        """The id that the cluster answers with now."""
+
+    def list_topics(self) -> dict[str, int]:
+        """Every topic that may be seen, with its partition count."""
+
+    def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
+        """All configs of each topic. A topic that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""
+
+    def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
+        """The records of a one-partition topic up to the end it has now; empty if there is no such topic.
+
+        `last`: no more than those of this many offsets before the end.
+        """
+
+    def close(self) -> None: ...
+
+
+class Cluster(Reader, Protocol):
+    """Looks and writes."""
+
+    def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
+        """A topic that exists is the fault `TOPIC_ALREADY_EXISTS`, so that the caller knows who made it."""
+
+    def create_partitions(self, counts: Mapping[str, int]) -> Faults:
+        """Grows each topic to this many; one that has as many already is no fault."""
+
+    def delete_topics(self, topics: Collection[str]) -> Faults:
+        """One that is gone already is no fault."""
+
+    def alter_topic_configs(self, alterations: Alterations) -> Faults:
+        """IncrementalAlterConfigs (KIP-339), each topic all or nothing. Raises IncrementalUnsupported."""
+
+    def replace_topic_configs(self, overrides: Mapping[str, Mapping[str, str]]) -> Faults:
+        """The old AlterConfigs: exactly these overrides remain, each topic all or nothing."""
+
+    def create_log(self, topic: str, replication_factor: int, configs: Mapping[str, str]) -> None:
+        """A one-partition topic for `append_log`, unless it exists. Raises LockstepError when refused."""
+
+    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        """Appends in order and waits until all in-sync replicas have them. Raises ClusterUnreachable."""
+
+
+class Watch(Protocol):
+    """Looks for differences since its own last look, as cheaply as it can. Not thread-safe."""
+
+    def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
+        """Topics whose configs differ from the last look at them; at the first look, all of them.
+
+        A topic that could not be seen by itself counts as changed: reading it in full tells why.
+        """
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """The next look at these reports them as changed."""
+
+    def close(self) -> None: ...
+
+
+class Listening(Protocol):
+    """Hears whether a cluster's metadata changed at all, without looking at it. A hint: it may miss a change."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no news means something; False where nothing can be heard."""
+
+    def news(self) -> bool:
+        """Whether something changed since this was asked last."""
+
+    def close(self) -> None: ...
+
+
+class Deaf:
+    """Hears nothing: for clusters whose metadata log is not to be had."""
+
+    quiet = False
+
+    def news(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        """Nothing to let go of."""

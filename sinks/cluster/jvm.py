@@ -1,0 +1,137 @@
+"""Looking through the driver's own JVM: cheap, because what was seen stays there and is compared there.
+
+A DescribeConfigs answer of 2,000 topics is 66,000 entries. Turning them into Python objects costs more than asking
+for them, so the last answer is kept as a `Map<ConfigResource, Config>` in the JVM; one call over the gateway says
+whether the new one holds anything else, and only the names of topics that differ come over.
+
+Kafka's classes are those that Spark's Kafka connector brings. Source: `Admin.describeConfigs`; `Config` and
+`ConfigEntry` compare by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from sinks.cluster.base import CountRequest
+from sinks.errors import ClusterUnreachable, RightsMissing
+from streaming.errors import LockstepError
+
+TIMEOUT_MS = 15_000
+
+LISTS_KEPT = 1024
+"""Resource lists kept in the JVM; each costs 0.4 ms a topic to build."""
+
+DENIED = ("ClusterAuthorizationException", "SaslAuthenticationException", "SslAuthenticationException")
+ITEM = ("UnknownTopicOrPartitionException", "TopicAuthorizationException", "InvalidTopicException")
+
+
+class JvmWatch:
+    """A watch on the topic configs of one cluster, through `Admin` in the JVM behind `gateway` (py4j)."""
+
+    def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
+        self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
+        self._admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(
+            java_properties(self._jvm, properties)
+        )
+        self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        self._topic_type = self._enum_constant("org.apache.kafka.common.config.ConfigResource$Type", "TOPIC")
+        self._last = self._jvm.java.util.HashMap()
+        self._lists: dict[tuple[str, ...], Any] = {}
+        self._forgotten: set[str] = set()
+
+    def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
+        """All requests leave before the first answer is awaited, so that the broker is never idle in between."""
+        asked = [(shard, self._admin.describeConfigs(self._resources(shard))) for shard in shards if shard]
+        found: set[str] = set()
+        try:
+            for shard, result in asked:
+                found |= self._differing(shard, result)
+        except LockstepError:
+            # Nobody hears of these now, so the next look must report them again.
+            self.forget(found)
+            raise
+        forgotten = {topic for shard in shards for topic in shard if topic in self._forgotten}
+        self._forgotten -= forgotten
+        return found | forgotten
+
+    def forget(self, topics: Iterable[str]) -> None:
+        # Kept on this side: taking thousands of topics out of the JVM's map would be as many calls over the gateway.
+        self._forgotten.update(topics)
+
+    def close(self) -> None:
+        self._admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
+
+    def _differing(self, shard: Sequence[str], result: Any) -> set[str]:
+        try:
+            seen = result.all().get(TIMEOUT_MS, self._unit)
+        except Py4JJavaError as error:
+            return self._one_by_one(shard, result, error)
+        self._count(self._alias, "DescribeConfigs", "ok")
+        return self._news(seen)
+
+    def _news(self, seen: Any) -> set[str]:
+        if self._last.entrySet().containsAll(seen.entrySet()):
+            return set()
+        news = self._jvm.java.util.HashMap(seen)
+        news.entrySet().removeAll(self._last.entrySet())
+        self._last.putAll(seen)
+        return {resource.name() for resource in news.keySet()}
+
+    def _one_by_one(self, shard: Sequence[str], result: Any, error: Py4JJavaError) -> set[str]:
+        """One topic's trouble must not hide the others: the troubled ones count as changed and are read in full."""
+        cause = cause_of(error)
+        self._count(self._alias, "DescribeConfigs", cause)
+        if cause in DENIED:
+            raise RightsMissing(f"cluster {self._alias}: DescribeConfigs: {cause}: {_message(error)}")
+        if cause not in ITEM:
+            raise ClusterUnreachable(f"cluster {self._alias}: DescribeConfigs: {cause}: {_message(error)}")
+        troubled, seen = set(), self._jvm.java.util.HashMap()
+        for topic in shard:
+            future = result.values().get(self._resource(topic))
+            if future.isCompletedExceptionally():
+                troubled.add(topic)
+            else:
+                seen.put(self._resource(topic), future.get(TIMEOUT_MS, self._unit))
+        return troubled | self._news(seen)
+
+    def _resources(self, topics: Sequence[str]) -> Any:
+        key = tuple(topics)
+        if key not in self._lists:
+            if len(self._lists) >= LISTS_KEPT:
+                self._lists.clear()
+            self._lists[key] = self._jvm.java.util.ArrayList()
+            for topic in topics:
+                self._lists[key].add(self._resource(topic))
+        return self._lists[key]
+
+    def _resource(self, topic: str) -> Any:
+        return self._jvm.org.apache.kafka.common.config.ConfigResource(self._topic_type, topic)
+
+    def _enum_constant(self, enum: str, name: str) -> Any:
+        # py4j resolves no inner classes, and the jars of --packages are in the context class loader only.
+        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        constants = self._jvm.java.lang.Class.forName(enum, True, loader).getEnumConstants()
+        return next(constant for constant in constants if constant.name() == name)
+
+
+def java_properties(jvm: Any, properties: Mapping[str, str]) -> Any:
+    """A `Map` for a Java client, which gives up on a silent cluster within TIMEOUT_MS."""
+    java = jvm.java.util.HashMap()
+    for name, value in properties.items():
+        java.put(name, value)
+    java.putIfAbsent("default.api.timeout.ms", str(TIMEOUT_MS))
+    java.putIfAbsent("request.timeout.ms", str(TIMEOUT_MS * 2 // 3))
+    return java
+
+
+def cause_of(error: Py4JJavaError) -> str:
+    """The simple name of the Java exception behind a failed future."""
+    thrown = error.java_exception
+    return str((thrown.getCause() or thrown).getClass().getSimpleName())
+
+
+def _message(error: Py4JJavaError) -> str:
+    return str(error.java_exception.getMessage())

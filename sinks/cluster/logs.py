@@ -1,0 +1,89 @@
+"""One-partition topics as logs: all of it read, and appended to with every in-sync replica's acknowledgement."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from sinks.cluster.faults import error_of, raised
+from sinks.errors import ClusterUnreachable
+
+TIMEOUT = 30.0
+"""Seconds that reading or appending may go without progress."""
+
+
+class Log:
+    """Reads and appends through clients of its own; the producer is made at the first append."""
+
+    def __init__(self, alias: str, config: Mapping[str, str | int]) -> None:
+        self._alias = alias
+        self._config = dict(config)
+        self._producer: Producer | None = None
+
+    def append(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        """In order, and only returns once all are acknowledged. Raises ClusterUnreachable with how many are missing."""
+        if self._producer is None:
+            self._producer = Producer(self._config | {"acks": "all", "enable.idempotence": True, "linger.ms": 5})
+        errors: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                errors.append(error)
+
+        for key, value in records:
+            self._producer.produce(topic, key=key, value=value, partition=0, on_delivery=delivered)
+            self._producer.poll(0)
+        missing = self._producer.flush(TIMEOUT)
+        if errors:
+            raise raised(self._alias, f"writing {topic}", errors[0])
+        if missing:
+            raise ClusterUnreachable(
+                f"cluster {self._alias}: {missing} of {len(records)} records for {topic} were not acknowledged within "
+                f"{TIMEOUT:g} s"
+            )
+
+    def read(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
+        """Every record there is now, or those of the last offsets. Raises ClusterUnreachable when nothing comes."""
+        reading = {
+            "group.id": "lockstep-reads-without-group",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+        consumer = Consumer(self._config | reading | {"auto.offset.reset": "earliest", "fetch.wait.max.ms": 20})
+        try:
+            start = 0
+            if last is not None:
+                first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT)
+                start = max(first, end - last)
+            consumer.assign([TopicPartition(topic, 0, start)])
+            return self._read_to_end(consumer, topic)
+        except KafkaException as exception:
+            error = error_of(exception)
+            if error is None:
+                raise
+            raise raised(self._alias, f"reading {topic}", error) from exception
+        finally:
+            consumer.close()
+
+    def _read_to_end(self, consumer: Consumer, topic: str) -> list[tuple[bytes, bytes | None]]:
+        records: list[tuple[bytes, bytes | None]] = []
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
+            for message in consumer.consume(num_messages=1000, timeout=0.2):
+                error = message.error()
+                if error is None:
+                    records.append((message.key() or b"", message.value()))
+                    deadline = time.monotonic() + TIMEOUT
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    return records
+                else:
+                    raise KafkaException(error)
+        raise ClusterUnreachable(f"cluster {self._alias}: reading {topic}: no record and no end within {TIMEOUT:g} s")
+
+    def close(self) -> None:
+        """Waits for what is under way."""
+        if self._producer is not None:
+            self._producer.flush(TIMEOUT)
+            self._producer = None

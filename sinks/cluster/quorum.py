@@ -1,0 +1,103 @@
+"""Listening to the length of a cluster's metadata log, in a thread of its own (`sinks/pulse.py` says what it hears)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from sinks.cluster.base import CountRequest
+from sinks.cluster.jvm import cause_of, java_properties
+from sinks.pulse import Pulse
+
+log = logging.getLogger(__name__)
+
+EVERY = 0.1
+"""Seconds between two samples: several in a beat of 0.5 s, so that a record between two beats is heard."""
+
+SETTLED = 0.15
+"""Seconds from hearing of a change until brokers are asked for it: they follow the controller's log a little later."""
+
+TIMEOUT_MS = 5_000
+
+NEVER = frozenset({"UnsupportedVersionException", "ClusterAuthorizationException", "UnknownTopicOrPartitionException"})
+"""Answers that stay so: ZooKeeper brokers, a service that hides its quorum, no DESCRIBE on the CLUSTER."""
+
+
+class QuorumPulse:
+    """Samples `Admin.describeMetadataQuorum` (KIP-595, KIP-836). Without the right or the API it is never quiet."""
+
+    def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
+        self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
+        self._properties = dict(properties)
+        self._pulse = Pulse()
+        self._lock = threading.Lock()
+        self._heard_at: float | None = None
+        self._quiet = False
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name=f"pulse-{alias}", daemon=True)
+        self._thread.start()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no news means that nothing changed."""
+        return self._quiet
+
+    def news(self) -> bool:
+        """Whether the metadata changed since this was last asked; what was heard just now is told the next time."""
+        with self._lock:
+            if self._heard_at is None or time.monotonic() - self._heard_at < SETTLED:
+                return False
+            self._heard_at = None
+            return True
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._end.set()
+        self._thread.join(TIMEOUT_MS / 1000)
+
+    def _listen(self) -> None:
+        admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(
+            java_properties(self._jvm, self._properties)
+        )
+        unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        try:
+            while not self._end.wait(EVERY):
+                if not self._sample(admin, unit):
+                    return
+        except Py4JError as error:
+            # The JVM is going down with the job; nobody listens any more.
+            log.debug("%s: listening ended: %s", self._alias, error)
+        finally:
+            self._quiet = False
+            with suppress(Py4JError):
+                admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
+
+    def _sample(self, admin: Any, unit: Any) -> bool:
+        """False when there is no use in asking again."""
+        try:
+            length = admin.describeMetadataQuorum().quorumInfo().get(TIMEOUT_MS, unit).highWatermark()
+        except Py4JJavaError as error:
+            cause = cause_of(error)
+            self._count(self._alias, "DescribeQuorum", cause)
+            self._pulse, self._quiet = Pulse(), False
+            if cause in NEVER:
+                log.info(
+                    "cluster %s: the length of the metadata log is not to be had (%s), so topics are looked at in turn "
+                    "alone; DESCRIBE on the CLUSTER would let changes be noticed sooner",
+                    self._alias,
+                    cause,
+                )
+            return cause not in NEVER
+        self._count(self._alias, "DescribeQuorum", "ok")
+        with self._lock:
+            now = time.monotonic()
+            if self._pulse.heard(now, length):
+                self._heard_at = now
+            self._quiet = self._pulse.quiet
+        return True

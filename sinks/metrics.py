@@ -1,0 +1,88 @@
+"""What Prometheus sees, under the names that dashboards rely on. The library does the counting; this is the list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from sinks.model import Kind
+from sinks.reconcile import Report
+from sinks.status import FlowStatus, Task
+
+PHASES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+"""Histogram bounds in seconds: a look takes hundredths, a first comparison of a large cluster a minute."""
+
+
+class Metrics:
+    """All metrics of one job, in a registry of their own."""
+
+    def __init__(self, version: str) -> None:
+        self.registry = CollectorRegistry()
+        flow = ("source", "target")
+        self._heartbeat_age = self._gauge("flow_heartbeat_age_seconds", "Age of the newest heartbeat", *flow)
+        self._latency = self._gauge("replication_latency_seconds", "How long the newest heartbeat took", *flow)
+        self._drift = self._gauge("drift", "Differences known and not mended", *flow, "kind")
+        self._task = self._gauge("task_state", "1 for the state that a kind is in", *flow, "kind", "state")
+        self._last = self._gauge("last_success_timestamp_seconds", "When a kind was last in step", *flow, "kind")
+        self._changes = self._counter("changes", "Changes tried", *flow, "kind", "op", "result")
+        self._refusals = self._counter("refused", "Changes that the target refused", *flow, "kind")
+        self._requests = self._counter("admin_requests", "Requests of the admin API", "cluster", "api", "result")
+        self._undecodable = self._counter("undecodable", "Records that are none of MM2's", "topic")
+        self._reconcile = Histogram(
+            "lockstep_reconcile_seconds",
+            "Seconds of a walk's phases",
+            (*flow, "phase"),
+            registry=self.registry,
+            buckets=PHASES,
+        )
+        self._batch_seconds = Histogram(
+            "lockstep_batch_seconds", "Seconds of a micro-batch in the sink", registry=self.registry, buckets=PHASES
+        )
+        self._batch_rows = self._gauge("batch_rows", "Records in the last micro-batch")
+        self._gauge("build_info", "Always 1", "version").labels(version).set(1)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"lockstep_{name}", text, labels, registry=self.registry)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"lockstep_{name}_total", text, labels, registry=self.registry)
+
+    def count_request(self, alias: str, api: str, result: str) -> None:
+        """A `CountRequest`."""
+        self._requests.labels(alias, api, result).inc()
+
+    def batch(self, seconds: float, rows: int, undecodable: Mapping[tuple[str, str], int]) -> None:
+        """One micro-batch; `undecodable` counts by (topic, reason)."""
+        self._batch_seconds.observe(seconds)
+        self._batch_rows.set(rows)
+        for (topic, _), count in undecodable.items():
+            self._undecodable.labels(topic).inc(count)
+
+    def report(self, report: Report) -> None:
+        """What a walk did."""
+        flow = report.plan.flow
+        for phase, seconds in report.seconds.items():
+            self._reconcile.labels(flow.source, flow.target, phase).observe(seconds)
+        for outcome in report.outcomes:
+            kind, op = outcome.change.kind.value, outcome.change.op.value
+            self._changes.labels(flow.source, flow.target, kind, op, outcome.result).inc()
+            if outcome.error and not outcome.error.retriable:
+                self._refusals.labels(flow.source, flow.target, kind).inc()
+
+    def status(self, status: FlowStatus) -> None:
+        """How a flow stands after a batch."""
+        flow = (status.flow.source, status.flow.target)
+        if status.heartbeat_age_seconds is not None:
+            self._heartbeat_age.labels(*flow).set(status.heartbeat_age_seconds)
+        if status.replication_latency_ms is not None:
+            self._latency.labels(*flow).set(status.replication_latency_ms / 1000)
+        for kind, of_kind in status.kinds.items():
+            self._kind(flow, kind, of_kind.task)
+            self._drift.labels(*flow, kind.value).set(of_kind.drift)
+            if of_kind.last_success is not None:
+                self._last.labels(*flow, kind.value).set(of_kind.last_success.timestamp())
+
+    def _kind(self, flow: tuple[str, str], kind: Kind, task: Task) -> None:
+        for state in Task:
+            self._task.labels(*flow, kind.value, state.value).set(state is task)

@@ -1,0 +1,190 @@
+"""The values that everything passes through: kinds, changes, observations, outcomes.
+
+A `Change` is one difference between what the target has and what it should have. Which operation that is follows
+from the side that is missing, so a change can never contradict its own operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from sinks.errors import ItemFault
+
+Key = tuple[str, ...]
+
+
+class Kind(str, Enum):
+    """What can be kept in step, one kind of resource each."""
+
+    TOPIC = "topic"
+    TOPIC_CONFIG = "topic-config"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Op(str, Enum):
+    """What a change does to the target."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+KEY_FIELDS: Mapping[Kind, tuple[str, ...]] = {
+    Kind.TOPIC: ("topic",),
+    Kind.TOPIC_CONFIG: ("topic", "name"),
+}
+"""The names of a key's parts, in order, as the plan's JSON shows them."""
+
+ALLOWED: Mapping[Kind, frozenset[Op]] = {
+    Kind.TOPIC: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
+    Kind.TOPIC_CONFIG: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
+}
+"""What may happen to a kind at all. An update of a topic is the growth of its partitions; they never shrink."""
+
+ORDER: Mapping[tuple[Kind, Op], int] = {
+    (Kind.TOPIC, Op.CREATE): 0,
+    (Kind.TOPIC, Op.UPDATE): 1,
+    (Kind.TOPIC_CONFIG, Op.CREATE): 2,
+    (Kind.TOPIC_CONFIG, Op.UPDATE): 3,
+    (Kind.TOPIC_CONFIG, Op.DELETE): 4,
+    (Kind.TOPIC, Op.DELETE): 5,
+}
+"""In which order changes are applied: topics exist before they are configured, deletions come last."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic as it is created: partition count, replication factor (-1: the broker's default), overrides.
+
+    `configs` does not count when a topic is compared: once it exists, each key is a change of its own.
+    """
+
+    partitions: int
+    replication_factor: int = field(default=-1, compare=False)
+    configs: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        if self.partitions < 1:
+            raise ValueError(f"a topic has at least one partition, not {self.partitions}")
+
+    def as_json(self) -> dict[str, Any]:
+        """For the plan and the audit."""
+        return {
+            "partitions": self.partitions,
+            "replication_factor": self.replication_factor,
+            "configs": dict(self.configs),
+        }
+
+
+Value = str | TopicSpec
+
+
+def value_as_json(value: Value | None) -> Any:
+    """A side of a change as JSON: strings as they are, a topic as an object."""
+    return value.as_json() if isinstance(value, TopicSpec) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference: `before` is what the target has, `after` what it should have; `None` is absence.
+
+    Raises ValueError for equal sides, for a key of the wrong shape and for an operation that its kind does not allow.
+    """
+
+    kind: Kind
+    key: Key
+    before: Value | None
+    after: Value | None
+
+    def __post_init__(self) -> None:
+        if self.before == self.after:
+            raise ValueError(f"{self.kind} {self.key}: both sides are {self.before!r}, that is no change")
+        if len(self.key) != len(KEY_FIELDS[self.kind]):
+            raise ValueError(f"{self.kind}: the key {self.key} has not the parts {KEY_FIELDS[self.kind]}")
+        if self.op not in ALLOWED[self.kind]:
+            raise ValueError(f"{self.kind} {self.key}: {self.op} is not allowed")
+        if isinstance(self.before, TopicSpec) and isinstance(self.after, TopicSpec):
+            self._check_growth(self.before, self.after)
+
+    def _check_growth(self, before: TopicSpec, after: TopicSpec) -> None:
+        if after.partitions < before.partitions:
+            raise ValueError(f"{self.key[0]}: partitions never shrink ({before.partitions} to {after.partitions})")
+
+    @property
+    def op(self) -> Op:
+        """Derived from which side is absent."""
+        if self.before is None:
+            return Op.CREATE
+        return Op.DELETE if self.after is None else Op.UPDATE
+
+    @property
+    def order(self) -> tuple[int, Key]:
+        """The place in a plan: by `ORDER`, then by key."""
+        return ORDER[(self.kind, self.op)], self.key
+
+    def as_json(self) -> dict[str, Any]:
+        """The change as the plan shows it."""
+        return {
+            "kind": self.kind.value,
+            "op": self.op.value,
+            "key": key_as_json(self.kind, self.key),
+            "before": value_as_json(self.before),
+            "after": value_as_json(self.after),
+        }
+
+
+def key_as_json(kind: Kind, key: Key) -> dict[str, str]:
+    """`{"topic": "a.orders", "name": "retention.ms"}` and the like."""
+    return dict(zip(KEY_FIELDS[kind], key, strict=True))
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Observed(Generic[K, V]):
+    """What was seen, and for what could not be seen, why. Nothing is planned for a key in `errors`."""
+
+    items: Mapping[K, V]
+    errors: Mapping[K, ItemFault] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one change: applied when `error` is None. `already`: it was so before, by somebody else's hand."""
+
+    change: Change
+    error: ItemFault | None = None
+    already: bool = False
+
+    @property
+    def result(self) -> str:
+        """`applied` or `failed`. What was so already counts as applied: the target is as it should be."""
+        return "failed" if self.error else "applied"
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of `apply`'s outcomes."""
+        return {
+            "kind": self.change.kind.value,
+            "op": self.change.op.value,
+            "key": key_as_json(self.change.kind, self.change.key),
+            "result": self.result,
+            "error": str(self.error) if self.error else None,
+        }
+
+
+def count_by(changes: Iterable[Change]) -> dict[Kind, dict[Op, int]]:
+    """How many changes of each kind and operation; every kind seen has all three operations."""
+    counts: dict[Kind, dict[Op, int]] = {}
+    for change in changes:
+        counts.setdefault(change.kind, dict.fromkeys(Op, 0))[change.op] += 1
+    return counts

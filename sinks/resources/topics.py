@@ -1,0 +1,80 @@
+"""Topics: which the target should have, and what is missing. Pure.
+
+Rules: a remote topic has at least as many partitions as its upstream topic. Partitions never shrink. A topic is
+deleted only where `lockstep.sync.topic.deletes.enabled` asks for it, Lockstep itself created it, and its upstream
+topic is gone from a source that still shows others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from sinks.model import Change, Kind, Op, TopicSpec
+from sinks.plan import Refusal
+from sinks.settings import FlowSettings
+from streaming.errors import NamingError
+from streaming.naming import check_topic_name, replicates
+
+
+@dataclass(frozen=True)
+class DesiredTopics:
+    """`remote`: upstream name to remote name. `refused`: those whose remote name Kafka would not accept.
+
+    `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
+    """
+
+    remote: Mapping[str, str]
+    refused: tuple[Refusal, ...] = ()
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    upstream: frozenset[str] = frozenset()
+
+
+def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> DesiredTopics:
+    """What of the source's topics the target should have, by MM2's `shouldReplicateTopic`."""
+    remote: dict[str, str] = {}
+    refused: list[Refusal] = []
+    names = {topic: settings.policy.format_remote_topic(settings.flow.source, topic) for topic in source}
+    for topic, name in names.items():
+        if not replicates(
+            settings.policy, settings.topic_filter, topic, settings.flow.target, settings.heartbeats_replication
+        ):
+            continue
+        try:
+            check_topic_name(name)
+        except NamingError as error:
+            refused.append(Refusal(Kind.TOPIC, Op.CREATE, (name,), str(error)))
+        else:
+            remote[topic] = name
+    partitions = {name: source[topic] for topic, name in remote.items()}
+    return DesiredTopics(remote, tuple(refused), partitions, frozenset(names.values()))
+
+
+def plan_topics(
+    desired: DesiredTopics, target: Mapping[str, int], configs: Mapping[str, tuple[tuple[str, str], ...]], factor: int
+) -> list[Change]:
+    """Creations and growth. `configs`: overrides of missing topics by remote name; one without is left for later."""
+    changes = []
+    for name, partitions in desired.partitions.items():
+        existing = target.get(name)
+        if existing is None and name in configs:
+            changes.append(Change(Kind.TOPIC, (name,), None, TopicSpec(partitions, factor, configs[name])))
+        elif existing is not None and existing < partitions:
+            changes.append(Change(Kind.TOPIC, (name,), TopicSpec(existing), TopicSpec(partitions)))
+    return changes
+
+
+def plan_topic_deletions(
+    desired: DesiredTopics, source: Collection[str], target: Mapping[str, int], owned: Collection[str]
+) -> list[Change]:
+    """Deletion of topics that are ours and whose upstream topic is gone; none at all when the source shows no topic.
+
+    A topic that the filter no longer lets through is still there upstream, and stays.
+    """
+    if not source:
+        return []
+    return [
+        Change(Kind.TOPIC, (name,), TopicSpec(target[name]), None)
+        for name in owned
+        if name in target and name not in desired.upstream
+    ]

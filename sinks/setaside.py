@@ -1,0 +1,95 @@
+"""Changes that the target refused: each is set aside by itself and tried again ever less often. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from sinks.errors import ItemFault
+from sinks.model import Change, Key, Kind, Op, Outcome, Value
+from sinks.plan import Refusal
+
+FIRST_WAIT = 30.0
+"""Seconds until the second try."""
+
+LONGEST_WAIT = 3600.0
+"""Seconds between tries in the end: often enough to notice within the hour that a policy was relaxed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A refused change: `after` is what was refused, `due` when it is tried again (monotonic seconds)."""
+
+    kind: Kind
+    op: Op
+    key: Key
+    after: Value | None
+    fault: ItemFault
+    tries: int
+    due: float
+
+
+def wait_after(tries: int) -> float:
+    """Seconds to wait after this many refusals: doubling from FIRST_WAIT up to LONGEST_WAIT."""
+    return float(min(FIRST_WAIT * 2 ** min(tries - 1, 20), LONGEST_WAIT))
+
+
+class SetAside:
+    """The refused changes of one flow. In memory only: after a restart each is tried once more."""
+
+    def __init__(self) -> None:
+        self._asides: dict[tuple[Kind, Key], Aside] = {}
+
+    def split(self, changes: Iterable[Change], now: float) -> tuple[list[Change], list[Refusal]]:
+        """Changes to try now, and refusals for those that must wait. Another wanted value is tried at once."""
+        todo: list[Change] = []
+        waiting: list[Refusal] = []
+        for change in changes:
+            aside = self._asides.get((change.kind, change.key))
+            if aside is None or aside.after != change.after or aside.due <= now:
+                todo.append(change)
+            else:
+                waiting.append(self._refusal(aside, now))
+        return todo, waiting
+
+    @staticmethod
+    def _refusal(aside: Aside, now: float) -> Refusal:
+        reason = f"{aside.fault} (refused {aside.tries} times, tried again in {max(0, aside.due - now):.0f} s)"
+        return Refusal(aside.kind, aside.op, aside.key, reason)
+
+    def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
+        """Sets aside what was refused for good, forgets what went through. Retriable faults do not count."""
+        for outcome in outcomes:
+            change, place = outcome.change, (outcome.change.kind, outcome.change.key)
+            if outcome.error is None:
+                self._asides.pop(place, None)
+            elif not outcome.error.retriable:
+                before = self._asides.get(place)
+                tries = before.tries + 1 if before and before.after == change.after else 1
+                due = now + wait_after(tries)
+                self._asides[place] = Aside(change.kind, change.op, change.key, change.after, outcome.error, tries, due)
+
+    def due(self, now: float) -> set[str]:
+        """Remote topics with a change to try again now."""
+        return {aside.key[0] for aside in self._asides.values() if aside.due <= now}
+
+    def settled(self, remote_topics: Iterable[str], still_wanted: Iterable[Change]) -> None:
+        """Forgets what is no longer wanted of topics that were just planned."""
+        wanted = {(change.kind, change.key) for change in still_wanted}
+        looked_at = set(remote_topics)
+        self._asides = {
+            place: aside for place, aside in self._asides.items() if place in wanted or place[1][0] not in looked_at
+        }
+
+    def keep(self, wanted: Collection[str], existing: Collection[str]) -> None:
+        """Forgets remote topics that are wanted no more; a refused deletion stays while its topic exists."""
+        self._asides = {
+            place: aside
+            for place, aside in self._asides.items()
+            if aside.key[0] in wanted
+            or (aside.kind is Kind.TOPIC and aside.op is Op.DELETE and aside.key[0] in existing)
+        }
+
+    def waiting(self, now: float) -> list[Refusal]:
+        """Everything set aside, for `status`."""
+        return [self._refusal(aside, now) for aside in self._asides.values()]

@@ -1,0 +1,62 @@
+"""What the sink of one flow must know, as plain values. `app/settings.py` builds them from the properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sinks.model import Kind
+from streaming.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
+from streaming.naming import InternalTopics, ReplicationPolicy
+from streaming.settings import Flow
+
+
+class Incremental(str, Enum):
+    """`use.incremental.alter.configs` (KIP-894)."""
+
+    REQUESTED = "requested"
+    REQUIRED = "required"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a plan refuses itself: more than `max_delete_percent` of a kind, once there are `max_delete_minimum`."""
+
+    max_delete_percent: float = 30.0
+    max_delete_minimum: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often and how much a flow looks. Seconds; `observe_rate` in topics a second, 0: all at every trigger.
+
+    `intervals`: kinds that are not looked at in every trigger, and how long they rest.
+    """
+
+    trigger_interval: float = 1.0
+    observe_rate: int = 1000
+    full_comparison_interval: float = 60.0
+    shard_topics: int = 2000
+    heartbeat_timeout: float = 30.0
+    intervals: Mapping[Kind, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSettings:
+    """One enabled flow, with its policy and filters already built."""
+
+    flow: Flow
+    policy: ReplicationPolicy
+    topic_filter: TopicFilter
+    group_filter: GroupFilter
+    config_filter: ConfigPropertyFilter
+    internal: InternalTopics
+    enabled: Mapping[Kind, bool]
+    heartbeats_replication: bool = True
+    incremental: Incremental = Incremental.REQUESTED
+    replication_factor: int = 2
+    topic_deletes: bool = False
+    pace: Pace = field(default_factory=Pace)
+    limits: Limits = field(default_factory=Limits)

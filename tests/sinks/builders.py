@@ -1,0 +1,160 @@
+"""Plain builders: a flow, its settings and two clusters in memory, with what a test does not care about left out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from sinks.audit import Audit, Event, read_audit
+from sinks.cluster.base import ConfigEntry, Origin, Reader
+from sinks.cluster.memory import MemoryCluster, PlainWatch
+from sinks.guard import Guard
+from sinks.ledger import Ledger
+from sinks.model import Change, Kind, TopicSpec
+from sinks.reconcile import Clusters, FlowReconcile, Report
+from sinks.settings import FlowSettings, Incremental, Limits, Pace
+from sinks.writing import ConfigWriter
+from streaming.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
+from streaming.naming import DefaultReplicationPolicy, internal_topics
+from streaming.settings import Flow
+
+FLOW = Flow("a", "b")
+NOON = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
+
+
+def flow_settings(
+    properties: Mapping[str, str] | None = None,
+    *,
+    flow: Flow = FLOW,
+    policy: DefaultReplicationPolicy | None = None,
+    enabled: Collection[Kind] = tuple(Kind),
+    incremental: Incremental = Incremental.REQUESTED,
+    topic_deletes: bool = False,
+    pace: Pace | None = None,
+    limits: Limits | None = None,
+) -> FlowSettings:
+    """A flow of MM2's defaults; `properties` are for its policy and filters."""
+    policy = policy or DefaultReplicationPolicy()
+    topics, groups, configs = DefaultTopicFilter(), DefaultGroupFilter(), DefaultConfigPropertyFilter()
+    for part in (policy, topics, groups, configs):
+        part.configure(properties or {})
+    return FlowSettings(
+        flow=flow,
+        policy=policy,
+        topic_filter=topics,
+        group_filter=groups,
+        config_filter=configs,
+        internal=internal_topics(policy, flow, "source"),
+        enabled={kind: kind in enabled for kind in Kind},
+        incremental=incremental,
+        replication_factor=1,
+        topic_deletes=topic_deletes,
+        pace=pace or Pace(observe_rate=0),
+        limits=limits or Limits(),
+    )
+
+
+def config_filter(properties: Mapping[str, str] | None = None) -> DefaultConfigPropertyFilter:
+    """MM2's filter of configs."""
+    built = DefaultConfigPropertyFilter()
+    built.configure(properties or {})
+    return built
+
+
+def override(value: str | None, *, read_only: bool = False, sensitive: bool = False) -> ConfigEntry:
+    """A config set on the topic itself."""
+    return ConfigEntry(value, Origin.TOPIC, read_only, sensitive)
+
+
+def config_change(topic: str, name: str, before: str | None, after: str | None) -> Change:
+    """A change of one config."""
+    return Change(Kind.TOPIC_CONFIG, (topic, name), before, after)
+
+
+def topic_change(topic: str, before: int | None, after: int | None, **configs: str) -> Change:
+    """A change of a topic by its partition counts; underscores in config names stand for dots."""
+    overrides = tuple((name.replace("_", "."), value) for name, value in configs.items())
+    return Change(
+        Kind.TOPIC,
+        (topic,),
+        TopicSpec(before) if before is not None else None,
+        TopicSpec(after, configs=overrides) if after is not None else None,
+    )
+
+
+def put_topic(cluster: MemoryCluster, topic: str, partitions: int = 1, **configs: str) -> None:
+    """A topic that is there before the test begins; no write of Lockstep's."""
+    overrides = tuple((name.replace("_", "."), value) for name, value in configs.items())
+    cluster.create_topics({topic: TopicSpec(partitions, configs=overrides)})
+    cluster.writes = 0
+
+
+def overrides_of(cluster: MemoryCluster, topic: str) -> dict[str, str]:
+    """What is set on a topic itself."""
+    return dict(cluster.topics[topic].overrides)
+
+
+class Clock:
+    """A monotonic clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class World:
+    """A flow between two clusters in memory, its walk, and a clock moved by hand."""
+
+    settings: FlowSettings = field(default_factory=flow_settings)
+    source: MemoryCluster = field(default_factory=lambda: MemoryCluster("a", "id-of-a"))
+    target: MemoryCluster = field(default_factory=lambda: MemoryCluster("b", "id-of-b"))
+    clock: Clock = field(default_factory=Clock)
+    audit: Audit | None = None
+    read_source: Reader | None = None
+    reconcile: FlowReconcile = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """A new process: everything kept in memory is gone."""
+        internal = self.settings.internal
+        audit = self.audit or Audit(internal.audit, self.target, 1, "tester@here", lambda: NOON)
+        self.reconcile = FlowReconcile(
+            settings=self.settings,
+            clusters=Clusters(
+                self.read_source or self.source, self.target, PlainWatch(self.source), PlainWatch(self.target)
+            ),
+            guard=Guard(self.settings.flow, self.source, self.target),
+            open_ledger=self.ledger,
+            audit=audit,
+            writer=ConfigWriter(self.target, self.settings.incremental),
+            clock=self.clock,
+        )
+
+    def ledger(self) -> Ledger:
+        """The ledger as it is in its topic now."""
+        return Ledger(self.settings.internal.ledger, self.target, self.target, 1, lambda: NOON)
+
+    def walk(self, *requested: str, everything: bool = False, after: float = 1.0) -> Report:
+        """One walk, `after` seconds later."""
+        self.clock.now += after
+        return self.reconcile.walk(requested, everything)
+
+    def settle(self) -> None:
+        """Walks until a walk has nothing to do, then counts writes from zero."""
+        for _ in range(5):
+            if not self.walk().outcomes:
+                break
+        else:
+            raise AssertionError("five walks in a row wrote something")
+        self.walk()
+        self.target.writes = 0
+
+    def events(self) -> list[Event]:
+        """What the audit topic says, oldest first."""
+        return read_audit(self.settings.internal.audit, self.target)
