@@ -1,0 +1,112 @@
+"""Child processes that never outlive this program, however it ends, and that a terminal's Ctrl-C does not reach."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import cache
+from pathlib import Path
+from queue import SimpleQueue
+
+TERM_WITHIN = 20.0
+"""Seconds that a child may take to end after SIGTERM; then comes SIGKILL."""
+
+PR_SET_PDEATHSIG = 1
+"""Of prctl(2)."""
+
+Child = subprocess.Popen[bytes]
+
+_running: list[Child] = []
+
+
+def spawn(command: Sequence[str], log: Path, at_death: signal.Signals = signal.SIGKILL) -> Child:
+    """Starts the command in a session of its own, stdout and stderr appended to `log`.
+
+    Raises OSError when it cannot be started. If this program dies, even by SIGKILL, the child gets the signal
+    `at_death` (Linux; on other systems this program must come to its end in order).
+    """
+    started: Future[Child] = Future()
+
+    def start() -> None:
+        try:
+            started.set_result(_popen(command, log, at_death))
+        except OSError as error:
+            started.set_exception(error)
+
+    _spawner().put(start)
+    child = started.result()
+    _running.append(child)
+    return child
+
+
+def stop(*children: Child, within: float = TERM_WITHIN) -> None:
+    """SIGTERM to all at once, then SIGKILL to those that have not ended within so many seconds."""
+    for child in children:
+        child.terminate()
+    for child in children:
+        try:
+            child.wait(within)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        _forget(child)
+
+
+def kill(*children: Child) -> None:
+    """SIGKILL: what a crash looks like from outside."""
+    for child in children:
+        child.kill()
+    for child in children:
+        child.wait()
+        _forget(child)
+
+
+def _forget(child: Child) -> None:
+    if child in _running:
+        _running.remove(child)
+
+
+def _popen(command: Sequence[str], log: Path, at_death: signal.Signals) -> Child:
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_tie_to_parent(at_death),
+        )
+
+
+def _tie_to_parent(at_death: signal.Signals) -> Callable[[], None] | None:
+    if sys.platform != "linux":
+        return None
+    parent, prctl = os.getpid(), ctypes.CDLL(None).prctl  # found here: between fork and exec little is allowed
+
+    def tie() -> None:
+        prctl(PR_SET_PDEATHSIG, at_death)
+        if os.getppid() != parent:  # it died before the line above
+            os._exit(1)
+
+    return tie
+
+
+@cache
+def _spawner() -> SimpleQueue[Callable[[], None]]:
+    # To Linux the "parent" of PR_SET_PDEATHSIG is the thread that forked. Hence one thread that never ends starts all.
+    queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def serve() -> None:
+        while True:
+            queue.get()()
+
+    threading.Thread(target=serve, name="spawner", daemon=True).start()
+    atexit.register(lambda: stop(*reversed(_running)))
+    return queue

@@ -1,0 +1,107 @@
+"""Java programs: the `java` to run them with, and a main class as a child process with a log file."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+
+from app.local import children
+from streaming.errors import LockstepError
+
+VERSIONS = (17, 21)
+"""Of Java: those on which Spark 4 and Kafka 4 both run."""
+
+QUICK_START = ("-XX:TieredStopAtLevel=1",)
+"""JVM options for short lives, as in tests: a broker is up after two thirds of the CPU time, and slower ever after."""
+
+LOG_LINES = 20
+
+
+def java() -> str:
+    """The path of a `java` that fits: that of JAVA_HOME, else of PATH. Raises LockstepError when there is none."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin" if home else None)
+    if found is None:
+        where = f"in JAVA_HOME={home}" if home else "on PATH"
+        raise LockstepError(f"no java {where}: install Java 17 or 21, and set JAVA_HOME to it")
+    if _version(found) not in VERSIONS:
+        raise LockstepError(f"{found} is Java {_version(found)}, 17 or 21 is needed: set JAVA_HOME to one of them")
+    return found
+
+
+@cache
+def _version(program: str) -> int | None:
+    said = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', said)
+    return int(found.group(1)) if found else None
+
+
+class JavaProcess:
+    """One main class. It starts when this is built, and ends when the `with` block or the program does."""
+
+    def __init__(
+        self, main: str, arguments: Sequence[str], classpath: Sequence[Path], log: Path, options: Sequence[str] = ()
+    ) -> None:
+        self.main, self.log = main, log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self._log_start = log.stat().st_size if log.exists() else 0
+        joined = os.pathsep.join(str(path) for path in classpath)
+        self._child = children.spawn([java(), *options, "-cp", joined, main, *arguments], log)
+
+    def __enter__(self) -> JavaProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stop_all([self])
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._child.pid
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._child.poll() is None
+
+    def output(self) -> str:
+        """What this run has written to stdout and stderr so far."""
+        with self.log.open("rb") as file:
+            file.seek(self._log_start)
+            return file.read().decode("utf-8", errors="replace")
+
+    def check(self) -> None:
+        """Raises LockstepError with the end of its output when it has ended."""
+        code = self._child.poll()
+        if code is not None:
+            end = "\n".join(self.output().splitlines()[-LOG_LINES:])
+            raise LockstepError(f"{self.main} ended with exit code {code}; the end of {self.log}:\n{end}")
+
+    def succeeded(self) -> bool:
+        """Whether it has ended well. Raises LockstepError with the end of its output when it failed."""
+        if self._child.poll() != 0:
+            if not self.runs:
+                self.check()
+            return False
+        return True
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        children.kill(self._child)
+
+    def stop(self) -> None:
+        """SIGTERM, and SIGKILL when that does not help."""
+        children.stop(self._child)
+
+
+def stop_all(processes: Sequence[JavaProcess]) -> None:
+    """Like `JavaProcess.stop` for each, all at the same time: nodes of one quorum wait for each other."""
+    children.stop(*(process._child for process in processes))

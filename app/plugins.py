@@ -1,0 +1,115 @@
+"""Policies and filters by the class that a file names: Kafka's own by Java name, a user's by `package.module:Class`.
+
+The protocols are those of `streaming.naming` and `streaming.filters`. A class is made without arguments, and may have
+`configure(properties)`, which gets every property of its flow.
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streaming.errors import LockstepError, PluginError
+from streaming.filters import (
+    ConfigPropertyFilter,
+    DefaultConfigPropertyFilter,
+    DefaultGroupFilter,
+    DefaultTopicFilter,
+    GroupFilter,
+    TopicFilter,
+)
+from streaming.naming import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
+
+MIRROR = "org.apache.kafka.connect.mirror."
+ABSTRACT = "__abstractmethods__"
+
+
+@dataclass(frozen=True)
+class PluginKind:
+    """What a property asks of the class it names. `defaults`: what MM2's interface does where a method is not there."""
+
+    key: str
+    shipped: tuple[type, ...]
+    defaults: Mapping[str, Callable[..., Any]]
+
+
+KINDS: Mapping[type, PluginKind] = {
+    ReplicationPolicy: PluginKind(
+        "replication.policy.class", (DefaultReplicationPolicy, IdentityReplicationPolicy), {}
+    ),
+    TopicFilter: PluginKind("topic.filter.class", (DefaultTopicFilter,), {}),
+    GroupFilter: PluginKind("group.filter.class", (DefaultGroupFilter,), {}),
+    ConfigPropertyFilter: PluginKind(
+        "config.property.filter.class",
+        (DefaultConfigPropertyFilter,),
+        {"should_replicate_source_default": lambda self, name: False},
+    ),
+}
+"""By the protocol that the class must have; ours are called as Kafka's are."""
+
+
+def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -> Any:
+    """An instance of the class, configured; `protocol` is one of KINDS.
+
+    Raises PluginError, which names the class, the property and what it lacks. A LockstepError of `configure` passes as
+    it is, for it says what to mend.
+    """
+    kind = KINDS[protocol]
+    named = f"{reference} ({kind.key})"
+    cls = _shipped(reference, kind) or _imported(reference, kind.key)
+    absent = [name for name in _methods(protocol) if not _has(cls, protocol, name)]
+    if lacking := [name for name in absent if name not in kind.defaults]:
+        hint = "; streaming.naming.BaseReplicationPolicy has most of them" if protocol is ReplicationPolicy else ""
+        raise PluginError(f"{named} lacks {', '.join(lacking)} of {protocol.__name__}{hint}")
+    if absent:
+        cls = type(cls.__name__, (cls,), {name: kind.defaults[name] for name in absent})
+    plugin = _call(f"{named} could not be made", cls)
+    if callable(getattr(plugin, "configure", None)):
+        _call(f"{named}: configure failed", lambda: plugin.configure(properties))
+    return plugin
+
+
+def _shipped(reference: str, kind: PluginKind) -> type | None:
+    return next((cls for cls in kind.shipped if reference == f"{MIRROR}{cls.__name__}"), None)
+
+
+def _imported(reference: str, key: str) -> type:
+    named = f"{reference} ({key})"
+    module, colon, name = reference.partition(":")
+    if not (colon and module and name):
+        raise PluginError(
+            f"{named} is no class that Lockstep can load: write a Java class other than Kafka's own in Python, and "
+            f"name it as package.module:Class; with the prefix, as lockstep.{key}, MM2 keeps its own"
+        )
+    imported = _call(
+        f"{named}: {module} does not import, is it on PYTHONPATH?", lambda: importlib.import_module(module)
+    )
+    try:
+        found = operator.attrgetter(name)(imported)
+    except AttributeError as error:
+        raise PluginError(f"{named}: {module} has no {name}") from error
+    if not isinstance(found, type):
+        raise PluginError(f"{named}: {name} is not a class")
+    return found
+
+
+def _methods(protocol: type) -> list[str]:
+    return [name for name, member in vars(protocol).items() if callable(member) and not name.startswith("_")]
+
+
+def _has(cls: type, protocol: type, name: str) -> bool:
+    """Whether the class says itself what the method does: a bare heir of the protocol does not, nor an abstract one."""
+    method = getattr(cls, name, None)
+    return callable(method) and method is not vars(protocol)[name] and name not in getattr(cls, ABSTRACT, ())
+
+
+def _call(failed: str, call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except LockstepError:
+        raise
+    except Exception as error:
+        raise PluginError(f"{failed}: {type(error).__name__}: {error}") from error

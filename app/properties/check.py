@@ -1,0 +1,113 @@
+"""What is wrong with single lines: keys that nobody knows, values that are not allowed, references that fail."""
+
+from __future__ import annotations
+
+import re
+
+from app.properties.keys import TABLE, Acts, Scope
+from app.properties.known import (
+    RENAMED,
+    ROLES,
+    acts_not_yet,
+    cluster_names,
+    flow_names,
+    kafka_names,
+    role_names,
+    slip,
+    top_names,
+)
+from app.properties.mistakes import SANE_KEY, Entry, Findings
+from app.properties.places import PREFIX, Place, Properties
+from app.properties.values import PATTERNS, nearest, one_of
+from streaming.settings import Flow
+
+ARROW = re.compile(r"(?P<source>[^>]*)->(?P<target>[^.>]*)\.(?P<name>[^>]+)")
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+PROTOCOL_KEY = re.compile(rf"((source|target)\.)?(({'|'.join(ROLES)}|cluster)\.)?security\.protocol")
+
+
+def check(properties: Properties, findings: Findings) -> None:
+    """Looks at every line by itself."""
+    for where, entry in properties.by_place.items():
+        if not SANE_KEY.fullmatch(entry.key):
+            findings.warn(entry, "has characters that no key has: does the line before it lack a backslash at its end?")
+        elif "->" in entry.key or (entry.key in properties.aliases and entry.value.startswith("->")):
+            _check_arrow(properties, where, entry, findings)
+        else:
+            _check_name(properties, where, entry, findings)
+        _check_value(where, entry, findings)
+
+
+def _check_arrow(properties: Properties, where: Place, entry: Entry, findings: Findings) -> None:
+    match = ARROW.fullmatch(entry.key.removeprefix(PREFIX))
+    if match is None or not match["source"] or not match["target"]:
+        findings.mistake(entry, "is no key of a flow: write SOURCE->TARGET.KEY, without spaces, e.g. a->b.enabled=true")
+        return
+    source, target = match["source"], match["target"]
+    if isinstance(where.scope, Flow):
+        _check_name(properties, where, entry, findings)
+    elif source == target:
+        findings.mistake(entry, f"a flow from {source} to itself: source and target must differ")
+    else:
+        for alias in {source, target} - set(properties.aliases):
+            findings.mistake(entry, f"{alias} is not in `clusters`{_listed(alias, properties.aliases)}")
+
+
+def _listed(alias: str, aliases: tuple[str, ...]) -> str:
+    near = nearest(alias, aliases)
+    return f" ({', '.join(aliases) or 'empty'})" + (f"; nearest: {near}" if near else "")
+
+
+def _check_name(properties: Properties, where: Place, entry: Entry, findings: Findings) -> None:
+    if where.name in TABLE and TABLE[where.name].scope is Scope.JOB and where.scope is not None:
+        findings.warn(entry, f"holds for {Scope.JOB.value} only: write {where.name}; this line changes nothing")
+        return
+    if isinstance(where.scope, str) and where.name in TABLE and where.name not in cluster_names():
+        findings.warn(entry, f"holds for {Scope.FLOW.value}, not for a cluster; this line changes nothing")
+        return
+    if where.name in RENAMED and not isinstance(where.scope, str):
+        findings.warn(
+            entry, f"is called {RENAMED[where.name]} today: MM2 of Kafka 4 ignores the old name, Lockstep does not"
+        )
+        return
+    if where.ours and acts_not_yet(where.name):
+        findings.warn(entry, "this version does not act on it")
+    known = top_names() if where.scope is None else cluster_names() if isinstance(where.scope, str) else flow_names()
+    near = slip(where.name, known)
+    if near is not None:
+        findings.warn(entry, _unknown(properties, where, near))
+
+
+def _unknown(properties: Properties, where: Place, near: str) -> str:
+    head, _, tail = where.name.partition(".")
+    if where.scope is None and where.name in role_names():
+        return f"MM2 and Lockstep read it behind an alias only: write ALIAS.{where.name}; this line changes nothing"
+    if where.scope is None and tail in cluster_names():
+        return f"{head} is not in `clusters`{_listed(head, properties.aliases)}; nobody reads this key"
+    scope = "" if where.scope is None else f"{getattr(where.scope, 'name', where.scope)}."
+    hint = f"; nearest: {scope}{near}" if near else ""
+    return f"neither Kafka nor MM2 nor Lockstep knows this key{hint}; only a plug-in of yours would see it"
+
+
+def _check_value(where: Place, entry: Entry, findings: Findings) -> None:
+    if entry.problem is not None:
+        report = findings.mistake if _is_read(where) else findings.warn
+        report(entry, entry.problem)
+        return
+    key = TABLE.get(RENAMED.get(where.name, where.name)) if not isinstance(where.scope, str) else None
+    if key is not None:
+        try:
+            key.type.parse(entry.value)
+        except ValueError as error:
+            reason = f"; {error}" if key.type is PATTERNS else ""
+            findings.mistake(entry, key.type.complaint(entry.shown, entry.value) + reason)
+    elif PROTOCOL_KEY.fullmatch(where.name) and entry.value.upper() not in PROTOCOLS:
+        findings.mistake(entry, one_of(*PROTOCOLS).complaint(entry.shown, entry.value))
+
+
+def _is_read(where: Place) -> bool:
+    """Whether a value that cannot be had would be missed here: other keys are MM2's business."""
+    if isinstance(where.scope, str):
+        return where.name in kafka_names()["client"] or where.name.startswith(tuple(f"{role}." for role in ROLES))
+    acting = where.name in TABLE and TABLE[where.name].acts is not Acts.NOT_YET
+    return acting or where.name in kafka_names()["client"] or where.name in role_names()

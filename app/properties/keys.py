@@ -1,0 +1,246 @@
+"""The keys that Lockstep reads: type, default, where they hold, what they mean.
+
+A key of scope FLOW holds as `a->b.KEY` for one flow, as `KEY` for all. Any key of MM2's may carry the prefix
+`lockstep.` in front (`lockstep.KEY`, `lockstep.a->b.KEY`) or after the flow (`a->b.lockstep.KEY`), and then wins.
+Defaults are those of MM2 4.3.1 where the source is MM2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from app.properties.values import (
+    BOOLEAN,
+    CLASS,
+    DURATION_SECONDS,
+    FOLDER,
+    PATTERNS,
+    TEXT,
+    TOPIC_PART,
+    WORDS,
+    ValueType,
+    integer,
+    items,
+    number,
+    one_of,
+)
+from streaming import filters
+
+T = TypeVar("T")
+
+MIRROR = "org.apache.kafka.connect.mirror."
+
+
+class Scope(Enum):
+    """Where a key holds."""
+
+    JOB = "the whole job"
+    FLOW = "a flow, or all of them"
+
+
+class Acts(Enum):
+    """When a key makes a difference to Lockstep."""
+
+    ALWAYS = "always"
+    PREFIXED = "only with the prefix lockstep."
+    NOT_YET = "not in this version"
+
+
+@dataclass(frozen=True)
+class Key(Generic[T]):
+    """One key. `source`: whose it is (MM2, a KIP, or Lockstep)."""
+
+    name: str
+    type: ValueType[T]
+    default: T
+    source: str
+    doc: str
+    scope: Scope = Scope.FLOW
+    acts: Acts = Acts.ALWAYS
+
+
+CLUSTERS: Key[tuple[str, ...]] = Key("clusters", WORDS, (), "MM2", "The aliases of all clusters.", Scope.JOB)
+CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
+    "config.providers", WORDS, (), "MM2", "Names of config providers; env, file and dir are always there.", Scope.JOB
+)
+ENABLED = Key("enabled", BOOLEAN, False, "MM2", "Whether the flow is kept in step; written as a->b.enabled.")
+
+TOPICS = Key("topics", PATTERNS, (".*",), "MM2", "Topics that are replicated, by their names on the source.")
+TOPICS_EXCLUDE = Key("topics.exclude", PATTERNS, items(filters.TOPICS_EXCLUDE), "MM2", "Topics left out even so.")
+TOPIC_FILTER = Key("topic.filter.class", CLASS, f"{MIRROR}DefaultTopicFilter", "MM2", "The class that chooses topics.")
+GROUPS = Key("groups", PATTERNS, (".*",), "MM2", "Consumer groups that are replicated.")
+GROUPS_EXCLUDE = Key("groups.exclude", PATTERNS, items(filters.GROUPS_EXCLUDE), "MM2", "Groups left out even so.")
+GROUP_FILTER = Key("group.filter.class", CLASS, f"{MIRROR}DefaultGroupFilter", "MM2", "The class that chooses groups.")
+
+POLICY = Key(
+    "replication.policy.class", CLASS, f"{MIRROR}DefaultReplicationPolicy", "KIP-690", "The class that names topics."
+)
+SEPARATOR = Key("replication.policy.separator", TOPIC_PART, ".", "KIP-690", "What stands between alias and topic.")
+INTERNAL_SEPARATOR = Key(
+    "replication.policy.internal.topic.separator.enabled",
+    BOOLEAN,
+    True,
+    "KAFKA-15102",
+    "Whether the names of MM2's checkpoints and offset-syncs topics have that separator, too; false: a dot.",
+)
+OFFSET_SYNCS_LOCATION = Key(
+    "offset-syncs.topic.location", one_of("source", "target"), "source", "MM2", "The cluster of the offset-syncs topic."
+)
+
+SYNC_TOPIC_CONFIGS = Key(
+    "sync.topic.configs.enabled", BOOLEAN, True, "KIP-894", "Whether remote topics get the configs of their source."
+)
+CONFIG_EXCLUDE = Key(
+    "config.properties.exclude",
+    PATTERNS,
+    items(filters.CONFIG_PROPERTIES_EXCLUDE),
+    "MM2",
+    "Topic configs that are never touched on the target.",
+)
+CONFIG_FILTER = Key(
+    "config.property.filter.class",
+    CLASS,
+    f"{MIRROR}DefaultConfigPropertyFilter",
+    "MM2",
+    "The class that chooses configs.",
+)
+USE_DEFAULTS_FROM = Key(
+    "use.defaults.from",
+    one_of("source", "target"),
+    "target",
+    "KIP-894",
+    "Whose default holds on the target for a config that the source topic does not set.",
+)
+USE_INCREMENTAL = Key(
+    "use.incremental.alter.configs",
+    one_of("requested", "required", "never"),
+    "requested",
+    "KIP-894",
+    "Whether configs are written one by one; requested: unless the broker is too old for it.",
+)
+REFRESH_TOPICS = Key(
+    "refresh.topics.enabled", BOOLEAN, True, "MM2", "Whether remote topics are created, and grown in partitions."
+)
+REPLICATION_FACTOR = Key(
+    "replication.factor",
+    integer(1, 32767, besides=(-1,)),
+    2,
+    "MM2",
+    "Of topics that are created; -1: the broker's default.",
+)
+HEARTBEATS_REPLICATION = Key(
+    "heartbeats.replication.enabled", BOOLEAN, True, "MM2", "Whether MM2 replicates them, filtered out or not."
+)
+REST, NO_REST = "Seconds between two looks at", "for Lockstep, where it is not given: every trigger."
+REFRESH_TOPICS_INTERVAL: Key[int | None] = Key(
+    "refresh.topics.interval.seconds", integer(1), None, "MM2", f"{REST} topics; {NO_REST}", acts=Acts.PREFIXED
+)
+SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
+    "sync.topic.configs.interval.seconds", integer(1), None, "MM2", f"{REST} configs; {NO_REST}", acts=Acts.PREFIXED
+)
+SYNC_GROUP_OFFSETS = Key(
+    "sync.group.offsets.enabled", BOOLEAN, False, "MM2", "Whether offsets of groups are written.", acts=Acts.NOT_YET
+)
+EMIT_CHECKPOINTS = Key("emit.checkpoints.enabled", BOOLEAN, True, "MM2", "Whether MM2 writes checkpoints.")
+
+TRIGGER_INTERVAL = Key(
+    "lockstep.trigger.interval", DURATION_SECONDS, 1.0, "Lockstep", "Time between two batches.", Scope.JOB
+)
+CHECKPOINT_DIR = Key(
+    "lockstep.checkpoint.dir",
+    FOLDER,
+    Path(".lockstep/checkpoints"),
+    "Lockstep",
+    "Where Spark keeps the queries' offsets, relative to the working directory; losing it loses nothing.",
+    Scope.JOB,
+)
+HTTP_HOST = Key(
+    "lockstep.http.host", TEXT, "127.0.0.1", "Lockstep", "The address of the job's server: metrics, status.", Scope.JOB
+)
+HTTP_PORT = Key(
+    "lockstep.http.port", integer(0, 65535), 9464, "Lockstep", "The port of that server; 0: a free one.", Scope.JOB
+)
+OBSERVE_RATE = Key(
+    "lockstep.observe.rate",
+    integer(0, unit="topics a second"),
+    1000,
+    "Lockstep",
+    "How many topics' configs are looked at on the source, per flow; 0: all of them at every trigger.",
+)
+FULL_COMPARISON_INTERVAL = Key(
+    "lockstep.full.comparison.interval", DURATION_SECONDS, 60.0, "Lockstep", "Time between comparisons of everything."
+)
+SHARD_TOPICS = Key(
+    "lockstep.shard.topics", integer(1, unit="topics"), 2000, "Lockstep", "How many one request asks about at most."
+)
+HEARTBEAT_TIMEOUT = Key(
+    "lockstep.heartbeat.timeout", DURATION_SECONDS, 30.0, "Lockstep", "The age from which on a heartbeat is stale."
+)
+MAX_DELETE_PERCENT = Key(
+    "lockstep.limits.max.delete.percent",
+    number(0, 100),
+    30.0,
+    "Lockstep",
+    "The percentage of a kind that a plan may delete without --force.",
+)
+MAX_DELETE_MINIMUM = Key(
+    "lockstep.limits.max.delete.minimum",
+    integer(0, unit="items"),
+    10,
+    "Lockstep",
+    "From how many on that limit counts.",
+)
+TOPIC_DELETES = Key(
+    "lockstep.sync.topic.deletes.enabled",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "Whether remote topics that Lockstep created are deleted when their source is.",
+)
+
+TABLE: Mapping[str, Key[Any]] = {
+    key.name: key
+    for key in (
+        CLUSTERS,
+        CONFIG_PROVIDERS,
+        ENABLED,
+        TOPICS,
+        TOPICS_EXCLUDE,
+        TOPIC_FILTER,
+        GROUPS,
+        GROUPS_EXCLUDE,
+        GROUP_FILTER,
+        POLICY,
+        SEPARATOR,
+        INTERNAL_SEPARATOR,
+        OFFSET_SYNCS_LOCATION,
+        SYNC_TOPIC_CONFIGS,
+        CONFIG_EXCLUDE,
+        CONFIG_FILTER,
+        USE_DEFAULTS_FROM,
+        USE_INCREMENTAL,
+        REFRESH_TOPICS,
+        REPLICATION_FACTOR,
+        HEARTBEATS_REPLICATION,
+        REFRESH_TOPICS_INTERVAL,
+        SYNC_TOPIC_CONFIGS_INTERVAL,
+        SYNC_GROUP_OFFSETS,
+        EMIT_CHECKPOINTS,
+        TRIGGER_INTERVAL,
+        CHECKPOINT_DIR,
+        HTTP_HOST,
+        HTTP_PORT,
+        OBSERVE_RATE,
+        FULL_COMPARISON_INTERVAL,
+        SHARD_TOPICS,
+        HEARTBEAT_TIMEOUT,
+        MAX_DELETE_PERCENT,
+        MAX_DELETE_MINIMUM,
+        TOPIC_DELETES,
+    )
+}
+"""All of them, by name."""

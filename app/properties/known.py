@@ -1,0 +1,121 @@
+"""Which names are keys at all: ours, MM2's, a Connect worker's, a client's. What is none of them is likely a slip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import orjson
+
+from app.properties.keys import TABLE, Acts, Scope
+from app.properties.values import nearest
+from streaming.filters import DEPRECATED
+
+NAMES_FILE = Path(__file__).resolve().parent.parent.parent / "conf" / "kafka-names.json"
+ROLES = ("admin", "consumer", "producer")
+ENDS = ("source", "target")
+
+NOT_YET = frozenset(
+    {
+        "sync.topic.acls.enabled",
+        "sync.full.acl.enabled",
+        "sync.group.offsets.enabled",
+        "topic.listener.class",
+        "group.listener.class",
+        "password.encoder.secret",
+        "password.encoder.old.secret",
+        "password.encoder.keyfactory.algorithm",
+        "password.encoder.cipher.algorithm",
+        "password.encoder.key.length",
+        "password.encoder.iterations",
+        "lockstep.sync.acl.deletes.enabled",
+        "lockstep.sync.broker.configs.enabled",
+        "lockstep.broker.config.properties",
+        "lockstep.credential.provider.class",
+        "lockstep.credential.store",
+        "lockstep.offset.translation",
+    }
+)
+"""Keys that are meant for Lockstep and that this version does not act on."""
+
+OURS = frozenset(name for name in (*TABLE, *NOT_YET) if name.startswith("lockstep."))
+"""Keys whose own name begins with `lockstep.`: there the prefix overrides nothing."""
+
+RENAMED: Mapping[str, str] = {old: new for new, old in DEPRECATED.items()}
+"""Names from before Kafka 4.0, by the old one: Lockstep's filters still read them, MM2 no more."""
+
+FAMILIES = (
+    "config.providers.",
+    "config.storage.",
+    "header.converter.",
+    "key.converter.",
+    "listeners.https.",
+    "admin.listeners.https.",
+    "metrics.context.",
+    "offset.storage.",
+    "predicates.",
+    "status.storage.",
+    "topic.creation.",
+    "transforms.",
+    "value.converter.",
+)
+"""Prefixes after which MM2 and Connect take any name."""
+
+LIKE = 0.7
+"""How like a known key an unknown one must be for the known one to be named."""
+
+SURE = 0.9
+"""How like a known key a name of a family must be to count as a slip, too."""
+
+
+@cache
+def kafka_names() -> Mapping[str, frozenset[str]]:
+    """Kafka's own: `client` (what MM2 takes from `a.KEY`), `admin`, `consumer`, `producer`, `mirror`, `worker`."""
+    data = orjson.loads(NAMES_FILE.read_bytes())
+    names = {kind: frozenset(data[kind]) for kind in ("client", *ROLES, "mirror", "worker")}
+    return {kind: own | names["client"] if kind in ROLES else own for kind, own in names.items()}
+
+
+@cache
+def role_names() -> frozenset[str]:
+    """`admin.KEY`, `consumer.KEY`, `producer.KEY`."""
+    return frozenset(f"{role}.{name}" for role in ROLES for name in kafka_names()[role])
+
+
+@cache
+def cluster_names() -> frozenset[str]:
+    """What can stand behind an alias: client settings, and the worker's that runs for that cluster."""
+    overrides = frozenset(f"{role}.override.{name}" for role in ROLES for name in kafka_names()[role])
+    return kafka_names()["client"] | kafka_names()["worker"] | role_names() | overrides
+
+
+@cache
+def flow_names() -> frozenset[str]:
+    """What can stand behind a flow."""
+    ends = frozenset(f"{end}.{name}" for end in ENDS for name in role_names())
+    ends |= frozenset(f"{end}.cluster.{name}" for end in ENDS for name in kafka_names()["client"])
+    ours = frozenset(name for name, key in TABLE.items() if key.scope is Scope.FLOW) | NOT_YET
+    overrides = frozenset(f"{role}.override.{name}" for role in ROLES for name in kafka_names()[role])
+    return (kafka_names()["mirror"] | ours | role_names() | ends | overrides | kafka_names()["client"]) - {"clusters"}
+
+
+@cache
+def top_names() -> frozenset[str]:
+    """What can stand alone."""
+    own = frozenset(TABLE) | NOT_YET
+    return own | kafka_names()["mirror"] | kafka_names()["worker"] | kafka_names()["client"]
+
+
+def slip(name: str, names: frozenset[str]) -> str | None:
+    """The known name that an unknown one is most like; empty text where it is like none; None where it is known."""
+    if name in names:
+        return None
+    if name.startswith(FAMILIES):
+        return nearest(name, names, SURE)
+    return nearest(name, names, LIKE) or ""
+
+
+def acts_not_yet(name: str) -> bool:
+    """Whether a key means something to Lockstep that this version does not do."""
+    return name in NOT_YET or (name in TABLE and TABLE[name].acts is Acts.NOT_YET)

@@ -1,0 +1,107 @@
+"""What is wrong in a properties file, and where. No message ever shows a secret's value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from streaming.errors import LockstepError
+
+SANE_KEY = re.compile(r"[A-Za-z0-9._>-]+")
+"""What a key can look like. Anything else may be the rest of a value whose line lost its backslash: not to be shown."""
+
+SECRET_KEY = re.compile(
+    r"passw|secret|jaas|token|passphrase|credential|private|keystore\.key|certificate", re.IGNORECASE
+)
+REFERENCE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
+"""Kafka's `ConfigTransformer.DEFAULT_PATTERN`: provider (1), path (3), key (4)."""
+
+
+def is_secret(key: str) -> bool:
+    """Whether a key's value must not be shown."""
+    return SECRET_KEY.search(key) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the file: `raw` as written, `value` with its references resolved, `problem` where they cannot be."""
+
+    key: str
+    raw: str = field(repr=False)
+    line: int
+    value: str = field(repr=False)
+    problem: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The value as a message may show it: references unresolved, secrets not at all."""
+        if REFERENCE.search(self.raw):
+            return "its value" if is_secret(self.key) else repr(self.raw)
+        return "its value" if is_secret(self.key) else repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing to mend. `line` is None for what is missing; `key` is empty where the line has none to be shown."""
+
+    file: str
+    line: int | None
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return ": ".join(part for part in (place, self.key, self.message) if part)
+
+
+class ConfigurationError(LockstepError):
+    """A file that cannot be used. `mistakes` has all of them, `warnings` what else looks wrong."""
+
+    def __init__(self, mistakes: Iterable[Mistake], warnings: Iterable[Mistake] = ()) -> None:
+        self.mistakes = tuple(mistakes)
+        self.warnings = tuple(warnings)
+        super().__init__("\n".join([*map(str, self.mistakes), *(f"warning: {warning}" for warning in self.warnings)]))
+
+
+class Findings:
+    """Collects mistakes and warnings of one file, each of them once."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._mistakes: dict[Mistake, None] = {}
+        self._warnings: dict[Mistake, None] = {}
+
+    @property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """In the order of the lines; what has no line comes first."""
+        return tuple(sorted(self._mistakes, key=_by_line))
+
+    @property
+    def warnings(self) -> tuple[Mistake, ...]:
+        """In the order of the lines; what has no line comes first."""
+        return tuple(sorted(self._warnings, key=_by_line))
+
+    def mistake(self, at: Entry | int | None, message: str, key: str | None = None) -> None:
+        """Something that must be mended. `at` gives line and key, unless `key` names another one."""
+        self._mistakes[self._found(at, message, key)] = None
+
+    def warn(self, at: Entry | int | None, message: str, key: str | None = None) -> None:
+        """Something that works, but hardly as meant; not said of what is a mistake already."""
+        found = self._found(at, message, key)
+        if found not in self._mistakes:
+            self._warnings[found] = None
+
+    def _found(self, at: Entry | int | None, message: str, key: str | None) -> Mistake:
+        line = at.line if isinstance(at, Entry) else at
+        name = key if key is not None else at.key if isinstance(at, Entry) else ""
+        return Mistake(self.file, line, name if SANE_KEY.fullmatch(name) else "", message)
+
+    def raise_if_any(self) -> None:
+        """Raises ConfigurationError with all mistakes, if there is one."""
+        if self._mistakes:
+            raise ConfigurationError(self.mistakes, self.warnings)
+
+
+def _by_line(mistake: Mistake) -> int:
+    return mistake.line or 0

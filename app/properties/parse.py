@@ -1,0 +1,92 @@
+"""Java's properties format, with line numbers: what `java.util.Properties.load` reads, bytes being Latin-1."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import IO, cast
+
+import javaproperties
+
+from app.properties.mistakes import SANE_KEY, Entry, Findings
+
+UTF8_MARK = b"\xef\xbb\xbf"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+BROKEN_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9A-Fa-f]{4})")
+KEY_END = re.compile(r"[=:\s]")
+
+
+class _Lines:
+    """The lines of a text, as a file gives them; knows how many the parser has taken."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = io.StringIO(text, newline="").readlines()
+        self.taken = 0
+
+    def readline(self) -> str:
+        if self.taken == len(self._lines):
+            return ""
+        self.taken += 1
+        return self._lines[self.taken - 1]
+
+    def between(self, first: int, last: int) -> list[tuple[int, str]]:
+        """The lines first to last, counted from 1, each with its number."""
+        return list(enumerate(self._lines[first - 1 : last], first))
+
+
+def read(path: Path, findings: Findings) -> dict[str, Entry]:
+    """The entries of a file; one that cannot be read is a mistake, and has none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        findings.mistake(None, f"cannot be read: {error.strerror or error}; name a properties file with --config")
+        return {}
+    if data.startswith(UTF16_MARKS) or b"\0" in data:
+        findings.mistake(None, "is no properties file: it is binary, or UTF-16; save it as ASCII or ISO 8859-1")
+        return {}
+    if data.startswith(UTF8_MARK):
+        findings.warn(
+            1, "the file begins with a byte order mark, which MM2 takes for a part of the first key: remove it"
+        )
+    return parse(data.removeprefix(UTF8_MARK), findings)
+
+
+def parse(data: bytes, findings: Findings) -> dict[str, Entry]:
+    """The entries by key; the last one of a key wins, as in Java. Broken lines are mistakes, and left out."""
+    lines = _Lines(data.decode("iso-8859-1"))
+    entries: dict[str, Entry] = {}
+    elements = javaproperties.parse(cast(IO[str], lines))
+    while True:
+        first = lines.taken + 1
+        try:
+            element = next(elements, None)
+        except javaproperties.InvalidUEscapeError:
+            _broken(lines.between(first, lines.taken), findings)
+            elements = javaproperties.parse(cast(IO[str], lines))
+            continue
+        if element is None:
+            return entries
+        if isinstance(element, javaproperties.KeyValue):
+            _add(entries, Entry(element.key, element.value, first, element.value.strip()), findings)
+            if not element.source.isascii():
+                findings.warn(
+                    entries[element.key],
+                    r"has characters outside ASCII, which Java and Lockstep read as ISO 8859-1: write them as \uXXXX",
+                )
+
+
+def _add(entries: dict[str, Entry], entry: Entry, findings: Findings) -> None:
+    if earlier := entries.get(entry.key):
+        findings.warn(entry, f"is in line {earlier.line} already; this one, the last, holds")
+    entries[entry.key] = entry
+
+
+def _broken(lines: list[tuple[int, str]], findings: Findings) -> None:
+    key = KEY_END.split(lines[0][1].strip(), maxsplit=1)[0]
+    line = next((number for number, text in lines if BROKEN_ESCAPE.search(text)), lines[0][0])
+    findings.mistake(
+        line,
+        r"a backslash and u must be followed by four hexadecimal digits; a backslash itself is written \\",
+        key if SANE_KEY.fullmatch(key) else "",
+    )

@@ -1,0 +1,174 @@
+"""Where an entry of the file holds, and which of several holds: MM2's precedence, and Lockstep's prefix over it.
+
+Source: `MirrorMakerConfig.connectorBaseConfig` and `.clusterProps`, `MirrorConnectorConfig.sourceAdminConfig`.
+A key with the prefix `lockstep.` wins over every one without it: `lockstep.KEY` over `a->b.KEY`, too, so that one line
+turns a sync on for Lockstep, however MM2's lines are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.properties.keys import TABLE, Acts, Key, T
+from app.properties.known import OURS, kafka_names, top_names
+from app.properties.mistakes import Entry, Findings
+from streaming.settings import Flow
+
+PREFIX = "lockstep."
+
+Scope = Flow | str | None
+"""A flow, the alias of a cluster, or None: all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a key holds; `ours`: it carries the prefix, or begins with `lockstep.` by its own name."""
+
+    scope: Scope
+    ours: bool
+    name: str
+
+
+def place(key: str, aliases: Iterable[str]) -> Place:
+    """The place of a key as written. What names no cluster and no flow of theirs holds for all, known or not."""
+    rest = key.removeprefix(PREFIX)
+    ours = rest != key
+    if key in OURS or rest in top_names():
+        return _named(None, ours, rest)
+    longest_first = sorted(aliases, key=len, reverse=True)
+    for source in longest_first:
+        for target in longest_first:
+            if source != target and rest.startswith(f"{source}->{target}."):
+                return _named(Flow(source, target), ours, rest.removeprefix(f"{source}->{target}."))
+    for alias in longest_first:
+        if rest.startswith(f"{alias}."):
+            return _named(alias, ours, rest.removeprefix(f"{alias}."))
+    return _named(None, ours, rest)
+
+
+def _named(scope: Scope, ours: bool, name: str) -> Place:
+    bare = name.removeprefix(PREFIX)
+    ours = ours or bare != name
+    return Place(scope, ours, PREFIX + bare if ours and PREFIX + bare in OURS else bare)
+
+
+class Properties:
+    """The resolved entries of a file, by place."""
+
+    def __init__(self, entries: Mapping[str, Entry], aliases: Sequence[str], findings: Findings) -> None:
+        self.aliases = tuple(aliases)
+        self.by_place: dict[Place, Entry] = {}
+        for entry in sorted(entries.values(), key=lambda entry: entry.line):
+            where = place(entry.key, aliases)
+            if earlier := self.by_place.get(where):
+                findings.warn(
+                    entry, f"says the same as {earlier.key} in line {earlier.line}; this one, the last, holds"
+                )
+            self.by_place[where] = entry
+
+    def at(self, scope: Scope, ours: bool, name: str) -> Entry | None:
+        """The entry at a place."""
+        return self.by_place.get(Place(scope, ours, name))
+
+    def entry(self, name: str, flow: Flow | None = None) -> Entry | None:
+        """The entry that holds for Lockstep: with the prefix before without it, the flow's before all flows'."""
+        return self._first(name, flow, (True, False))
+
+    def mm2_entry(self, name: str, flow: Flow) -> Entry | None:
+        """The entry that holds for MM2, which knows no prefix."""
+        return self._first(name, flow, (False,))
+
+    def _first(self, name: str, flow: Flow | None, layers: tuple[bool, ...]) -> Entry | None:
+        scopes = (None,) if flow is None else (flow, None)
+        found = (self.at(scope, ours, name) for ours in layers for scope in scopes)
+        return next((entry for entry in found if entry is not None), None)
+
+    def get(self, key: Key[T], flow: Flow | None = None) -> T:
+        """The value that holds for Lockstep; the default where there is none, or one that is a mistake."""
+        entry = self.entry(key.name, flow)
+        if entry is None or (key.acts is Acts.PREFIXED and not place(entry.key, self.aliases).ours):
+            return key.default
+        return parsed(key, entry)
+
+    def is_sound(self, name: str, flow: Flow) -> bool:
+        """Whether the value that holds, if the file has one, is allowed; `check` reports one that is not."""
+        entry = self.entry(name, flow)
+        if entry is None or name not in TABLE:
+            return True
+        try:
+            TABLE[name].type.parse(entry.value)
+        except ValueError:
+            return False
+        return entry.problem is None
+
+    def mm2_get(self, key: Key[T], flow: Flow) -> T:
+        """The value that holds for MM2."""
+        entry = self.mm2_entry(key.name, flow)
+        return key.default if entry is None else parsed(key, entry)
+
+    def of_flow(self, flow: Flow) -> dict[str, str]:
+        """What a plug-in of the flow is configured with: every key that holds for it, by its bare name."""
+        values = {"source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
+        for ours in (False, True):
+            for scope in (None, flow):
+                values |= {
+                    where.name: entry.value
+                    for where, entry in self.by_place.items()
+                    if where.scope == scope and where.ours is ours and entry.problem is None
+                }
+        return values
+
+    def client(self, role: str, alias: str, flow: Flow | None = None) -> dict[str, str]:
+        """The client properties of a cluster in one role (`admin`, `consumer`, `producer`), for a flow if given."""
+        found: dict[str, Entry] = {}
+        for ours in (False, True):
+            for slot in reversed(slots(role, alias, flow)):
+                for where, entry in self.by_place.items():
+                    if where.ours is ours and (name := slot.client_name(where)) is not None:
+                        found[name] = entry
+        return {name: entry.value for name, entry in sorted(found.items()) if entry.problem is None}
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Places of client settings: a scope, what stands before the client's own name, and which names hold there."""
+
+    scope: Scope
+    prefix: str
+    names: frozenset[str] | None = None
+
+    def client_name(self, where: Place) -> str | None:
+        """The client's name for a key at this place; None for a key that is no client setting of this slot."""
+        name = where.name.removeprefix(self.prefix)
+        if where.scope != self.scope or not where.name.startswith(self.prefix) or where.name in kafka_names()["mirror"]:
+            return None
+        return name if self.names is None or name in self.names else None
+
+
+def slots(role: str, alias: str, flow: Flow | None) -> tuple[Slot, ...]:
+    """Where MM2 looks for the client settings of a cluster, the strongest first.
+
+    `a->b.admin.KEY` comes after what the clusters say, as in MM2; `a->b.source.admin.KEY` overrides it.
+    """
+    general = kafka_names()["client"]
+    cluster = (Slot(alias, f"{role}."), Slot(alias, "", general), Slot(None, "", general))
+    if flow is None:
+        return cluster
+    end = "source" if alias == flow.source else "target"
+    return (
+        Slot(flow, f"{end}.{role}."),
+        *cluster,
+        Slot(flow, f"{role}."),
+        Slot(flow, f"{end}.cluster.", general),
+    )
+
+
+def parsed(key: Key[T], entry: Entry) -> T:
+    """The value of an entry; the default where that is a mistake, which `check` reports."""
+    if entry.problem is not None:
+        return key.default
+    try:
+        return key.type.parse(entry.value)
+    except ValueError:
+        return key.default

@@ -1,0 +1,73 @@
+"""From a file to settings, all mistakes at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from app.properties import keys
+from app.properties.check import check
+from app.properties.mistakes import Findings
+from app.properties.parse import read
+from app.properties.places import Properties
+from app.properties.providers import resolve_all
+from app.settings.clusters import (
+    aliases,
+    check_ambiguous,
+    check_servers,
+    check_shared_servers,
+    cluster_settings,
+)
+from app.settings.flows import chosen_flows, enabled_flows, flow_settings
+from app.settings.model import ClusterSettings, JobSettings, Settings
+from app.settings.rules import check_collisions, check_rounds
+from streaming.settings import Flow
+
+
+def load(path: Path, flows: Sequence[str] = (), *, environ: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of a file, of the named flows if there are names. Raises ConfigurationError with every mistake."""
+    findings = Findings(str(path))
+    entries = resolve_all(read(path, findings), environ, findings)
+    if not entries:
+        findings.raise_if_any()
+    properties = Properties(entries, aliases(entries, findings), findings)
+    check(properties, findings)
+    check_ambiguous(properties, findings)
+    clusters = {alias: cluster_settings(properties, alias) for alias in properties.aliases}
+    for settings in clusters.values():
+        check_servers(properties, settings, findings)
+    enabled = enabled_flows(properties, findings)
+    check_shared_servers(properties, clusters, enabled, findings)
+    built = [one for flow in enabled if (one := flow_settings(properties, flow, findings)) is not None]
+    check_collisions(properties, built, findings)
+    check_rounds(properties, built, findings)
+    chosen = chosen_flows(enabled, flows, findings)
+    findings.raise_if_any()
+    return Settings(
+        clusters=clusters,
+        flows=tuple(one for one in built if one.flow in chosen),
+        job=_job(properties),
+        warnings=findings.warnings,
+        overrides=_overrides(properties, clusters, chosen),
+    )
+
+
+def _job(properties: Properties) -> JobSettings:
+    return JobSettings(
+        trigger_interval=properties.get(keys.TRIGGER_INTERVAL),
+        checkpoint_dir=properties.get(keys.CHECKPOINT_DIR),
+        http_host=properties.get(keys.HTTP_HOST),
+        http_port=properties.get(keys.HTTP_PORT),
+    )
+
+
+def _overrides(
+    properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Sequence[Flow]
+) -> dict[tuple[Flow, str], ClusterSettings]:
+    found = {
+        (flow, alias): cluster_settings(properties, alias, flow)
+        for flow in flows
+        for alias in (flow.source, flow.target)
+    }
+    return {where: settings for where, settings in found.items() if settings != clusters[where[1]]}

@@ -1,0 +1,61 @@
+"""What a properties file comes to: clusters, flows, the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.properties.mistakes import Mistake
+from sinks.settings import FlowSettings
+from streaming.settings import Flow
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """The Java client properties of one cluster, per role. Its `repr` shows names of properties, never values."""
+
+    alias: str
+    admin: Mapping[str, str] = field(repr=False)
+    consumer: Mapping[str, str] = field(repr=False)
+    producer: Mapping[str, str] = field(repr=False)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """As the admin client gets them; empty where the file has none."""
+        return self.admin.get("bootstrap.servers", "")
+
+    def __repr__(self) -> str:
+        roles = {"admin": self.admin, "consumer": self.consumer, "producer": self.producer}
+        names = ", ".join(f"{role}={sorted(values)}" for role, values in roles.items())
+        return f"ClusterSettings(alias={self.alias!r}, {names})"
+
+
+@dataclass(frozen=True)
+class JobSettings:
+    """What holds for the whole job. Seconds; port 0 is a free one."""
+
+    trigger_interval: float
+    checkpoint_dir: Path
+    http_host: str
+    http_port: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything. `flows` are the enabled ones that were asked for, sorted.
+
+    `overrides`: a cluster's settings within one flow, where the file has some of its own for it
+    (`a->b.source.admin.KEY`).
+    """
+
+    clusters: Mapping[str, ClusterSettings]
+    flows: tuple[FlowSettings, ...]
+    job: JobSettings
+    warnings: tuple[Mistake, ...] = ()
+    overrides: Mapping[tuple[Flow, str], ClusterSettings] = field(default_factory=dict)
+
+    def cluster(self, alias: str, flow: Flow | None = None) -> ClusterSettings:
+        """The settings of a cluster, for a flow if given. Raises KeyError for an alias that is not in the file."""
+        found = self.overrides.get((flow, alias)) if flow is not None else None
+        return found or self.clusters[alias]
