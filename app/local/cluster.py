@@ -1,0 +1,166 @@
+"""A Kafka cluster on this machine, for the demo, the tests and the benchmark: brokers as child processes."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import javaproperties
+
+from app.local.broker import HOST, Node, nodes, server_properties
+from app.local.jars import kafka_jars
+from app.local.java import QUICK_START, JavaProcess, stop_all
+from app.local.log4j2 import log4j2_option
+from app.local.probe import brokers_known_at
+from app.local.waiting import wait_for
+
+READY_WITHIN = 90.0
+"""Seconds; a start takes 3 on an idle machine."""
+
+
+class LocalCluster:
+    """A cluster of `brokers` nodes, each broker and controller, that keeps its data and its logs in `folder`.
+
+    `heap`: of each node, in the words of `-Xmx`. `java_options`: of each node. `overrides`: server properties.
+    `allow_everyone`: what no ACL speaks of is allowed (else only super users may). `proxied_port`: the first node
+    listens at `behind_proxy`, too, and tells the clients there to connect to this port instead.
+    """
+
+    def __init__(
+        self,
+        alias: str,
+        folder: Path,
+        brokers: int = 1,
+        *,
+        heap: str = "512m",
+        java_options: Sequence[str] = (),
+        overrides: Mapping[str, str] | None = None,
+        allow_everyone: bool = False,
+        proxied_port: int | None = None,
+    ) -> None:
+        self.alias, self._folder = alias, folder.resolve()
+        self._nodes, self._proxied_port = nodes(brokers), proxied_port
+        self._overrides = {"allow.everyone.if.no.acl.found": str(allow_everyone).lower(), **(overrides or {})}
+        self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
+        self._processes: list[JavaProcess] = []
+
+    @property
+    def bootstrap(self) -> str:
+        """The plaintext listeners: no security, and the user there is a super user."""
+        return ",".join(f"{HOST}:{node.plain}" for node in self._nodes)
+
+    @property
+    def sasl_bootstrap(self) -> str:
+        """The SASL_PLAINTEXT listeners: PLAIN with `broker.ADMIN` or `broker.RESTRICTED`, and SCRAM."""
+        return ",".join(f"{HOST}:{node.sasl}" for node in self._nodes)
+
+    @property
+    def behind_proxy(self) -> int:
+        """The port that a proxy passes everything on to."""
+        return self._nodes[0].behind_proxy
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the nodes that run."""
+        return [process.pid for process in self._processes if process.runs]
+
+    def client_properties(self, user: tuple[str, str] | None = None) -> dict[str, str]:
+        """What a Java client is configured with: the plaintext listener, or SASL/PLAIN as a user with password."""
+        if user is None:
+            return {"bootstrap.servers": self.bootstrap}
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        return {
+            "bootstrap.servers": self.sasl_bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": f'{module} required username="{user[0]}" password="{user[1]}";',
+        }
+
+    def __enter__(self) -> LocalCluster:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self, *, wait: bool = True) -> None:
+        """Formats the storage at the first start. Returns when clients are served, or at once unless `wait`.
+
+        Raises LockstepError with the end of its log for a node that does not start; the others are then stopped.
+        """
+        if self.pids:
+            return
+        classpath = kafka_jars()
+        options = [*self._options, log4j2_option(self._folder)]
+        self._format(classpath)
+        self._processes = [
+            JavaProcess("kafka.Kafka", [str(self._file(node))], classpath, self._log(node), options)
+            for node in self._nodes
+        ]
+        if wait:
+            self.wait_until_ready()
+
+    def wait_until_ready(self, timeout: float = READY_WITHIN) -> None:
+        """Returns when every node serves clients and knows all others. Raises LockstepError, everything stopped."""
+        try:
+            wait_for(self._serves, timeout, f"the brokers of cluster {self.alias} to serve (logs in {self._folder})")
+        except BaseException:
+            self.stop()
+            raise
+
+    def _serves(self) -> bool:
+        for process in self._processes:
+            process.check()
+        return all(brokers_known_at(node.plain) == len(self._nodes) for node in self._nodes)
+
+    def stop(self) -> None:
+        """In order; the data stays."""
+        stop_all(self._processes)
+        self._processes = []
+
+    def kill(self) -> None:
+        """SIGKILL to every node, as a crash; the data stays."""
+        for process in self._processes:
+            process.kill()
+        self._processes = []
+
+    def restart(self) -> None:
+        """Stops it and starts it on the same ports and data."""
+        self.stop()
+        self.start()
+
+    def _format(self, classpath: Sequence[Path]) -> None:
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
+        processes = []
+        for node in self._nodes:
+            if not (self._data(node) / "meta.properties").exists():
+                file, log = self._write(node), self._folder / f"format-{node.id}.log"
+                arguments = ["format", "--cluster-id", cluster_id, "--config", str(file)]
+                processes.append(JavaProcess("kafka.tools.StorageTool", arguments, classpath, log, QUICK_START))
+        try:
+            for process in processes:
+                wait_for(process.succeeded, READY_WITHIN, f"the storage of cluster {self.alias} to be formatted")
+        finally:
+            stop_all(processes)
+
+    def _write(self, node: Node) -> Path:
+        proxied_port = self._proxied_port if node is self._nodes[0] else None
+        properties = server_properties(node, self._nodes, self._data(node), proxied_port) | self._overrides
+        path = self._file(node)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(javaproperties.dumps(properties, timestamp=False), encoding="latin-1")
+        return path
+
+    def _data(self, node: Node) -> Path:
+        return self._folder / f"data-{node.id}"
+
+    def _file(self, node: Node) -> Path:
+        return self._folder / f"server-{node.id}.properties"
+
+    def _log(self, node: Node) -> Path:
+        return self._folder / f"broker-{node.id}.log"

@@ -1,0 +1,166 @@
+"""`lockstep demo`: two clusters, MM2 at its defaults, the job, and a source that changes while it runs."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+from app.cli.output import complain, print_line, print_table
+from app.local.cluster import LocalCluster
+from app.local.jars import PROJECT
+from app.local.job import LocalJob
+from app.local.mirror import LocalMirror, mirror_properties
+from app.local.ports import free_ports
+from app.local.waiting import WaitedTooLong, wait_for
+from sinks.cluster.kafka import KafkaCluster
+from sinks.model import TopicSpec
+
+FOLDER = PROJECT / ".lockstep" / "demo"
+ARRIVES_WITHIN = 60.0
+MM2_INTERVAL = "600 s"
+"""MM2's default of `sync.topic.configs.interval.seconds` and `refresh.topics.interval.seconds`."""
+
+EXCLUDED = "follower.replication.throttled.replicas"
+"""In MM2's default `config.properties.exclude`; Cruise Control sets it while it moves replicas (KIP-894)."""
+
+HEARTBEATS = {"b->a.emit.heartbeats.enabled": "true"}
+"""MM2's own default: it writes heartbeats to `a` so that the flow a->b has some to copy."""
+
+TOPICS: Mapping[str, TopicSpec] = {
+    "orders": TopicSpec(3, 1, (("retention.ms", "604800000"),)),
+    "payments": TopicSpec(3, 1, (("max.message.bytes", "2000000"),)),
+    "customers": TopicSpec(1, 1, (("cleanup.policy", "compact"),)),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change of the source, and how to see that the target has it."""
+
+    what: str
+    change: Callable[[KafkaCluster], object]
+    arrived: Callable[[KafkaCluster], bool]
+
+
+def _set(topic: str, name: str, value: str | None) -> Callable[[KafkaCluster], object]:
+    return lambda cluster: cluster.alter_topic_configs({topic: {name: value}})
+
+
+def _override(cluster: KafkaCluster, topic: str, name: str) -> str | None:
+    entry = cluster.describe_topic_configs([topic]).items.get(topic, {}).get(name)
+    return entry.value if entry is not None and entry.is_override else None
+
+
+def _has(topic: str, name: str, value: str | None) -> Callable[[KafkaCluster], bool]:
+    return lambda cluster: topic in cluster.list_topics() and _override(cluster, topic, name) == value
+
+
+STEPS = (
+    Step("config set", _set("payments", "retention.ms", "3600000"), _has("a.payments", "retention.ms", "3600000")),
+    Step("config changed", _set("orders", "retention.ms", "7200000"), _has("a.orders", "retention.ms", "7200000")),
+    Step("config removed", _set("payments", "retention.ms", None), _has("a.payments", "retention.ms", None)),
+    Step(
+        "new topic, with a config",
+        lambda cluster: cluster.create_topics({"refunds": TopicSpec(2, 1, (("retention.ms", "1800000"),))}),
+        _has("a.refunds", "retention.ms", "1800000"),
+    ),
+    Step(
+        "partitions added",
+        lambda cluster: cluster.create_partitions({"orders": 6}),
+        lambda cluster: cluster.list_topics().get("a.orders") == 6,
+    ),
+)
+
+
+def demo(keep: bool) -> bool:
+    """Runs it; True when everything arrived and the excluded key survived. `keep`: stays up until Ctrl-C."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    with _ended_by_signals(), ExitStack() as stack:
+        complain("starting the clusters a and b ...")
+        a, b = (LocalCluster(alias, FOLDER / alias) for alias in ("a", "b"))
+        source, target = (_client(stack, cluster) for cluster in (a, b))
+        source.create_topics(TOPICS)
+        complain("starting MirrorMaker 2 with its default intervals ...")
+        clusters = {"a": a.bootstrap, "b": b.bootstrap}
+        stack.enter_context(LocalMirror(mirror_properties(clusters, ["a->b"], **HEARTBEATS), FOLDER / "mirror"))
+        port = free_ports(1)[0]
+        config = _properties(clusters, port)
+        complain("starting the job with ./spark-submit.sh ...")
+        job = stack.enter_context(LocalJob(config, port, FOLDER / "job.log"))
+        job.wait_until_walked()
+        rows, good = _changes(source, target, job)
+        print_table("", ("change on a", "seconds until b had it", "MM2's own interval"), rows)
+        survived = _override(target, "a.orders", EXCLUDED) == "*"
+        print_line(f"{EXCLUDED} set on b by another tool: {'survived' if survived else 'LOST'}")
+        if keep:
+            _stay(config)
+    return good and survived
+
+
+def _client(stack: ExitStack, cluster: LocalCluster) -> KafkaCluster:
+    stack.enter_context(cluster)
+    client = KafkaCluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
+    stack.callback(client.close)
+    return client
+
+
+def _properties(clusters: Mapping[str, str], port: int) -> Path:
+    own = {
+        "sync.topic.configs.enabled": "false",
+        "lockstep.sync.topic.configs.enabled": "true",
+        "lockstep.http.port": str(port),
+        "lockstep.checkpoint.dir": str(FOLDER / "checkpoints"),
+    }
+    path = FOLDER / "mirror.properties"
+    properties = mirror_properties(clusters, ["a->b"], **own)
+    path.write_text("".join(f"{name} = {value}\n" for name, value in properties.items()))
+    return path
+
+
+def _changes(source: KafkaCluster, target: KafkaCluster, job: LocalJob) -> tuple[list[tuple[str, str, str]], bool]:
+    target.alter_topic_configs({"a.orders": {EXCLUDED: "*"}})
+    rows, good = [], True
+    for step in STEPS:
+        job.check()
+        start = time.monotonic()
+        step.change(source)
+        try:
+            wait_for(partial(step.arrived, target), ARRIVES_WITHIN, step.what)
+            rows.append((step.what, f"{time.monotonic() - start:.1f}", MM2_INTERVAL))
+        except WaitedTooLong:
+            rows.append((step.what, f"not within {ARRIVES_WITHIN:g}", MM2_INTERVAL))
+            good = False
+    return rows, good
+
+
+def _stay(config: Path) -> None:
+    shown = config.relative_to(PROJECT)
+    print_line("\nEverything is still running; Ctrl-C ends it. Try, in another terminal:")
+    for command in ("status", "topics", "plan", "audit"):
+        print_line(f"  .venv/bin/lockstep {command} --config {shown}")
+    sys.stdout.flush()
+    threading.Event().wait()
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM ends it like Ctrl-C: what was started is stopped, in order."""
+
+    def interrupt(_: int, __: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,81 @@
+"""The job as users run it, through `./spark-submit.sh`, as a child process with a log file."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from app.local.children import Child, spawn, stop
+from app.local.jars import PROJECT
+from app.local.waiting import wait_for
+from streaming.errors import LockstepError
+
+READY_WITHIN = 300.0
+"""Seconds; the first start on a machine fetches Spark's Kafka connector."""
+
+
+class LocalJob:
+    """`lockstep run` with this properties file; `port` is that of `lockstep.http.port` in it."""
+
+    def __init__(self, config: Path, port: int, log: Path, submit_options: Sequence[str] = ()) -> None:
+        self._command = [str(PROJECT / "spark-submit.sh"), *submit_options, "--", "--config", str(config)]
+        self._log = log
+        self.address = f"http://127.0.0.1:{port}"
+        self._process: Child | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        """The process id of `spark-submit.sh`, the parent of all others."""
+        return [self._process.pid] if self._process else []
+
+    def __enter__(self) -> LocalJob:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Returns at once; `wait_until_walked` says when it works."""
+        self._process = spawn(self._command, self._log, at_death=signal.SIGTERM)
+
+    def wait_until_walked(self) -> None:
+        """Until every flow has once compared everything. Raises with the end of its log when it fails."""
+        wait_for(self._walked, READY_WITHIN, f"the job's first comparison (see {self._log})")
+
+    def _walked(self) -> bool:
+        self.check()
+        flows = self.status().get("flows", [])
+        return bool(flows) and all(
+            kind["last_success"] or kind["task"] == "DISABLED" for flow in flows for kind in flow["kinds"].values()
+        )
+
+    def check(self) -> None:
+        """Raises LockstepError with the end of its log when it has ended."""
+        if self._process is None or self._process.poll() is not None:
+            code = self._process.returncode if self._process else None
+            end = "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+            raise LockstepError(f"the job ended with exit code {code}; the end of {self._log}:\n{end}")
+
+    def status(self) -> Mapping[str, Any]:
+        """The job's `/status`, empty while it does not answer."""
+        try:
+            answer: Mapping[str, Any] = httpx.get(f"{self.address}/status", timeout=5).json()
+        except httpx.HTTPError:
+            return {}
+        return answer
+
+    def stop(self) -> int | None:
+        """SIGTERM, as an operator would; its exit code."""
+        if self._process is None:
+            return None
+        stop(self._process)
+        code, self._process = self._process.returncode, None
+        return code

@@ -1,0 +1,127 @@
+"""A real MirrorMaker 2 of this machine, in its dedicated mode (KIP-382)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import javaproperties
+
+from app.local.jars import kafka_jars
+from app.local.java import JavaProcess
+from app.local.log4j2 import log4j2_option
+from app.local.waiting import wait_for
+
+READY_WITHIN = 180.0
+"""Seconds; a start takes 6 to 15 on an idle machine."""
+
+MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
+SOURCE_STARTED = "Started MirrorSourceConnector with"
+"""What the source connector of each enabled flow logs once it has listed the topics."""
+
+REPLICATED = (
+    "checkpoints.topic",
+    "heartbeats.topic",
+    "offset-syncs.topic",
+    "offset.storage",
+    "status.storage",
+    "config.storage",
+)
+"""Whose `replication.factor` must be 1 where there is one broker."""
+
+
+def mirror_properties(clusters: Mapping[str, str], flows: Iterable[str], **overrides: str) -> dict[str, str]:
+    """A file for MM2 over single-node clusters: bootstrap servers by alias, enabled flows such as `a->b`.
+
+    Heartbeats of the other direction are off, which spares MM2 a whole Connect worker. `overrides` are keys of MM2's
+    and hold over all that.
+    """
+    enabled = set(flows)
+    properties = {"clusters": ", ".join(clusters), "replication.factor": "1"}
+    properties |= {f"{alias}.bootstrap.servers": bootstrap for alias, bootstrap in clusters.items()}
+    properties |= {f"{name}.replication.factor": "1" for name in REPLICATED}
+    for source, target in itertools.permutations(clusters, 2):
+        flow = f"{source}->{target}"
+        properties[f"{flow}.enabled"] = str(flow in enabled).lower()
+        if flow not in enabled:
+            properties[f"{flow}.emit.heartbeats.enabled"] = "false"
+    return properties | overrides
+
+
+class LocalMirror:
+    """MM2 with these properties; its files and its log are in `folder`."""
+
+    def __init__(
+        self, properties: Mapping[str, str], folder: Path, *, heap: str = "512m", java_options: Sequence[str] = ()
+    ) -> None:
+        self._properties, self._folder = dict(properties), folder.resolve()
+        self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
+        self._process: JavaProcess | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        """Its process id, while it runs."""
+        return [self._process.pid] if self._process and self._process.runs else []
+
+    def __enter__(self) -> LocalMirror:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self, *, wait: bool = True) -> None:
+        """Returns when every flow's source connector has started, or at once unless `wait`.
+
+        Raises LockstepError with the end of its log when it does not come up; it is then stopped.
+        """
+        if self.pids:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        file = self._folder / "mirror.properties"
+        file.write_text(javaproperties.dumps(self._with_discovery(), timestamp=False), encoding="latin-1")
+        options = [*self._options, log4j2_option(self._folder)]
+        self._process = JavaProcess(MAIN, [str(file)], kafka_jars(), self._folder / "mirror.log", options)
+        if wait:
+            self.wait_until_ready()
+
+    def wait_until_ready(self, timeout: float = READY_WITHIN) -> None:
+        """Returns when every flow's source connector has started. Raises LockstepError, MM2 then stopped."""
+        flows = sum(
+            key.endswith(".enabled") and key.count(".") == 1 and value == "true" for key, value in self._flags()
+        )
+        try:
+            wait_for(lambda: self._runs(flows), timeout, f"MM2's source connectors to start (log in {self._folder})")
+        except BaseException:
+            self.stop()
+            raise
+
+    def _flags(self) -> Iterable[tuple[str, str]]:
+        return ((key, value) for key, value in self._properties.items() if "->" in key)
+
+    def _runs(self, flows: int) -> bool:
+        if self._process is None:
+            return False
+        self._process.check()
+        return self._process.output().count(SOURCE_STARTED) >= flows
+
+    def _with_discovery(self) -> dict[str, str]:
+        # By default Connect scans all jars for plug-ins, once for each worker: a third of MM2's start (KIP-898).
+        aliases = (alias.strip() for alias in self._properties["clusters"].split(","))
+        return {f"{alias}.plugin.discovery": "service_load" for alias in aliases} | self._properties
+
+    def stop(self) -> None:
+        """In order."""
+        if self._process is not None:
+            self._process.stop()
+            self._process = None
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None

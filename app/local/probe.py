@@ -1,0 +1,31 @@
+"""Whether a broker serves clients: asked in Kafka's own protocol, without a client library."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+METADATA, VERSION, CORRELATION = 3, 1, 1
+CLIENT = b"lockstep-probe"
+TIMEOUT = 2.0
+"""Seconds for the connection, and again for each part of the answer."""
+
+NO_TOPICS = struct.pack(">i", 0)
+
+
+def brokers_known_at(port: int) -> int:
+    """How many live brokers the one at 127.0.0.1:port tells clients of; 0 while it does not answer.
+
+    A Metadata request of version 1, which Kafka 0.10 to 4.3 understand; a broker is in the answer once the
+    controller has let it in.
+    """
+    header = struct.pack(">hhih", METADATA, VERSION, CORRELATION, len(CLIENT)) + CLIENT
+    request = header + NO_TOPICS
+    try:
+        with socket.create_connection(("127.0.0.1", port), TIMEOUT) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            with connection.makefile("rb") as answer:
+                _length, _correlation, brokers = struct.unpack(">iii", answer.read(12))
+    except (OSError, struct.error):  # struct.error: the connection ended within the answer
+        return 0
+    return int(brokers)

@@ -1,0 +1,28 @@
+"""Waiting for a condition: never for a fixed time, never without a limit, and never without saying for what."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from streaming.errors import LockstepError
+
+T = TypeVar("T")
+
+POLL = 0.05
+"""Seconds between two looks."""
+
+
+class WaitedTooLong(LockstepError):
+    """The condition did not come about; the message says which, and after how long."""
+
+
+def wait_for(condition: Callable[[], T], timeout: float, what: str) -> T:
+    """Returns the condition's first truthy value. `timeout` in seconds; raises WaitedTooLong with `what` after it."""
+    deadline = time.monotonic() + timeout
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise WaitedTooLong(f"waited {timeout:g} s for {what}, in vain")
+        time.sleep(POLL)
+    return value

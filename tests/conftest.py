@@ -1,0 +1,72 @@
+"""What tests share: one set of brokers, one SparkSession, each started at the first test that needs it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from pyspark.sql import SparkSession
+
+from app.local.cluster import LocalCluster
+from app.local.jars import PROJECT
+from app.session import defaults
+
+MARKED = {"kafka": ("kafka",), "spark": ("spark",), "parity": ()}
+"""Marks by folder below tests/."""
+
+MIRROR_CLIENT = "org.apache.kafka:connect-mirror-client:3.9.0"
+"""Brings Kafka's own replication policies and MirrorClient onto the driver's class path."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test in tests/kafka needs brokers, one in tests/spark a session: nobody has to say so twice."""
+    for item in items:
+        for folder, marks in MARKED.items():
+            if f"/tests/{folder}/" in str(item.path):
+                for mark in marks:
+                    item.add_marker(mark)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The source and the target of every test that needs brokers."""
+
+    a: LocalCluster
+    b: LocalCluster
+
+
+@pytest.fixture(scope="session")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    """Two clusters for the whole run; tests use topics of names of their own."""
+    folder = tmp_path_factory.mktemp("clusters")
+    with LocalCluster("a", folder / "a") as a, LocalCluster("b", folder / "b") as b:
+        yield Clusters(a, b)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for the whole run, with the project's own defaults."""
+    builder = SparkSession.builder.master("local[2]").appName("tests")
+    for name, value in defaults().items():
+        builder = builder.config(name, value)
+    packages = f"{defaults()['spark.jars.packages']},{MIRROR_CLIENT}"
+    session = (
+        builder.config("spark.jars.packages", packages)
+        .config("spark.jars.ivy", str(PROJECT / ".lockstep" / "ivy"))
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def unique() -> str:
+    """A word that no other test uses, for topic names on the shared clusters."""
+    return f"t{next(_numbers)}"
