@@ -1,0 +1,38 @@
+"""The options that every command takes, and what to do with a flow that cannot be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from app.cli.output import Output, errors
+from app.settings import Settings, load
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", help="The properties file, MM2's own.", show_default=True, dir_okay=False)
+]
+FlowOption = Annotated[
+    list[str] | None, typer.Option("--flow", help="A flow such as a->b; may be repeated. Default: every enabled flow.")
+]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="text, or one JSON document.")]
+
+DEFAULT_CONFIG = Path("conf/mirror.properties")
+
+
+def loaded(config: Path, flow: list[str] | None) -> Settings:
+    """The settings of the flows asked for. Raises ConfigurationError with every mistake."""
+    return load(config, flow or ())
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr that appears at the first step; none where stderr is no terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

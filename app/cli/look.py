@@ -1,0 +1,123 @@
+"""Commands that look at a flow or speak to its running job: `status`, `topics`, `groups`, `look`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import httpx
+import typer
+
+from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
+from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
+from app.planning import status_flow
+from app.settings import Settings
+from app.wiring import both_ends
+from sinks.survey import list_both
+from streaming.errors import LockstepError
+
+ANSWERS_WITHIN = 3.0
+"""Seconds until a job that does not answer counts as none."""
+
+
+def status(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
+    """How each flow stands: asks the running job, or looks at the clusters where none answers."""
+    settings = loaded(config, flow)
+    flows = _asked(settings) or _looked(settings)
+    if output is Output.JSON:
+        print_json({"flows": flows})
+    else:
+        for row in flows:
+            _print_status(row)
+    raise typer.Exit(FAILED if any(row["state"] == "ERROR" for row in flows) else DONE)
+
+
+def _address(settings: Settings) -> str:
+    host = settings.job.http_host
+    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{settings.job.http_port}"
+
+
+def _asked(settings: Settings) -> list[dict[str, Any]] | None:
+    """What the job says of these flows; None where no job answers, or one of other flows."""
+    try:
+        answer = httpx.get(f"{_address(settings)}/status", timeout=ANSWERS_WITHIN).raise_for_status().json()
+        flows = {(row["source"], row["target"]): row for row in answer["flows"]}
+        return [flows[(flow.flow.source, flow.flow.target)] for flow in settings.flows]
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _looked(settings: Settings) -> list[dict[str, Any]]:
+    rows = []
+    for flow in settings.flows:
+        with both_ends(settings, flow) as ends:
+            rows.append(status_flow(flow, ends).as_json())
+    return rows
+
+
+def _print_status(row: dict[str, Any]) -> None:
+    age = row["heartbeat_age_seconds"]
+    heartbeat = "no heartbeat seen" if age is None else f"newest heartbeat {age} s old"
+    print_line(f"{row['source']}->{row['target']}  {row['state']}  {heartbeat}")
+    if row["reason"]:
+        print_line(f"  {row['reason']}")
+    kinds = [
+        (name, kind["task"], kind["drift"], kind["last_success"], kind["reason"]) for name, kind in row["kinds"].items()
+    ]
+    if kinds:
+        print_table("", ("kind", "task", "drift", "last success", "reason"), kinds)
+    for name, kind in row["kinds"].items():
+        for refusal in kind["refused"]:
+            print_line(f"  set aside: {name} {' '.join(refusal['key'].values())}: {refusal['reason']}")
+
+
+def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
+    """The topics that are replicated now, with their name on both sides."""
+    settings = loaded(config, flow)
+    flows, failed = [], False
+    for one in settings.flows:
+        row: dict[str, Any] = {"source": one.flow.source, "target": one.flow.target, "topics": []}
+        try:
+            with both_ends(settings, one) as ends:
+                listed = list_both(one, ends.source, ends.target)
+        except LockstepError as error:
+            complain(f"{one.flow.name}: {error}")
+            failed = True
+            continue
+        row["topics"] = [
+            {"upstream": upstream, "remote": remote}
+            for upstream, remote in sorted(listed.desired.remote.items())
+            if remote in listed.target
+        ]
+        flows.append(row)
+    if output is Output.JSON:
+        print_json({"flows": flows})
+    else:
+        for row in flows:
+            pairs = [(topic["upstream"], topic["remote"]) for topic in row["topics"]]
+            print_table(f"{row['source']}->{row['target']}: {len(pairs)} topics", ("upstream", "remote"), pairs)
+    raise typer.Exit(FAILED if failed else DONE)
+
+
+def look(
+    topics: Annotated[list[str] | None, typer.Argument(help="Upstream topics; none: everything.")] = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait until target and source agree.")] = 0.0,
+) -> None:
+    """Asks the running job to look now."""
+    settings = loaded(config, flow)
+    body = {"topics": topics or [], "flows": [one.flow.name for one in settings.flows], "wait_seconds": wait}
+    try:
+        answer = httpx.post(f"{_address(settings)}/look", json=body, timeout=wait * len(settings.flows) + 10)
+        document = answer.raise_for_status().json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise LockstepError(
+            f"no job answers at {_address(settings)} ({error}): start it with `lockstep run`"
+        ) from error
+    if output is Output.JSON:
+        print_json(document)
+    else:
+        for name, agreed in document["looked"].items():
+            print_line(f"{name}: {'looked, and in step' if agreed else 'asked' if not wait else 'not yet in step'}")
+    raise typer.Exit(FAILED if wait and not all(document["looked"].values()) else DONE)

@@ -1,0 +1,43 @@
+"""`lockstep run`: the job itself. `./spark-submit.sh` runs the same command on a Spark cluster."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated
+
+import typer
+
+from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, loaded
+from app.cli.output import DONE, FAILED, complain
+
+
+def run(
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    once: Annotated[bool, typer.Option("--once", help="Read what there is, compare everything once, end.")] = False,
+) -> None:
+    """The streaming query, until SIGTERM."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    settings = loaded(config, flow)
+    for warning in settings.warnings:
+        complain(f"warning: {warning}")
+    # Not needed by any other command, and a second of imports.
+    from app.job import Job
+    from app.session import session
+
+    spark = session()
+    try:
+        healthy = Job(settings, spark, once).run()
+    finally:
+        spark.stop()
+    raise typer.Exit(DONE if healthy or not once else FAILED)
+
+
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", help="Stay up, and say what to try.")] = False,
+) -> None:
+    """Two local clusters and MM2, a source that changes, the job, and how long each change took."""
+    from app.local.demo import demo as run_demo
+
+    raise typer.Exit(DONE if run_demo(keep) else FAILED)

@@ -1,0 +1,79 @@
+"""Plans and statuses made on the spot, for commands that run without a job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from app.wiring import Ends, ledger
+from sinks.guard import Guard
+from sinks.model import Kind
+from sinks.plan import Plan
+from sinks.settings import FlowSettings
+from sinks.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
+from sinks.survey import Progress, list_both, survey
+from streaming.codec import decode_heartbeat
+from streaming.errors import LockstepError, MalformedRecord
+
+LAST_HEARTBEATS = 200
+"""Records at the end of a heartbeats topic to look through: one a second and flow, so some minutes' worth."""
+
+
+def plan_flow(flow: FlowSettings, ends: Ends, progress: Progress = lambda done, total: None) -> Plan:
+    """What `apply` would do now. Writes nothing. Raises what stops the flow."""
+    remembered = ledger(flow, ends.target, to_write=False)
+    Guard(flow.flow, ends.source, ends.target).compare(remembered)
+    listed = list_both(flow, ends.source, ends.target)
+    seen = survey(
+        flow,
+        ends.source,
+        ends.target,
+        listed,
+        owned=remembered.owned(Kind.TOPIC),
+        paused=remembered.paused(),
+        progress=progress,
+    )
+    return seen.plan
+
+
+def newest_heartbeat(flow: FlowSettings, ends: Ends) -> Heartbeats | None:
+    """The newest heartbeat that crossed from source to target, or was emitted for the flow; None without one."""
+    crossed = flow.policy.format_remote_topic(flow.flow.source, flow.policy.heartbeats_topic())
+    for topic in (crossed, flow.internal.heartbeats):
+        newest = 0
+        for key, value in ends.target.read_log(topic, last=LAST_HEARTBEATS):
+            try:
+                heartbeat = decode_heartbeat(key, value)
+            except MalformedRecord:
+                continue
+            if (heartbeat.source, heartbeat.target) == (flow.flow.source, flow.flow.target) or topic == crossed:
+                newest = max(newest, heartbeat.timestamp)
+        if newest:
+            return Heartbeats(newest)
+    return None
+
+
+def status_flow(flow: FlowSettings, ends: Ends) -> FlowStatus:
+    """How a flow stands, from both clusters alone: what a running job knows besides is not in it."""
+    try:
+        plan, heartbeats = plan_flow(flow, ends), newest_heartbeat(flow, ends)
+    except LockstepError as error:
+        return FlowStatus(flow.flow, flow_state(str(error), None, 0), reason=str(error))
+    age = max(0.0, time.time() - heartbeats.timestamp_ms / 1000) if heartbeats else None
+    paused = ledger(flow, ends.target, to_write=False).paused()
+    return FlowStatus(
+        flow=flow.flow,
+        state=flow_state(None, age, flow.pace.heartbeat_timeout),
+        heartbeat_age_seconds=age,
+        reason="no job answers; this is what a look at both clusters shows",
+        kinds={kind: _kind_status(flow.enabled, paused, kind, plan) for kind in Kind},
+    )
+
+
+def _kind_status(enabled: Mapping[Kind, bool], paused: set[Kind], kind: Kind, plan: Plan) -> KindStatus:
+    if not enabled.get(kind, False):
+        return KindStatus(Task.DISABLED, "not enabled")
+    refused = tuple(refusal for refusal in plan.refused if refusal.kind is kind)
+    drift = sum(change.kind is kind for change in plan.changes) + len(refused)
+    blind = next((error.reason for error in plan.errors if error.kind is kind), None)
+    return KindStatus(Task.PAUSED if kind in paused else Task.ACTIVE, blind, drift, refused=refused)

@@ -1,0 +1,13 @@
+"""What spark-submit runs. It puts this file's folder on the path; the packages are found from the one above."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from app.main import main  # noqa: E402 - found only after the line above
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Who gets what: constructor calls only, so that a reader sees the whole job's parts in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from app.settings import Settings
+from sinks.audit import Audit, process_identity
+from sinks.cluster.base import CountRequest, Deaf, Listening
+from sinks.cluster.jvm import JvmWatch
+from sinks.cluster.kafka import KafkaCluster
+from sinks.cluster.quorum import QuorumPulse
+from sinks.guard import Guard
+from sinks.ledger import Ledger
+from sinks.metrics import Metrics
+from sinks.reconcile import Clusters, FlowReconcile
+from sinks.settings import FlowSettings, Incremental
+from sinks.task import FlowTask
+from sinks.writing import ConfigWriter
+from streaming.settings import Flow
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Both clusters of a flow, for a command that looks or writes once."""
+
+    source: KafkaCluster
+    target: KafkaCluster
+
+
+def _count_nothing(alias: str, api: str, result: str) -> None:
+    return None
+
+
+def connect(
+    settings: Settings, alias: str, flow: Flow | None = None, count_request: CountRequest = _count_nothing
+) -> KafkaCluster:
+    """The cluster of an alias, as a flow names it. Raises LockstepError for client settings that cannot be used."""
+    return KafkaCluster(alias, settings.cluster(alias, flow).admin, count_request)
+
+
+@contextmanager
+def both_ends(settings: Settings, flow: FlowSettings) -> Iterator[Ends]:
+    """Opens both clusters of a flow, and closes them."""
+    with ExitStack() as stack:
+        source, target = (connect(settings, alias, flow.flow) for alias in (flow.flow.source, flow.flow.target))
+        stack.callback(source.close)
+        stack.callback(target.close)
+        yield Ends(source, target)
+
+
+def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
+    """The audit topic of a flow."""
+    return Audit(flow.internal.audit, target, flow.replication_factor, process_identity())
+
+
+def ledger(flow: FlowSettings, target: KafkaCluster, *, to_write: bool) -> Ledger:
+    """The ledger of a flow, read now."""
+    return Ledger(flow.internal.ledger, target, target if to_write else None, flow.replication_factor)
+
+
+class Writers:
+    """One ConfigWriter per target and mode, so that flows into one target fall back, and warn, once."""
+
+    def __init__(self) -> None:
+        self._writers: dict[tuple[str, Incremental], ConfigWriter] = {}
+
+    def writer(self, target: KafkaCluster, mode: Incremental) -> ConfigWriter:
+        """The writer for this target and mode."""
+        return self._writers.setdefault((target.alias, mode), ConfigWriter(target, mode))
+
+
+def flow_task(settings: Settings, flow: FlowSettings, gateway: Any, metrics: Metrics, writers: Writers) -> FlowTask:
+    """A flow's task in a running job; `gateway` is py4j's, to the driver's JVM."""
+    count = metrics.count_request
+    source, target = (connect(settings, alias, flow.flow, count) for alias in (flow.flow.source, flow.flow.target))
+    source_client, target_client = (settings.cluster(end.alias, flow.flow).admin for end in (source, target))
+    clusters = Clusters(
+        source=source,
+        target=target,
+        source_watch=JvmWatch(source.alias, gateway, source_client, count),
+        target_watch=JvmWatch(target.alias, gateway, target_client, count),
+        source_pulse=_pulse(settings, flow, gateway, count),
+    )
+    reconcile = FlowReconcile(
+        settings=flow,
+        clusters=clusters,
+        guard=Guard(flow.flow, source, target),
+        open_ledger=lambda: ledger(flow, target, to_write=True),
+        audit=audit(flow, target),
+        writer=writers.writer(target, flow.incremental),
+    )
+    return FlowTask(reconcile, metrics)
+
+
+def _pulse(settings: Settings, flow: FlowSettings, gateway: Any, count: CountRequest) -> Listening:
+    """Listening spares looks; where every topic is looked at anyway there is nothing to spare."""
+    if flow.pace.observe_rate == 0:
+        return Deaf()
+    return QuorumPulse(flow.flow.source, gateway, settings.cluster(flow.flow.source, flow.flow).admin, count)

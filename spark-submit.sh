@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Runs `lockstep run` on Spark: local by default, any master.
+#   ./spark-submit.sh [spark-submit options] [-- lockstep options]
+#   ./spark-submit.sh --master spark://host:7077 -- --config /etc/lockstep/mirror.properties --flow 'a->b'
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+submit=()
+while [ $# -gt 0 ] && [ "$1" != "--" ]; do submit+=("$1"); shift; done
+[ $# -gt 0 ] && shift
+
+bin=${SPARK_HOME:+$SPARK_HOME/bin/}
+if [ -z "$bin" ] && [ -x "$here/.venv/bin/spark-submit" ]; then bin=$here/.venv/bin/; fi
+if [ -x "$here/.venv/bin/python" ]; then export PYSPARK_PYTHON=${PYSPARK_PYTHON:-$here/.venv/bin/python}; fi
+
+# spark-submit's JVM would die of a signal with a batch under way. So it runs in a process group of its own, and the
+# signal goes to the driver's Python process, which ends after the batch; the JVM follows.
+LOCKSTEP_PID_FILE=$(mktemp "${TMPDIR:-/tmp}/lockstep-pid.XXXXXX")
+export LOCKSTEP_PID_FILE
+trap 'rm -f "$LOCKSTEP_PID_FILE"' EXIT
+set -m
+"${bin}spark-submit" --properties-file "$here/conf/spark-defaults.conf" \
+  --driver-java-options "-Dlog4j2.configurationFile=file:$here/conf/log4j2.properties" ${submit[@]+"${submit[@]}"} \
+  "$here/app/submit.py" run "$@" </dev/null &
+job=$!
+set +m
+
+pass_on() {
+  local driver
+  driver=$(cat "$LOCKSTEP_PID_FILE" 2>/dev/null)
+  if [ -n "$driver" ] && kill -"$1" "$driver" 2>/dev/null; then return; fi
+  kill -TERM -- -"$job" 2>/dev/null
+}
+trap 'pass_on TERM' TERM
+trap 'pass_on INT' INT
+
+# A signal interrupts `wait`; the job's own exit code is what counts.
+while kill -0 "$job" 2>/dev/null; do wait "$job"; done
+wait "$job"
