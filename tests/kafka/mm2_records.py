@@ -1,0 +1,170 @@
+"""What a real MM2 writes to its internal topics: brought about, read back raw, and as Kafka's own classes read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from app.local.cluster import LocalCluster
+from app.local.jars import kafka_jars
+from app.local.java import QUICK_START, JavaProcess
+from app.local.log4j2 import log4j2_option
+from app.local.mirror import mirror_properties
+from app.local.waiting import wait_for
+from streaming import codec, records
+from streaming.records import RecordKind
+
+SOURCE, TARGET = "mirrored-a", "mirrored-b"
+"""Aliases that no other test has, so that on shared clusters nobody else sees these topics as his flow's."""
+
+TOPIC = "mirrored-orders"
+GROUP = "mirrored-grüße-日本"
+METADATA = "read by käthe"
+PARTITIONS = 3
+SOON = 90.0
+
+Raw = tuple[bytes, bytes]
+MM2Record = records.Heartbeat | records.Checkpoint | records.OffsetSync
+
+EVERY_SECOND = (
+    "emit.heartbeats",
+    "emit.checkpoints",
+    "refresh.topics",
+    "refresh.groups",
+    "sync.group.offsets",
+)
+
+
+def properties(a: LocalCluster, b: LocalCluster) -> dict[str, str]:
+    """An MM2 that is quick, keeps to topics and groups of these tests, and leaves configs and ACLs alone."""
+    quick = {f"{name}.interval.seconds": "1" for name in EVERY_SECOND}
+    own = {
+        "topics": "mirrored-.*",
+        "groups": "mirrored-.*",
+        "offset.lag.max": "0",
+        "sync.group.offsets.enabled": "true",
+        "sync.topic.configs.enabled": "false",
+        "sync.topic.acls.enabled": "false",
+    }
+    clusters = {SOURCE: a.bootstrap, TARGET: b.bootstrap}
+    return mirror_properties(clusters, [f"{SOURCE}->{TARGET}"], **quick, **own)
+
+
+def heartbeat_line(record: MM2Record) -> str:
+    assert isinstance(record, records.Heartbeat)
+    aliases = f"sourceClusterAlias={record.source}, targetClusterAlias={record.target}"
+    return f"Heartbeat{{{aliases}, timestamp={record.timestamp}}}"
+
+
+def checkpoint_line(record: MM2Record) -> str:
+    assert isinstance(record, records.Checkpoint)
+    offsets = f"upstreamOffset={record.upstream_offset}, downstreamOffset={record.downstream_offset}"
+    subject = f"consumerGroupId={record.group}, topicPartition={record.topic_partition}"
+    return f"Checkpoint{{{subject}, {offsets}, metadata={record.metadata}}}"
+
+
+def offset_sync_line(record: MM2Record) -> str:
+    assert isinstance(record, records.OffsetSync)
+    offsets = f"upstreamOffset={record.upstream_offset}, downstreamOffset={record.downstream_offset}"
+    return f"OffsetSync{{topicPartition={record.topic_partition}, {offsets}}}"
+
+
+@dataclass(frozen=True)
+class Internal:
+    """One of MM2's internal topics, our codec for its records, and Kafka's class that prints them.
+
+    `line`: what Java's toString says of a record.
+    """
+
+    topic: str
+    on_source: bool
+    formatter: str
+    decode: Callable[[bytes | None, bytes | None], MM2Record]
+    encode: Callable[..., Raw]
+    line: Callable[[MM2Record], str]
+
+
+INTERNAL: Mapping[RecordKind, Internal] = {
+    RecordKind.HEARTBEAT: Internal(
+        "heartbeats", False, "HeartbeatFormatter", codec.decode_heartbeat, codec.encode_heartbeat, heartbeat_line
+    ),
+    RecordKind.CHECKPOINT: Internal(
+        f"{SOURCE}.checkpoints.internal",
+        False,
+        "CheckpointFormatter",
+        codec.decode_checkpoint,
+        codec.encode_checkpoint,
+        checkpoint_line,
+    ),
+    RecordKind.OFFSET_SYNC: Internal(
+        f"mm2-offset-syncs.{TARGET}.internal",
+        True,
+        "OffsetSyncFormatter",
+        codec.decode_offset_sync,
+        codec.encode_offset_sync,
+        offset_sync_line,
+    ),
+}
+
+
+def make_topic(source: LocalCluster) -> None:
+    """The topic to be replicated, on the source, with some records in each partition."""
+    admin = AdminClient({"bootstrap.servers": source.bootstrap})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result()
+    producer = Producer({"bootstrap.servers": source.bootstrap})
+    for partition in range(PARTITIONS):
+        for number in range(5 * (partition + 1)):
+            producer.produce(TOPIC, str(number).encode(), partition=partition)
+    assert producer.flush(SOON) == 0
+
+
+def bring_about(source: LocalCluster, target: LocalCluster) -> None:
+    """Commits a group's offsets on the source and waits until MM2 has written records of every kind."""
+    consumer = Consumer({"bootstrap.servers": source.bootstrap, "group.id": GROUP, "enable.auto.commit": False})
+    offsets = [TopicPartition(TOPIC, number, 3 * number + 2, METADATA) for number in range(PARTITIONS)]
+    consumer.commit(offsets=offsets, asynchronous=False)
+    consumer.close()
+    for kind, wanted in ((RecordKind.OFFSET_SYNC, PARTITIONS), (RecordKind.HEARTBEAT, 2), (RecordKind.CHECKPOINT, 3)):
+        internal = INTERNAL[kind]
+        cluster = source if internal.on_source else target
+        wait_for(
+            lambda cluster=cluster, topic=internal.topic, wanted=wanted: len(read(cluster, topic)) >= wanted,
+            SOON,
+            f"{wanted} records of MM2's in {internal.topic}",
+        )
+
+
+def read(cluster: LocalCluster, topic: str) -> list[Raw]:
+    """Keys and values of a one-partition topic from its beginning to the end it has now; empty if it is not there."""
+    config = {"bootstrap.servers": cluster.bootstrap, "group.id": "unused", "fetch.wait.max.ms": 20}
+    consumer = Consumer({**config, "auto.offset.reset": "earliest", "enable.partition.eof": False})
+    try:
+        if consumer.list_topics(topic, timeout=SOON).topics[topic].error is not None:
+            return []
+        first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=SOON)
+        consumer.assign([TopicPartition(topic, 0, first)])
+        found: list[Raw] = []
+        while consumer.position([TopicPartition(topic, 0)])[0].offset < end and first < end:
+            message = consumer.poll(1)
+            if message is not None and message.error() is None and message.offset() < end:
+                found.append((message.key(), message.value()))
+        return found
+    finally:
+        consumer.close()
+
+
+def read_by_kafka(cluster: LocalCluster, internal: Internal, count: int, folder: Path) -> list[str]:
+    """The first so many records as Kafka's own console consumer prints them with MM2's formatter, a line each."""
+    log = folder / f"{internal.formatter}.log"
+    arguments = ["--bootstrap-server", cluster.bootstrap, "--topic", internal.topic, "--from-beginning"]
+    arguments += ["--formatter", f"org.apache.kafka.connect.mirror.formatters.{internal.formatter}"]
+    arguments += ["--max-messages", str(count), "--timeout-ms", "60000"]
+    options = [*QUICK_START, "-Dstdout.encoding=UTF-8", "-Dfile.encoding=UTF-8", log4j2_option(folder)]
+    main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+    with JavaProcess(main, arguments, kafka_jars(), log, options) as consumer:
+        wait_for(consumer.succeeded, SOON, f"Kafka's console consumer to print {internal.topic} (see {log})")
+        return [line for line in consumer.output().splitlines() if "{" in line and line.endswith("}")]

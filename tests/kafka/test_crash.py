@@ -1,0 +1,108 @@
+"""What is left of a batch that breaks between its writes and Spark's commit: foreachBatch is at-least-once."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from app.job import Batch
+from app.keeper import QueryKeeper
+from app.settings import Settings, load
+from app.wiring import Writers, flow_task
+from sinks.cluster.kafka import KafkaCluster
+from sinks.metrics import Metrics
+from tests.conftest import Clusters
+from tests.kafka.staging import alter, client_of, create, shown, wait_until_shown, write_properties, writes
+
+CONFIGS = {"retention.ms": "3600000"}
+
+
+@dataclass
+class Attempts:
+    """A job that is started again and again with the same properties, each time with an empty memory."""
+
+    settings: Settings
+    spark: SparkSession
+    batches: list[int] = field(default_factory=list)
+
+    def run(self, *, broken: bool = False) -> dict[tuple[str, str], float]:
+        """Reads what there is; `broken`: the sink raises when everything is written. Returns the requests that wrote.
+
+        `batches` gets the number of every batch that reached the sink.
+        """
+        metrics, flow = Metrics("test"), self.settings.flows[0]
+        task = flow_task(self.settings, flow, self.spark.sparkContext._gateway, metrics, Writers())
+        batch = Batch([task], metrics, walk=True)
+
+        def sink(frame: DataFrame, number: int) -> None:
+            batch(frame, number)
+            self.batches.append(number)
+            if broken:
+                raise RuntimeError("the process dies here")
+
+        keeper = QueryKeeper(self.settings, self.spark, flow.flow.target, sink, once=True)
+        try:
+            keeper.drain(threading.Event())
+        finally:
+            keeper.end()
+            batch.close()
+            task.close()
+        return writes(metrics.registry)
+
+    @property
+    def committed(self) -> list[str]:
+        """The batches that Spark holds for done."""
+        commits = self.settings.job.checkpoint_dir.glob("*/*/commits/*")
+        return sorted(path.name for path in commits if path.name.isdigit())
+
+
+@dataclass(frozen=True)
+class Crashed:
+    """A flow whose first batch wrote a topic and was not committed."""
+
+    attempts: Attempts
+    source: KafkaCluster
+    target: KafkaCluster
+    topic: str
+
+
+@pytest.fixture
+def crashed(clusters: Clusters, spark: SparkSession, tmp_path: Path, unique: str) -> Iterator[Crashed]:
+    topic = f"{unique}-crash"
+    settings = load(write_properties(tmp_path, clusters.a, clusters.b, f"{unique}-crash"))
+    with client_of(clusters.a) as source, client_of(clusters.b) as target:
+        create(source, topic, 2, CONFIGS)
+        attempts = Attempts(settings, spark)
+        assert attempts.run(broken=True)[("b", "CreateTopics")] >= 1
+        assert (attempts.batches, attempts.committed) == ([0], [])
+        wait_until_shown(target, f"a.{topic}", 2, CONFIGS)
+        yield Crashed(attempts, source, target, topic)
+
+
+def test_a_batch_that_runs_twice_writes_once(crashed: Crashed) -> None:
+    """The same batch is run again with the same checkpoint, finds the target as it should be, and is committed."""
+    assert crashed.attempts.run() == {}
+    assert crashed.attempts.batches[:2] == [0, 0]
+    assert "0" in crashed.attempts.committed
+    assert shown(crashed.target, f"a.{crashed.topic}") == (2, CONFIGS)
+
+
+def test_a_change_made_while_the_job_was_down_arrives(crashed: Crashed) -> None:
+    """Nothing is lost between the crash and the restart, and only the change is written."""
+    alter(crashed.source, crashed.topic, {"retention.ms": "7200000"})
+    assert crashed.attempts.run() == {("b", "IncrementalAlterConfigs"): 1.0}
+    wait_until_shown(crashed.target, f"a.{crashed.topic}", 2, {"retention.ms": "7200000"})
+
+
+def test_losing_the_checkpoint_loses_nothing(crashed: Crashed) -> None:
+    """Spark starts from the first batch; what is in step stays untouched, what changed meanwhile arrives."""
+    shutil.rmtree(crashed.attempts.settings.job.checkpoint_dir)
+    alter(crashed.source, crashed.topic, {"retention.ms": "7200000"})
+    assert crashed.attempts.run() == {("b", "IncrementalAlterConfigs"): 1.0}
+    wait_until_shown(crashed.target, f"a.{crashed.topic}", 2, {"retention.ms": "7200000"})

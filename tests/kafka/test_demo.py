@@ -1,0 +1,76 @@
+"""`lockstep demo`: what it shows is true, and nothing of it stays."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.local.demo import FOLDER
+from app.local.jars import PROJECT
+from app.local.waiting import wait_for
+from tests.kafka.staging import family_of, running, wait_until_gone
+
+DONE_WITHIN = 400.0
+"""Seconds for two clusters, MM2, the job and six changes, on a busy machine."""
+
+
+@contextmanager
+def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """The demo as a process group of its own, as a shell starts it, and the file with all that it says."""
+    said = folder / "demo.out"
+    with said.open("wb") as out:
+        command = [sys.executable, "-m", "app.main", "demo"]
+        run = subprocess.Popen(command, cwd=PROJECT, stdout=out, stderr=out, start_new_session=True)
+    try:
+        yield run, said
+    finally:
+        if run.poll() is None:
+            run.kill()
+            run.wait()
+
+
+def seen_until(run: subprocess.Popen[bytes], over: Callable[[], bool], what: str) -> list[psutil.Process]:
+    """Every process that the demo had at some time until `over`."""
+    seen: set[psutil.Process] = set()
+
+    def look() -> bool:
+        if run.poll() is None:
+            seen.update(family_of(run.pid))
+        return over()
+
+    wait_for(look, DONE_WITHIN, what)
+    return list(seen)
+
+
+def test_every_change_arrives_and_nothing_stays(tmp_path: Path) -> None:
+    """Exit code 0 says that all changes arrived and the excluded key survived; its folder can be deleted."""
+    with demo(tmp_path) as (run, said):
+        processes = seen_until(run, lambda: run.poll() is not None, "the demo to end")
+        assert run.returncode == 0, said.read_text()
+        assert len(processes) >= 6
+        wait_until_gone(processes)
+    assert "survived" in said.read_text()
+    shutil.rmtree(FOLDER)
+    assert not FOLDER.exists()
+
+
+@pytest.mark.parametrize("moment", ["starting the clusters", "starting the job"])
+def test_ctrl_c_ends_all_that_was_started(tmp_path: Path, moment: str) -> None:
+    """A terminal sends SIGINT to the whole group, also to a demo that waits for what it has just started."""
+    with demo(tmp_path) as (run, said):
+        before = seen_until(run, lambda: moment in said.read_text(), f"{moment!r}")
+        started = seen_until(run, lambda: len(running(family_of(run.pid))) > len(running(before)), "one more process")
+        os.killpg(run.pid, signal.SIGINT)
+        last = seen_until(run, lambda: run.poll() is not None, "the demo to end")
+        assert run.returncode == 130, said.read_text()
+        wait_until_gone([*before, *started, *last])
+    assert "Traceback" not in said.read_text()

@@ -1,0 +1,172 @@
+"""The job as users run it, through `./spark-submit.sh`: what it serves, how it ends, and what it does without a broker."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.local.cluster import LocalCluster
+from app.local.jars import PROJECT
+from app.local.job import LocalJob
+from app.local.ports import free_ports
+from app.local.waiting import wait_for
+from sinks.cluster.kafka import KafkaCluster
+from tests.kafka.staging import (
+    alter,
+    client_of,
+    create,
+    family_of,
+    running,
+    wait_until_gone,
+    wait_until_shown,
+    write_properties,
+)
+
+SMALL = "256m"
+ERROR_WITHIN = 60.0
+"""Seconds; a request to a broker that is gone is given up after 15."""
+
+BACK_WITHIN = 90.0
+"""Seconds; tries are up to 30 s apart, and the first ones still meet a broker that starts."""
+
+ENDS_WITHIN = 20.0
+"""Seconds from SIGTERM: one batch of a trigger, and Spark's own end on a machine that is busy."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Two clusters that no other test has, and the job between them."""
+
+    a: LocalCluster
+    b: LocalCluster
+    source: KafkaCluster
+    target: KafkaCluster
+    config: Path
+    log: Path
+    job: LocalJob
+
+    def said(self, pattern: str) -> int:
+        """How many lines of the job's log match."""
+        return len(re.findall(pattern, self.log.read_text(errors="replace"), re.MULTILINE))
+
+    def batches(self) -> float:
+        """Those that the job has done so far."""
+        return float(re.search(r"^lockstep_batch_seconds_count (\S+)", self.metrics(), re.MULTILINE)[1])
+
+    def metrics(self) -> str:
+        """What Prometheus gets."""
+        return httpx.get(f"{self.job.address}/metrics", timeout=10).raise_for_status().text
+
+    def flow(self) -> dict[str, object]:
+        """The flow in the job's own status."""
+        return dict(self.job.status()["flows"][0])
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder, port = tmp_path_factory.mktemp("job"), free_ports(1)[0]
+    with (
+        LocalCluster("a", folder / "a", heap=SMALL) as a,
+        LocalCluster("b", folder / "b", heap=SMALL) as b,
+        client_of(a) as source,
+        client_of(b) as target,
+    ):
+        config = write_properties(folder, a, b, "orders.*", **{"lockstep.http.port": str(port)})
+        log = folder / "job.log"
+        job = LocalJob(config, port, log)
+        yield Stage(a, b, source, target, config, log, job)
+        job.stop()
+
+
+@pytest.fixture
+def stage(staged: Stage) -> Stage:
+    """With the job running, whichever test ended it."""
+    if not staged.job.pids:
+        staged.job.start()
+        staged.job.wait_until_walked()
+    return staged
+
+
+def test_a_new_topic_and_a_later_change_arrive(stage: Stage) -> None:
+    create(stage.source, "orders-new", 2, {"retention.ms": "3600000"})
+    wait_until_shown(stage.target, "a.orders-new", 2, {"retention.ms": "3600000"})
+    alter(stage.source, "orders-new", {"retention.ms": "7200000"})
+    wait_until_shown(stage.target, "a.orders-new", 2, {"retention.ms": "7200000"})
+
+
+def test_the_job_serves_its_status_and_its_metrics(stage: Stage) -> None:
+    """Without MM2 there is no heartbeat, which is told with the topics that are missing; the kinds are in step."""
+    flow = stage.flow()
+    assert (flow["source"], flow["target"], flow["state"]) == ("a", "b", "NO_HEARTBEAT")
+    assert "a.heartbeats on b" in str(flow["reason"])
+    metrics = stage.metrics()
+    assert 'lockstep_task_state{kind="topic-config",source="a",state="ACTIVE",target="b"} 1.0' in metrics
+    assert 'lockstep_drift{kind="topic",source="a",target="b"} 0.0' in metrics
+    assert re.search(r'^lockstep_admin_requests_total\{api="Metadata",cluster="a",result="ok"\} [1-9]', metrics, re.M)
+
+
+def test_a_look_that_was_waited_for_has_brought_the_change(stage: Stage) -> None:
+    create(stage.source, "orders-looked-at", 1, {})
+    wait_until_shown(stage.target, "a.orders-looked-at", 1, {})
+    alter(stage.source, "orders-looked-at", {"retention.ms": "7200000"})
+    body = {"topics": ["orders-looked-at"], "flows": ["a->b"], "wait_seconds": 30}
+    answer = httpx.post(f"{stage.job.address}/look", json=body, timeout=40)
+    assert (answer.status_code, answer.json()) == (200, {"looked": {"a->b": True}})
+    wait_until_shown(stage.target, "a.orders-looked-at", 1, {"retention.ms": "7200000"})
+
+
+def test_a_look_that_is_not_understood_says_what_is_wrong(stage: Stage) -> None:
+    wrong = httpx.post(f"{stage.job.address}/look", content=b"[]", timeout=10)
+    unknown = httpx.post(f"{stage.job.address}/look", json={"flows": ["x->y"]}, timeout=10)
+    assert (wrong.status_code, unknown.status_code) == (400, 404)
+    assert "x->y" in unknown.json()["error"]
+
+
+def test_lockstep_status_shows_what_the_job_says(stage: Stage) -> None:
+    """The command asks the running job; only the job knows when it last succeeded."""
+    command = [sys.executable, "-m", "app.main", "status", "-o", "json", "--config", str(stage.config)]
+    run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=120)
+    assert run.returncode == 0, run.stderr
+    shown, told = json.loads(run.stdout)["flows"][0], stage.flow()
+    assert {name: kind["task"] for name, kind in shown["kinds"].items()} == {
+        name: kind["task"] for name, kind in told["kinds"].items()
+    }
+    assert (shown["state"], shown["reason"]) == (told["state"], told["reason"])
+    assert shown["kinds"]["topic-config"]["last_success"]
+
+
+def test_without_its_source_the_job_waits_and_goes_on_when_it_is_back(stage: Stage) -> None:
+    """The status says ERROR and why; the job neither dies nor spins; what changed after the outage arrives."""
+    lines = stage.said("^")
+    stage.a.kill()
+    wait_for(lambda: stage.flow()["state"] == "ERROR", ERROR_WITHIN, "the status to say ERROR")
+    assert "cluster a" in str(stage.flow()["reason"])
+    batches = stage.batches()
+    wait_for(lambda: stage.batches() >= batches + 5, ERROR_WITHIN, "batches to go on without the source")
+    stage.job.check()
+    assert stage.said("the query broke off") <= 2
+    assert stage.said("^") - lines < 40, stage.log.read_text()[-5000:]
+    stage.a.start()
+    wait_for(lambda: stage.flow()["state"] != "ERROR", BACK_WITHIN, "the flow to go on")
+    create(stage.source, "orders-after-the-outage", 1, {"retention.ms": "1000"})
+    wait_until_shown(stage.target, "a.orders-after-the-outage", 1, {"retention.ms": "1000"})
+
+
+def test_sigterm_ends_the_job_after_its_batch_and_leaves_no_process(stage: Stage) -> None:
+    """Exit code 0; spark-submit, the JVM and the driver are gone with it."""
+    processes = family_of(stage.job.pids[0])
+    assert len(running(processes)) >= 3
+    processes[0].terminate()
+    wait_for(lambda: not running(processes[:1]), ENDS_WITHIN, "spark-submit.sh to end")
+    assert stage.job.stop() == 0
+    wait_until_gone(processes)
+    assert stage.said("Traceback") == 0
+    assert stage.said("SIGTERM: ending after the running batch") == 1

@@ -1,0 +1,298 @@
+"""The query against real brokers: what comes late, what is broken, what is stopped and started again."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from app.local.ports import free_ports
+from app.local.waiting import wait_for
+from streaming import codec
+from streaming.hints import Hints
+from streaming.query import collect_hints, start, stop_gently, why_it_ended
+from streaming.query_plan import ClusterSource, QueryPlan
+from streaming.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
+from streaming.roles import TopicRole
+from streaming.settings import Flow
+
+FLOW = Flow("a", "b")
+WITHIN = 60.0
+
+Record = tuple[bytes | None, bytes | None]
+
+
+class Cluster(Protocol):
+    @property
+    def bootstrap(self) -> str: ...
+
+
+class Clusters(Protocol):
+    a: Cluster
+    b: Cluster
+
+
+@dataclass
+class Noted:
+    """A sink that keeps the hints of every batch, and holds each batch up for `busy` seconds."""
+
+    busy: float = 0.0
+    hints: list[Hints] = field(default_factory=list)
+    inside: threading.Event = field(default_factory=threading.Event)
+    stopping: bool = False
+
+    def __call__(self, batch: DataFrame, _: int) -> None:
+        if self.stopping:
+            return
+        self.inside.set()
+        self.hints.append(collect_hints(batch))
+        threading.Event().wait(self.busy)
+        self.inside.clear()
+
+    @property
+    def topics(self) -> list[str]:
+        return [topic for hints in self.hints for topic in sorted(hints.syncs.get(FLOW, ()))]
+
+    @property
+    def rows(self) -> int:
+        return sum(hints.rows for hints in self.hints)
+
+
+@dataclass
+class Topics:
+    """The internal topics of one test, on both clusters."""
+
+    clusters: Clusters
+    word: str
+
+    @property
+    def syncs(self) -> str:
+        return f"mm2-offset-syncs.{self.word}.internal"
+
+    @property
+    def heartbeats(self) -> str:
+        return f"{self.word}.heartbeats"
+
+    @property
+    def checkpoints(self) -> str:
+        return f"{self.word}.checkpoints.internal"
+
+    def create(self, on: Cluster, topic: str) -> None:
+        admin = AdminClient({"bootstrap.servers": on.bootstrap})
+        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+
+    def delete(self, on: Cluster, topic: str) -> None:
+        admin = AdminClient({"bootstrap.servers": on.bootstrap})
+        admin.delete_topics([topic])[topic].result()
+        wait_for(lambda: topic not in admin.list_topics().topics, WITHIN, f"{topic} to be deleted")
+
+    def write(self, on: Cluster, topic: str, *records: Record) -> None:
+        producer = Producer({"bootstrap.servers": on.bootstrap})
+        for key, value in records:
+            producer.produce(topic, value, key)
+        assert producer.flush(30) == 0
+
+    def write_syncs(self, *names: str) -> None:
+        syncs = [codec.encode_offset_sync(OffsetSync(TopicPartition(name, 0), 1, 1)) for name in names]
+        self.write(self.clusters.a, self.syncs, *syncs)
+
+    def plan(self, folder: Path, trigger_interval: float = 0.2) -> QueryPlan:
+        on_a = {self.syncs: TopicRole(RecordKind.OFFSET_SYNC, FLOW)}
+        on_b = {
+            self.heartbeats: TopicRole(RecordKind.HEARTBEAT, FLOW),
+            self.checkpoints: TopicRole(RecordKind.CHECKPOINT, FLOW),
+        }
+        sources = (
+            ClusterSource("a", {"bootstrap.servers": self.clusters.a.bootstrap}, on_a),
+            ClusterSource("b", {"bootstrap.servers": self.clusters.b.bootstrap}, on_b),
+        )
+        return QueryPlan(self.word, sources, trigger_interval, folder)
+
+
+@pytest.fixture
+def topics(clusters: Clusters, unique: str) -> Topics:
+    return Topics(clusters, f"stream-{unique}")
+
+
+@contextmanager
+def running(spark: SparkSession, plan: QueryPlan, sink: Noted) -> Iterator[StreamingQuery]:
+    query = start(spark, plan, sink)
+    try:
+        yield query
+    finally:
+        sink.stopping = True
+        reason = stop_gently(query, WITHIN)
+    assert reason is None
+
+
+def test_a_missing_topic_is_waited_for_and_read_from_its_first_record_on(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    sink = Noted()
+    with running(spark, topics.plan(tmp_path), sink):
+        wait_for(lambda: len(sink.hints) >= 3, WITHIN, "batches of the clock alone")
+        assert sink.rows == 0
+        topics.create(topics.clusters.a, topics.syncs)
+        topics.write_syncs("orders", "bills")
+        wait_for(lambda: sorted(sink.topics) == ["bills", "orders"], WITHIN, "the records of a topic that came late")
+
+
+def test_broken_records_are_counted_and_the_query_goes_on(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+    on, sink = topics.clusters.b, Noted()
+    topics.create(on, topics.checkpoints)
+    key, value = codec.encode_checkpoint(Checkpoint("g", TopicPartition("a.t", 0), 5, 5, ""))
+    broken: list[Record] = [
+        (key, None),
+        (None, value),
+        (key, value[:-1]),
+        (key, b"\0\1" + value[2:]),
+        (b"\0\1\xff", value),
+    ]
+    topics.write(on, topics.checkpoints, *broken, (key, value))
+    with running(spark, topics.plan(tmp_path), sink):
+        wait_for(lambda: sink.rows == 6, WITHIN, "six records")
+        topics.write(on, topics.checkpoints, (key, value))
+        wait_for(lambda: sink.rows == 7, WITHIN, "the record after the broken ones")
+    counted = {reason: count for hints in sink.hints for (_, reason), count in hints.undecodable.items()}
+    assert counted == {
+        codec.TOMBSTONE: 1,
+        codec.NO_KEY: 1,
+        codec.SHORT_VALUE: 1,
+        codec.UNKNOWN_VERSION: 1,
+        codec.SHORT_KEY: 1,
+    }
+    assert {group for hints in sink.hints for group in hints.groups.get(FLOW, ())} == {"g"}
+
+
+def test_a_heartbeat_says_how_old_it_is(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+    on, sink = topics.clusters.b, Noted()
+    topics.create(on, topics.heartbeats)
+    with running(spark, topics.plan(tmp_path), sink):
+        wait_for(lambda: len(sink.hints) >= 2, WITHIN, "the first batches")
+        emitted = time.time_ns() // 1_000_000
+        topics.write(on, topics.heartbeats, codec.encode_heartbeat(Heartbeat("b", "a", emitted)))
+        wait_for(lambda: sink.rows == 1, WITHIN, "the heartbeat")
+    (seen,) = [hints.heartbeats[FLOW] for hints in sink.hints if hints.heartbeats]
+    assert seen.timestamp_ms == emitted
+    assert seen.latency_ms is not None
+    assert 0 <= seen.latency_ms < WITHIN * 1000
+
+
+def test_a_restart_goes_on_where_the_checkpoint_ends_and_a_lost_checkpoint_starts_over(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    plan = topics.plan(tmp_path)
+    topics.create(topics.clusters.a, topics.syncs)
+    topics.write_syncs("first")
+    for expected in (["first"], ["second"]):
+        sink = Noted()
+        with running(spark, plan, sink):
+            wait_for(lambda sink=sink: sink.rows >= 1, WITHIN, f"the topic {expected}")
+            batches = len(sink.hints)
+            wait_for(lambda sink=sink, n=batches: len(sink.hints) >= n + 2, WITHIN, "two more batches")
+        assert sink.topics == expected
+        topics.write_syncs("second")
+    shutil.rmtree(plan.checkpoint)
+    sink = Noted()
+    with running(spark, plan, sink):
+        wait_for(lambda: sink.rows == 3, WITHIN, "all records again")
+    assert set(sink.topics) == {"first", "second"}
+
+
+def test_a_topic_made_anew_does_not_end_the_query(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+    on, sink = topics.clusters.a, Noted()
+    topics.create(on, topics.syncs)
+    topics.write_syncs("first", "first", "first")
+    with running(spark, topics.plan(tmp_path), sink) as query:
+        wait_for(lambda: sink.rows == 3, WITHIN, "the first topic's records")
+        topics.delete(on, topics.syncs)
+        batches = len(sink.hints)
+        wait_for(lambda: len(sink.hints) >= batches + 2, WITHIN, "batches without the topic")
+        topics.create(on, topics.syncs)
+        wait_for(lambda: _end(query, topics.syncs) == 0, WITHIN, "the query to see that the topic is another one")
+        topics.write_syncs("second")
+        wait_for(lambda: "second" in sink.topics, WITHIN, "the new topic's record")
+
+
+def _end(query: StreamingQuery, topic: str) -> int | None:
+    """Where the query will read on in the topic's only partition."""
+    progress: Any = query.lastProgress
+    ends = [source["endOffset"] for source in progress["sources"]]
+    return next((int(end[topic]["0"]) for end in ends if topic in end), None)
+
+
+@pytest.mark.parametrize("busy", [0.0, 0.7], ids=["idle", "in the middle of a batch"])
+def test_stopping_gently_lets_the_batch_end_and_leaves_no_error(
+    spark: SparkSession, topics: Topics, tmp_path: Path, busy: float
+) -> None:
+    for turn in range(4):
+        sink = Noted(busy)
+        query = start(spark, topics.plan(tmp_path / str(turn)), sink)
+        assert sink.inside.wait(WITHIN), "no batch began"
+        sink.stopping = True
+        assert stop_gently(query, WITHIN) is None
+        assert not query.isActive
+        assert len(sink.hints) == 1
+        assert not sink.inside.is_set(), "the batch was cut off"
+
+
+def test_batches_start_a_trigger_interval_apart(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+    sink, interval = Noted(), 1.5
+    with running(spark, topics.plan(tmp_path, interval), sink) as query:
+        wait_for(lambda: len(sink.hints) >= 5, WITHIN, "five batches")
+        starts = [_start_of(progress) for progress in query.recentProgress[1:]]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(starts)]
+    assert gaps
+    assert all(abs(gap / interval - round(gap / interval)) < 0.2 and gap > interval / 2 for gap in gaps), gaps
+
+
+def _start_of(progress: Any) -> float:
+    return datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp()
+
+
+def test_once_reads_what_there_is_with_the_clock_and_ends(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+    sink = Noted()
+    topics.create(topics.clusters.a, topics.syncs)
+    topics.write_syncs("one", "two", "three")
+    plan = replace(topics.plan(tmp_path), max_offsets_per_trigger=2)
+    query = start(spark, plan, sink, once=True)
+    assert query.awaitTermination(WITHIN)
+    assert why_it_ended(query) is None
+    assert set(sink.topics) == {"one", "two", "three"}
+    again = Noted()
+    assert start(spark, plan, again, once=True).awaitTermination(WITHIN)
+    assert (len(again.hints), again.rows) == (1, 0), "the clock alone makes one batch"
+
+
+def test_a_cluster_that_does_not_answer_ends_the_query_with_its_reason(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    (nobody,) = free_ports(1)
+    options = {
+        "bootstrap.servers": f"127.0.0.1:{nobody}",
+        "default.api.timeout.ms": "2000",
+        "request.timeout.ms": "1000",
+    }
+    whole = topics.plan(tmp_path)
+    silent = ClusterSource("a", options, whole.sources[0].topics)
+    query = start(spark, replace(whole, sources=(silent, whole.sources[1])), Noted())
+    wait_for(lambda: not query.isActive, WITHIN, "the query to give up")
+    reason = why_it_ended(query)
+    assert reason is not None
+    assert "TimeoutException" in reason
+    without, sink = whole.without("a"), Noted()
+    with running(spark, without, sink):
+        wait_for(lambda: len(sink.hints) >= 2, WITHIN, "batches without the cluster that is away")

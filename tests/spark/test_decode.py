@@ -1,0 +1,192 @@
+"""The columns against the codec: the same verdict and the same record for the same bytes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark_test import assert_pyspark_df_equal
+
+from streaming import codec
+from streaming.codec import REASONS
+from streaming.decode import SCHEMA, decode
+from streaming.errors import MalformedRecord
+from streaming.records import MAX_INT32, MAX_INT64, Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
+from streaming.roles import TopicRole
+from streaming.settings import Flow
+from streaming.source import KINDS, RAW, role_of_topic
+
+pytestmark = pytest.mark.spark
+
+FLOW = Flow("a", "b")
+APPENDED_MS = 1_700_000_000_123
+APPENDED = datetime.fromtimestamp(APPENDED_MS / 1000, tz=timezone.utc)
+LETTERS = "abc.-_Z09é漢😀\0"
+
+Input = tuple[RecordKind, bytes | None, bytes | None]
+
+
+def text(dice: random.Random) -> str:
+    size = dice.choice((0, 1, 5, 5, 20, 200, 300))
+    return "".join(dice.choice(LETTERS) for _ in range(size))
+
+
+def number(dice: random.Random, most: int) -> int:
+    return dice.choice((0, 1, dice.randint(0, 10**6) % (most + 1), dice.randint(0, most), most))
+
+
+def sound(dice: random.Random) -> Input:
+    on = TopicPartition(text(dice), number(dice, MAX_INT32))
+    up, down = number(dice, MAX_INT64), number(dice, MAX_INT64)
+    kind = dice.choice(KINDS)
+    if kind is RecordKind.HEARTBEAT:
+        return kind, *codec.encode_heartbeat(Heartbeat(text(dice), text(dice), up))
+    if kind is RecordKind.CHECKPOINT:
+        return kind, *codec.encode_checkpoint(Checkpoint(text(dice), on, up, down, text(dice)))
+    return kind, *codec.encode_offset_sync(OffsetSync(on, up, down))
+
+
+def mangled(dice: random.Random, data: bytes) -> bytes | None:
+    at = dice.randrange(len(data))
+    byte = bytes([dice.choice((0, 1, 2, 0x7F, 0x80, 0xFF, dice.randrange(256)))])
+    return dice.choice(
+        (
+            None,
+            b"",
+            data[:at],
+            data + byte,
+            data + dice.randbytes(40_000),
+            data[:at] + byte + data[at + 1 :],
+            byte + data[1:],
+            data[:at] + data[at + 1 :],
+            dice.randbytes(at),
+        )
+    )
+
+
+def inputs(seed: int, count: int) -> Iterator[Input]:
+    dice = random.Random(seed)
+    for _ in range(count):
+        kind, key, value = sound(dice)
+        assert key is not None
+        assert value is not None
+        what = dice.randrange(5)
+        yield (
+            dice.choice(KINDS) if what == 4 else kind,
+            mangled(dice, key) if what in (1, 3) else key,
+            mangled(dice, value) if what in (2, 3) else value,
+        )
+
+
+def expected_row(topic: str, record: Input, replicated: bool) -> dict[str, Any]:
+    kind, key, value = record
+    row: dict[str, Any] = dict.fromkeys(SCHEMA.fieldNames())
+    of_topic = replicated or kind is not RecordKind.HEARTBEAT
+    flow = (FLOW.source, FLOW.target) if of_topic else (None, None)
+    row.update(cluster="b", topic=topic, record=kind.value, source=flow[0], target=flow[1])
+    row.update(appended_ms=APPENDED_MS, replicated=replicated and kind is RecordKind.HEARTBEAT)
+    try:
+        row.update(decoded_by_codec(kind, key, value, of_topic))
+    except MalformedRecord as malformed:
+        row["error"] = malformed.reason
+    return row
+
+
+def decoded_by_codec(kind: RecordKind, key: bytes | None, value: bytes | None, of_topic: bool) -> dict[str, Any]:
+    if kind is RecordKind.HEARTBEAT:
+        beat = codec.decode_heartbeat(key, value)
+        aliases = {} if of_topic else {"source": beat.source, "target": beat.target}
+        return {"timestamp_ms": beat.timestamp, **aliases}
+    record: Checkpoint | OffsetSync = (
+        codec.decode_checkpoint(key, value) if kind is RecordKind.CHECKPOINT else codec.decode_offset_sync(key, value)
+    )
+    fields: dict[str, Any] = {
+        "subject_topic": record.topic_partition.topic,
+        "subject_partition": record.topic_partition.partition,
+        "upstream_offset": record.upstream_offset,
+        "downstream_offset": record.downstream_offset,
+    }
+    if isinstance(record, Checkpoint):
+        fields |= {"group": record.group, "metadata": record.metadata}
+    return fields
+
+
+def frame_of(spark: SparkSession, rows: list[tuple[str, Input, bool]]) -> DataFrame:
+    raw = []
+    for topic, (kind, key, value), by_topic in rows:
+        aliases = (FLOW.source, FLOW.target) if by_topic else (None, None)
+        raw.append(("b", topic, key, value, APPENDED, (KINDS.index(kind), *aliases)))
+    return spark.createDataFrame(raw, RAW)
+
+
+def test_codec_and_columns_agree_on_thousands_of_records_sound_and_mangled(spark: SparkSession) -> None:
+    rows = []
+    for index, record in enumerate(inputs(seed=20_240_401, count=6_000)):
+        by_topic = record[0] is not RecordKind.HEARTBEAT or index % 2 == 0
+        rows.append((f"topic-{index}", record, by_topic))
+    expected = [expected_row(topic, record, by_topic) for topic, record, by_topic in rows]
+    seen = {row["error"] for row in expected}
+    assert seen == {None, *REASONS}, "the generated bytes leave a verdict out"
+    got = {row.topic: row.asDict() for row in decode(frame_of(spark, rows)).collect()}
+    assert len(got) == len(expected)
+    for row in expected:
+        assert got[row["topic"]] == row
+
+
+def test_one_record_of_each_kind_and_one_that_is_none(spark: SparkSession) -> None:
+    topics = {
+        "heartbeats": TopicRole(RecordKind.HEARTBEAT),
+        "a.heartbeats": TopicRole(RecordKind.HEARTBEAT, FLOW),
+        "a.checkpoints.internal": TopicRole(RecordKind.CHECKPOINT, FLOW),
+        "mm2-offset-syncs.b.internal": TopicRole(RecordKind.OFFSET_SYNC, FLOW),
+    }
+    on = TopicPartition("orders", 3)
+    records = [
+        ("heartbeats", *codec.encode_heartbeat(Heartbeat("x", "b", 11))),
+        ("a.heartbeats", *codec.encode_heartbeat(Heartbeat("b", "a", 12))),
+        ("a.checkpoints.internal", *codec.encode_checkpoint(Checkpoint("g", on, 20, 10, "m"))),
+        ("mm2-offset-syncs.b.internal", *codec.encode_offset_sync(OffsetSync(on, 21, 12))),
+        ("a.checkpoints.internal", b"key", None),
+    ]
+    raw = [("b", topic, key, value, APPENDED) for topic, key, value in records]
+    frame = spark.createDataFrame(raw, "cluster string, topic string, key binary, value binary, timestamp timestamp")
+    decoded = decode(frame.withColumn("role", role_of_topic(topics)))
+    at = APPENDED_MS
+    none = (None,) * 7
+    expected = [
+        ("b", "heartbeats", "heartbeat", "x", "b", False, *none[:5], 11, None, at, None),
+        ("b", "a.heartbeats", "heartbeat", "a", "b", True, *none[:5], 12, None, at, None),
+        ("b", "a.checkpoints.internal", "checkpoint", "a", "b", False, "g", "orders", 3, 20, 10, None, "m", at, None),
+        (
+            "b",
+            "mm2-offset-syncs.b.internal",
+            "offset-sync",
+            "a",
+            "b",
+            False,
+            None,
+            "orders",
+            3,
+            21,
+            12,
+            *none[:2],
+            at,
+            None,
+        ),
+        ("b", "a.checkpoints.internal", "checkpoint", "a", "b", False, *none, at, codec.TOMBSTONE),
+    ]
+    assert_pyspark_df_equal(decoded, spark.createDataFrame(expected, SCHEMA), check_columns_in_order=True)
+
+
+def test_ansi_mode_is_on_so_that_these_tests_mean_something(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+
+
+def test_no_python_sees_a_record(spark: SparkSession) -> None:
+    plan = decode(frame_of(spark, []))._jdf.queryExecution().toString()
+    assert "Python" not in plan
+    assert "ArrowEval" not in plan
