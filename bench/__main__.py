@@ -1,0 +1,73 @@
+"""`make bench`: Lockstep beside MM2 on the same clusters in the same run; writes docs/benchmarks.md and its plot."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import psutil
+import typer
+
+from app.local.cluster import LocalCluster
+from app.local.jars import PROJECT
+from bench.load import create_topics, topic_name, wait_for_topics
+from bench.page import render
+from bench.report import Result, read, save
+from bench.scenario import SCENARIOS, Bench, measure
+
+RESULTS = PROJECT / "docs" / "benchmarks.json"
+
+
+def main(
+    topics: Annotated[str, typer.Option(help="Numbers of topics, comma separated.")] = "500,2000,5000",
+    changes: Annotated[int, typer.Option(help="Changes whose arrival is timed, in each way.")] = 50,
+    only: Annotated[str, typer.Option(help="Only ways whose name contains this.")] = "",
+    render_only: Annotated[bool, typer.Option("--render", help="Write the page from docs/benchmarks.json.")] = False,
+) -> None:
+    """Measures, saves after each way, and writes the page."""
+    results, facts = read(RESULTS)
+    if not render_only:
+        facts = _facts() | {"decoding": _decoding()}
+        for count in (int(text) for text in topics.split(",")):
+            for result in _measure(count, changes, only):
+                results = [row for row in results if (row.name, row.topics) != (result.name, result.topics)]
+                results.append(result)
+                save(RESULTS, results, facts)
+    render(results, facts, PROJECT / "docs")
+
+
+def _measure(topics: int, changes: int, only: str) -> list[Result]:
+    results = []
+    with tempfile.TemporaryDirectory(prefix="lockstep-bench-") as folder:
+        root = Path(folder)
+        with LocalCluster("a", root / "a", heap="768m") as source, LocalCluster("b", root / "b", heap="768m") as target:
+            create_topics(source.bootstrap, topics)
+            wait_for_topics(source.bootstrap, {topic_name(n) for n in range(topics)}, 120)
+            bench = Bench(source, target, topics, root)
+            for seed, scenario in enumerate(SCENARIOS):
+                if only in scenario.name:
+                    sys.stderr.write(f"{topics} topics: {scenario.name}\n")
+                    results.append(measure(bench, scenario, changes, seed))
+    return results
+
+
+def _facts() -> dict[str, Any]:
+    return {
+        "cores": psutil.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30),
+        "python": platform.python_version(),
+    }
+
+
+def _decoding() -> Any:
+    run = subprocess.run([sys.executable, "-m", "bench.decoding"], cwd=PROJECT, check=True, stdout=subprocess.PIPE)
+    return json.loads(run.stdout)
+
+
+if __name__ == "__main__":
+    typer.run(main)

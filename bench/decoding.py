@@ -1,0 +1,95 @@
+"""How many of MM2's records a second the columns of `streaming.decode` read on two cores.
+
+The records lie in Spark's memory before the clock runs and the rows go to its `noop` sink, so that neither Kafka nor a
+disk is in the figure. A third of the records is of each kind. Prints one JSON document.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
+
+from streaming.codec import encode_checkpoint, encode_heartbeat, encode_offset_sync
+from streaming.decode import decode
+from streaming.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
+from streaming.roles import TopicOn, TopicRole
+from streaming.settings import Flow
+from streaming.source import role_of_topic
+
+FLOW = Flow("a", "b")
+ROLES = {
+    TopicOn("b", "a.heartbeats"): TopicRole(RecordKind.HEARTBEAT, FLOW),
+    TopicOn("b", "a.checkpoints.internal"): TopicRole(RecordKind.CHECKPOINT, FLOW),
+    TopicOn("a", "mm2-offset-syncs.b.internal"): TopicRole(RecordKind.OFFSET_SYNC, FLOW),
+}
+DISTINCT = 3_000
+"""So many different records are repeated until there are enough."""
+
+
+def _samples() -> list[tuple[int, str, str, bytes, bytes]]:
+    rows: list[tuple[int, str, str, bytes, bytes]] = []
+    for number in range(DISTINCT // 3):
+        topic = TopicPartition(f"orders.region-{number % 50}.v1", number % 12)
+        remote = TopicPartition(f"a.{topic.topic}", topic.partition)
+        offset = 10**9 + number
+        records = (
+            encode_heartbeat(Heartbeat("b", "a", 1_700_000_000_000 + number)),
+            encode_checkpoint(Checkpoint(f"billing-{number % 40}", remote, offset, offset - 7, "")),
+            encode_offset_sync(OffsetSync(topic, offset, offset - 7)),
+        )
+        rows += [(len(rows) + i, *on, *record) for i, (on, record) in enumerate(zip(ROLES, records, strict=True))]
+    return rows
+
+
+def records_in_memory(spark: SparkSession, count: int, partitions: int) -> DataFrame:
+    """`count` encoded records with the columns that `decode` reads, cached."""
+    columns = "number long, cluster string, topic string, key binary, value binary"
+    samples = F.broadcast(spark.createDataFrame(_samples(), columns))
+    numbers = spark.range(count, numPartitions=partitions).select((F.col("id") % DISTINCT).alias("number"))
+    frame = numbers.join(samples, "number").drop("number").withColumn("timestamp", F.current_timestamp()).cache()
+    frame.count()
+    return frame
+
+
+def seconds_to_decode(frame: DataFrame) -> float:
+    """Wall-clock seconds for one pass."""
+    started = time.perf_counter()
+    decode(frame.withColumn("role", role_of_topic({on.topic: role for on, role in ROLES.items()}))).write.format(
+        "noop"
+    ).mode("overwrite").save()
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    """Measures and prints `{"records_per_second": …}`."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--records", type=int, default=3_000_000)
+    arguments.add_argument("--runs", type=int, default=7, help="the median of so many runs is the figure")
+    arguments.add_argument("--cores", type=int, default=2)
+    options = arguments.parse_args()
+    spark = SparkSession.builder.master(f"local[{options.cores}]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        frame = records_in_memory(spark, options.records, options.cores)
+        seconds_to_decode(frame)
+        rates = [options.records / seconds_to_decode(frame) for _ in range(options.runs)]
+    finally:
+        spark.stop()
+    document = {
+        "records": options.records,
+        "cores": options.cores,
+        "runs": options.runs,
+        "records_per_second": round(statistics.median(rates)),
+        "slowest": round(min(rates)),
+        "fastest": round(max(rates)),
+    }
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""docs/benchmarks.md, from what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.report import Result, plot, quantile, table
+
+GOALS = (
+    ("Lockstep, default (1,000 topics/s)", 2000, 0.5, 0.9),
+    ("Lockstep, default (1,000 topics/s)", 2000, 0.99, 2.2),
+    ("Lockstep, `lockstep.observe.rate=0`", 2000, 0.5, 0.6),
+    ("Lockstep, `lockstep.observe.rate=0`", 2000, 0.99, 1.6),
+    ("Lockstep, `lockstep.observe.rate=0`", 5000, 0.99, 3.0),
+)
+"""What was set out to be reached: (way, topics, quantile, seconds)."""
+
+INTRO = """# Benchmarks
+
+How long a change of one topic's config takes from the source to the target, and what watching for it costs while nothing changes. Made by
+
+```
+make bench
+```
+
+which takes about an hour, starts two single-node clusters and MM2 on free ports, and writes this page, `benchmarks.json` and `benchmarks.svg` anew. Every way is measured in the same run on the same clusters, one after the other: {changes} changes of `retention.ms` of topics drawn at random, at random moments (1.5 s apart on average), each timed until `DescribeConfigs` on the target shows the new value (looked at every 20 ms); then 45 s without a change, whose price is given per minute. Beside Lockstep runs an MM2 at its defaults, whose work on both brokers is in Lockstep's figures, but not its own CPU; the ways named MM2 run MM2 alone, with `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at the interval named.
+
+Measured on {cores} cores and {memory_gib} GiB with both brokers, MM2 and Spark on the same machine, Python {python}. The machine is noisy: compare ways with each other, not with other machines.
+
+![latency against cost](benchmarks.svg)
+"""
+
+
+def render(results: Sequence[Result], facts: dict[str, Any], folder: Path) -> None:
+    """Writes the page and the plot."""
+    plot(results, folder / "benchmarks.svg")
+    changes = max((len(result.latencies) for result in results), default=0)
+    parts = [INTRO.format(changes=changes, **{name: facts[name] for name in ("cores", "memory_gib", "python")})]
+    for topics in sorted({result.topics for result in results}):
+        parts.append(f"## {topics:,} topics\nSeconds, CPU-seconds, MiB.\n")
+        parts.append(table([result for result in results if result.topics == topics]) + "\n")
+    parts += [_goals(results), _decoding(facts)]
+    notes = folder / "benchmarks-notes.md"
+    if notes.exists():
+        parts.append(notes.read_text())
+    (folder / "benchmarks.md").write_text("\n".join(parts))
+
+
+def _goals(results: Sequence[Result]) -> str:
+    rows = ["## Goals\n", "| way | topics | | goal | measured | |", "|---|---|---|---|---|---|"]
+    for name, topics, share, goal in GOALS:
+        found = next((row for row in results if (row.name, row.topics) == (name, topics)), None)
+        if found is not None:
+            value = quantile(found.latencies, share)
+            verdict = "reached" if value <= goal else f"missed by {value - goal:.2f} s"
+            rows.append(f"| {name} | {topics:,} | p{share * 100:g} | ≤ {goal} s | {value:.2f} s | {verdict} |")
+    rows += _cheaper(results) + _idle_writes(results)
+    return "\n".join(rows) + "\n"
+
+
+def _cheaper(results: Sequence[Result]) -> list[str]:
+    fast = next((row for row in results if row.name.startswith("MM2, intervals of 1 s") and row.topics == 2000), None)
+    if fast is None:
+        return []
+    rows = []
+    for result in results:
+        if result.topics == 2000 and result.name.startswith("Lockstep"):
+            ratio = result.cpu_all / fast.cpu_all
+            verdict = "reached" if ratio < 1 else "missed"
+            goal = f"below MM2 at 1 s ({fast.cpu_all:.1f})"
+            rows.append(
+                f"| {result.name} | 2,000 | CPU together | {goal} | {result.cpu_all:.1f} ({ratio:.0%}) | {verdict} |"
+            )
+    return rows
+
+
+def _idle_writes(results: Sequence[Result]) -> list[str]:
+    counts = [row.requests["write"] for row in results if "write" in row.requests]
+    if not counts:
+        return []
+    verdict = "reached" if max(counts) == 0 else "missed"
+    return [f"| Lockstep, every row | | write requests when idle | 0 | {max(counts):.0f} | {verdict} |"]
+
+
+def _decoding(facts: dict[str, Any]) -> str:
+    rate = facts["decoding"]["records_per_second"]
+    verdict = "reached" if rate >= 1_000_000 else f"missed by {1_000_000 - rate:,.0f}"
+    return (
+        "## Decoding\n"
+        f"`python -m bench.decoding` reads {rate:,.0f} records a second (goal: 1,000,000; {verdict}): MM2's records, a third "
+        "of each kind, cached in Spark's memory, decoded by native columns into Spark's `noop` sink.\n"
+    )

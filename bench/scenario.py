@@ -1,0 +1,147 @@
+"""One way of replicating configs: started, left idle for its price, then changed for its latency."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from app.local.cluster import LocalCluster
+from app.local.job import READY_WITHIN, LocalJob
+from app.local.mirror import LocalMirror, mirror_properties
+from app.local.ports import free_ports
+from app.local.waiting import wait_for
+from bench.cost import cost
+from bench.load import Changes
+from bench.report import Result
+
+IDLE = 45.0
+"""Seconds without a change over which the price is taken."""
+
+MEAN_GAP = 1.5
+"""Seconds between two changes on average; the gaps are distributed exponentially."""
+
+START_WITHIN = 300.0
+WRITES = frozenset({"IncrementalAlterConfigs", "AlterConfigs", "CreateTopics", "CreatePartitions", "DeleteTopics"})
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """`mirror`: MM2's own interval in seconds, or None for its defaults with Lockstep beside it at this rate."""
+
+    name: str
+    mirror: int | None = None
+    rate: int | None = None
+
+
+SCENARIOS = (
+    Scenario("Lockstep, default (1,000 topics/s)", rate=1000),
+    Scenario("Lockstep, `lockstep.observe.rate=0`", rate=0),
+    Scenario("MM2, intervals of 1 s", mirror=1),
+    Scenario("MM2, intervals of 5 s", mirror=5),
+    Scenario("MM2, intervals of 60 s", mirror=60),
+)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Both clusters with their topics on them."""
+
+    source: LocalCluster
+    target: LocalCluster
+    topics: int
+    folder: Path
+
+
+def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result:
+    """Starts it, waits for a first change to arrive, measures, stops it."""
+    with ExitStack() as stack:
+        mirror = stack.enter_context(_mirror(bench, scenario))
+        job = stack.enter_context(_job(bench, scenario)) if scenario.rate is not None else None
+        pids = job.pids if job else mirror.pids
+        meter = Meter(job) if job else None
+        first = meter.first_comparison() if meter else None
+        load = Changes(bench.source.bootstrap, bench.target.bootstrap, bench.topics, seed)
+        slowest = 3.0 * (scenario.mirror or 1) + START_WITHIN
+        load.run(1, 0.1, slowest)
+        # Changes come first, so that the price is that of a program whose JVM has settled.
+        latencies = load.run(changes, MEAN_GAP, slowest)
+        price = _idle(bench, pids, meter)
+    return Result(scenario.name, bench.topics, latencies, *price, first_comparison=first)
+
+
+def _idle(bench: Bench, pids: list[int], meter: Meter | None) -> tuple[float, float, float, int, dict[str, float]]:
+    groups = (pids, bench.source.pids, bench.target.pids)
+    requests = meter.requests() if meter else {}
+    before, start = [cost(group) for group in groups], time.monotonic()
+    while time.monotonic() - start < IDLE:
+        time.sleep(0.1)
+    after = [cost(group).since(earlier) for group, earlier in zip(groups, before, strict=True)]
+    per_minute = 60 / (time.monotonic() - start)
+    counted = {name: (value - requests[name]) * per_minute for name, value in meter.requests().items()} if meter else {}
+    cpu = [row.cpu_seconds * per_minute for row in after]
+    return cpu[0], cpu[1], cpu[2], after[0].resident, counted
+
+
+@contextmanager
+def _mirror(bench: Bench, scenario: Scenario) -> Iterator[LocalMirror]:
+    bootstraps = {"a": bench.source.bootstrap, "b": bench.target.bootstrap}
+    overrides = {"b->a.emit.heartbeats.enabled": "true"}
+    if scenario.mirror is not None:
+        names = ("sync.topic.configs", "sync.topic.acls", "refresh.topics")
+        overrides |= {f"{name}.interval.seconds": str(scenario.mirror) for name in names}
+    properties = mirror_properties(bootstraps, ["a->b"], **overrides)
+    with LocalMirror(properties, bench.folder / f"mirror-{time.monotonic_ns()}") as mirror:
+        yield mirror
+
+
+class Meter:
+    """What the running job's `/metrics` say."""
+
+    def __init__(self, job: LocalJob) -> None:
+        self._job = job
+
+    def samples(self) -> list[Sample]:
+        """Every sample; none while the job is not up."""
+        try:
+            text = httpx.get(f"{self._job.address}/metrics", timeout=5).text
+        except httpx.HTTPError:
+            return []
+        return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+
+    def requests(self) -> dict[str, float]:
+        """Admin requests so far: all, and those that write."""
+        rows = [(s.labels["api"], s.value) for s in self.samples() if s.name == "lockstep_admin_requests_total"]
+        return {"all": sum(n for _, n in rows), "write": sum(n for api, n in rows if api in WRITES)}
+
+    def first_comparison(self) -> float:
+        """Seconds that the first walk took to look at everything and compare it."""
+        return wait_for(self._first_walk, READY_WITHIN, "the job's first walk")
+
+    def _first_walk(self) -> float:
+        self._job.check()
+        phases = {s.labels["phase"]: s.value for s in self.samples() if s.name == "lockstep_reconcile_seconds_sum"}
+        return phases["observe"] + phases["plan"] if "plan" in phases else 0.0
+
+
+@contextmanager
+def _job(bench: Bench, scenario: Scenario) -> Iterator[LocalJob]:
+    port = free_ports(1)[0]
+    folder = bench.folder / f"job-{time.monotonic_ns()}"
+    folder.mkdir(parents=True)
+    config = folder / "mirror.properties"
+    config.write_text(
+        "clusters = a, b\n"
+        f"a.bootstrap.servers = {bench.source.bootstrap}\nb.bootstrap.servers = {bench.target.bootstrap}\n"
+        "a->b.enabled = true\nreplication.factor = 1\n"
+        f"lockstep.observe.rate = {scenario.rate}\nlockstep.http.port = {port}\n"
+        f"lockstep.checkpoint.dir = {folder}/checkpoints\n"
+    )
+    with LocalJob(config, port, folder / "job.log") as job:
+        yield job
