@@ -84,6 +84,11 @@ class Job:
 
     def run(self) -> bool:
         """True when no flow ended in error."""
+        with _signals(self._stop.set):
+            self._run()
+        return all(task.status().state is not FlowState.ERROR for task in self._tasks.values())
+
+    def _run(self) -> None:
         server = None if self._once else Server(Api(self._tasks, self._metrics), *self._http())
         keepers = [
             QueryKeeper(self._settings, self._spark, target, batch, self._once)
@@ -96,25 +101,22 @@ class Job:
             self._once_through(keepers) if self._once else self._until_stopped(keepers)
         finally:
             self._end(keepers, server)
-        return all(task.status().state is not FlowState.ERROR for task in self._tasks.values())
 
     def _http(self) -> tuple[str, int]:
         return self._settings.job.http_host, self._settings.job.http_port
 
     def _until_stopped(self, keepers: Sequence[QueryKeeper]) -> None:
-        with _signals(self._stop.set):
-            while not self._stop.is_set():
-                for keeper in keepers:
-                    keeper.tend()
-                self._stop.wait(0.5)
+        while not self._stop.is_set():
+            for keeper in keepers:
+                keeper.tend()
+            self._stop.wait(0.5)
 
     def _once_through(self, keepers: Sequence[QueryKeeper]) -> None:
-        with _signals(self._stop.set):
-            for keeper in keepers:
-                keeper.drain(self._stop)
-            for batch in self._batches.values():
-                if not self._stop.is_set():
-                    batch.step(everything=True)
+        for keeper in keepers:
+            keeper.drain(self._stop)
+        for batch in self._batches.values():
+            if not self._stop.is_set():
+                batch.step(everything=True)
 
     def _end(self, keepers: Sequence[QueryKeeper], server: Server | None) -> None:
         for batch in self._batches.values():
@@ -149,8 +151,11 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(again, signal.SIG_DFL)
         stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, received)
+    before = {number: signal.signal(number, received) for number in (signal.SIGTERM, signal.SIGINT)}
     if path := os.environ.get(PID_FILE):
         Path(path).write_text(f"{os.getpid()}\n")
-    yield
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -110,8 +110,9 @@ class QueryKeeper:
     def drain(self, stop: Event) -> None:
         """For `--once`: reads what there is and returns, or when `stop` is set."""
         self._start(time.monotonic())
-        while self._query is not None and self._query.isActive and not stop.is_set():
-            self._query.awaitTermination(1)
+        # Not awaitTermination: it raises what the query broke off with.
+        while self._query is not None and self._query.isActive and not stop.wait(0.1):
+            pass
         if self._query is not None and (reason := why_it_ended(self._query)):
             log.warning("%s: MM2's topics were not read to the end: %s", self._plan.name, reason)
 

@@ -25,6 +25,9 @@ UNEVEN = 0.3
 MISSED = 2
 """Beats that may be overdue; more of them, and the rhythm is another one."""
 
+EARLY = 0.1
+"""How far the anchor follows an early beat, as a share: a change just before a beat must not pass as that beat."""
+
 NOISY = 20
 """News among so many newest samples that grew: a log that always moves hints at nothing."""
 
@@ -84,7 +87,7 @@ class Pulse:
         self._period, self._anchor, self._base, self._recent = period, at, length, []
 
     def _compare(self, at: float, before: tuple[float, int], length: int) -> bool:
-        """The log may have grown by as many records as beats are due; the rest is news, and base from now on."""
+        """It may have grown by as many records as beats are due; the rest is news, and base from now on."""
         period = self._period or float("inf")
         due = 0 if period == float("inf") else int((at - self._anchor + UNEVEN * period) // period)
         beats = length - self._base
@@ -100,5 +103,5 @@ class Pulse:
     def _follow(self, at: float, since: float, beats: int, period: float) -> None:
         """The newest beat fell between two samples: the anchor moves there, so that a slow drift is never news."""
         expected = self._anchor + beats * period
-        self._anchor = min(max(expected, since), at)
+        self._anchor = min(max(expected, since), max(at, expected - EARLY * period))
         self._base += beats

@@ -82,8 +82,10 @@ def _character(found: re.Match[str]) -> str:
     """The one character that an escape stands for."""
     kind = found.lastgroup or "itself"
     text = found[kind]
-    if kind in ("itself", "letter"):
-        return CONTROL.get(text, text) if kind == "letter" else text
+    if kind == "itself":
+        return text
+    if kind == "letter":
+        return CONTROL[text]
     return chr(ord(text) ^ 64) if kind == "control" else chr(int(text, 8 if kind == "octal" else 16))
 
 

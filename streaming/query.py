@@ -23,12 +23,20 @@ _POLL_SECONDS = 0.01
 
 
 def start(spark: SparkSession, plan: QueryPlan, sink: Sink, once: bool = False) -> StreamingQuery:
-    """Starts the query; with `once` it reads what there is now, in one or more batches, and ends."""
+    """Starts the query; with `once` it reads what there is now, in one or more batches, and ends.
+
+    The sink runs with the batch's description set, which a job of its own may narrow down.
+    """
+
+    def described(batch: DataFrame, number: int) -> None:
+        batch.sparkSession.sparkContext.setJobDescription(plan.description(number))
+        sink(batch, number)
+
     writer = (
         decode(read_all(spark, plan))
         .writeStream.queryName(plan.name)
         .option("checkpointLocation", str(plan.checkpoint))
-        .foreachBatch(sink)
+        .foreachBatch(described)
     )
     if once:
         return writer.trigger(availableNow=True).start()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from streaming.roles import TopicRole
+from streaming.settings import Flow
 
 CHECKPOINT_FORMAT = "1"
 """Counts up when the sources of a query change in number or order for the same clusters."""
@@ -30,8 +31,11 @@ class ClusterSource:
 
     @property
     def pattern(self) -> str:
-        r"""The topics as a regular expression of Java's, each name quoted (`\Q…\E`), sorted."""
-        return "|".join(rf"\Q{topic}\E" for topic in sorted(self.topics))
+        r"""The topics as a regular expression of Java's, sorted, each name quoted (`\Q…\E`).
+
+        Anchored, because Spark looks for it anywhere in a name: `heartbeats` alone would read `x.heartbeats`, too.
+        """
+        return "^(?:" + "|".join(rf"\Q{topic}\E" for topic in sorted(self.topics)) + ")$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,17 @@ class QueryPlan:
     def name(self) -> str:
         """What the Spark UI and the logs call the query."""
         return f"lockstep-{self.target}"
+
+    @property
+    def flows(self) -> tuple[Flow, ...]:
+        """The flows that the sources tell of, sorted."""
+        roles = (role for source in self.sources for role in source.topics.values())
+        return tuple(sorted({role.flow for role in roles if role.flow is not None}))
+
+    def description(self, batch: int) -> str:
+        """What the Spark UI calls the jobs of a batch."""
+        told = ", ".join(flow.name for flow in self.flows) or "no cluster that answers"
+        return f"{self.name}, batch {batch}: what MM2 says of {told}"
 
     @property
     def checkpoint(self) -> Path:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 _CAUSE = re.compile(r"^\s*Caused by: (?P<name>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
+_RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?P<error>\S.*)")
 _LONGEST = 300
 
 
@@ -30,7 +31,9 @@ class Restarts:
 
 
 def root_cause(trace: str) -> str:
-    """The innermost `Caused by` of a Java stack trace as `Class: message`, in one line; else the first line."""
+    """One line of a trace: what the sink raised, else the innermost `Caused by` of Java, else the first line."""
+    if raised := _RAISED.search(trace):
+        return raised["error"][:_LONGEST]
     causes = list(_CAUSE.finditer(trace))
     if not causes:
         return next(iter(trace.strip().splitlines()), "no reason was given")[:_LONGEST]

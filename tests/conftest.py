@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
@@ -11,7 +12,9 @@ from pyspark.sql import SparkSession
 
 from app.local.cluster import LocalCluster
 from app.local.jars import PROJECT
+from app.local.java import QUICK_START
 from app.session import defaults
+from tests.kafka.containers import broker_in_container, docker_answers
 
 MARKED = {"kafka": ("kafka",), "spark": ("spark",), "parity": ()}
 """Marks by folder below tests/."""
@@ -41,8 +44,23 @@ class Clusters:
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
     """Two clusters for the whole run; tests use topics of names of their own."""
     folder = tmp_path_factory.mktemp("clusters")
-    with LocalCluster("a", folder / "a") as a, LocalCluster("b", folder / "b") as b:
+    a, b = (LocalCluster(alias, folder / alias, java_options=QUICK_START) for alias in ("a", "b"))
+    with ExitStack() as stack:
+        for cluster in (a, b):
+            stack.callback(cluster.stop)
+            cluster.start(wait=False)
+        for cluster in (a, b):
+            cluster.wait_until_ready()
         yield Clusters(a, b)
+
+
+@pytest.fixture(scope="session")
+def docker_cluster() -> Iterator[str]:
+    """The bootstrap address of a broker in a container; tests are skipped where no Docker engine answers."""
+    if not docker_answers():
+        pytest.skip("no Docker engine answers")
+    with broker_in_container() as bootstrap:
+        yield bootstrap
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,8 @@ def validate(
         settings = loaded(config, flow)
     except ConfigurationError as error:
         if output is Output.JSON:
-            print_json({"flows": [], "warnings": [], "errors": [_mistake(row) for row in error.mistakes]})
+            warnings = [_mistake(row) for row in error.warnings]
+            print_json({"flows": [], "warnings": warnings, "errors": [_mistake(row) for row in error.mistakes]})
         complain(str(error))
         raise typer.Exit(WRONG_USAGE) from error
     flows, errors = [], []

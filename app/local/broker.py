@@ -51,29 +51,28 @@ BASE: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One broker and controller with its ports; clients of `behind_proxy` are told to come to a proxy's instead."""
+    """One broker and controller with its ports; clients of `behind_proxy` are told to come to `proxy` instead."""
 
     id: int
     plain: int
     sasl: int
     controller: int
+    proxy: int
     behind_proxy: int
 
 
 def nodes(count: int) -> tuple[Node, ...]:
     """As many, ids from 1, on free ports."""
-    ports = iter(free_ports(4 * count))
-    return tuple(Node(number, *(next(ports) for _ in range(4))) for number in range(1, count + 1))
+    ports = iter(free_ports(5 * count))
+    return tuple(Node(number, *(next(ports) for _ in range(5))) for number in range(1, count + 1))
 
 
-def server_properties(
-    node: Node, quorum: Sequence[Node], data: Path | str, proxied_port: int | None = None
-) -> dict[str, str]:
-    """What `server.properties` says. `data`: the folder of its logs; `proxied_port`: that of a proxy before it."""
+def server_properties(node: Node, quorum: Sequence[Node], data: Path | str, proxied: bool = False) -> dict[str, str]:
+    """What `server.properties` says. `data`: the folder of its logs; `proxied`: with the listener behind a proxy."""
     bound = {"PLAINTEXT": node.plain, "SASL": node.sasl}
     advertised = dict(bound)
-    if proxied_port is not None:
-        bound["PROXIED"], advertised["PROXIED"] = node.behind_proxy, proxied_port
+    if proxied:
+        bound["PROXIED"], advertised["PROXIED"] = node.behind_proxy, node.proxy
     bound["CONTROLLER"] = node.controller
     return {
         **BASE,

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
@@ -26,8 +26,15 @@ Child = subprocess.Popen[bytes]
 _running: list[Child] = []
 
 
-def spawn(command: Sequence[str], log: Path, at_death: signal.Signals = signal.SIGKILL) -> Child:
+def spawn(
+    command: Sequence[str],
+    log: Path,
+    at_death: signal.Signals = signal.SIGKILL,
+    environment: Mapping[str, str] | None = None,
+) -> Child:
     """Starts the command in a session of its own, stdout and stderr appended to `log`.
+
+    `environment`: variables that it gets besides those of this program.
 
     Raises OSError when it cannot be started. If this program dies, even by SIGKILL, the child gets the signal
     `at_death` (Linux; on other systems this program must come to its end in order).
@@ -36,7 +43,7 @@ def spawn(command: Sequence[str], log: Path, at_death: signal.Signals = signal.S
 
     def start() -> None:
         try:
-            started.set_result(_popen(command, log, at_death))
+            started.set_result(_popen(command, log, at_death, {**os.environ, **(environment or {})}))
         except OSError as error:
             started.set_exception(error)
 
@@ -73,13 +80,14 @@ def _forget(child: Child) -> None:
         _running.remove(child)
 
 
-def _popen(command: Sequence[str], log: Path, at_death: signal.Signals) -> Child:
+def _popen(command: Sequence[str], log: Path, at_death: signal.Signals, environment: Mapping[str, str]) -> Child:
     with log.open("ab") as out:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
+            env=environment,
             start_new_session=True,
             preexec_fn=_tie_to_parent(at_death),
         )

@@ -25,8 +25,8 @@ class LocalCluster:
     """A cluster of `brokers` nodes, each broker and controller, that keeps its data and its logs in `folder`.
 
     `heap`: of each node, in the words of `-Xmx`. `java_options`: of each node. `overrides`: server properties.
-    `allow_everyone`: what no ACL speaks of is allowed (else only super users may). `proxied_port`: the first node
-    listens at `behind_proxy`, too, and tells the clients there to connect to this port instead.
+    `allow_everyone`: what no ACL speaks of is allowed (else only super users may). `proxied`: every node listens
+    once more, for a proxy in front of it; see `proxies`.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class LocalCluster:
         java_options: Sequence[str] = (),
         overrides: Mapping[str, str] | None = None,
         allow_everyone: bool = False,
-        proxied_port: int | None = None,
+        proxied: bool = False,
     ) -> None:
         self.alias, self._folder = alias, folder.resolve()
-        self._nodes, self._proxied_port = nodes(brokers), proxied_port
+        self._nodes, self._proxied = nodes(brokers), proxied
         self._overrides = {"allow.everyone.if.no.acl.found": str(allow_everyone).lower(), **(overrides or {})}
         self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
         self._processes: list[JavaProcess] = []
@@ -58,9 +58,9 @@ class LocalCluster:
         return ",".join(f"{HOST}:{node.sasl}" for node in self._nodes)
 
     @property
-    def behind_proxy(self) -> int:
-        """The port that a proxy passes everything on to."""
-        return self._nodes[0].behind_proxy
+    def proxies(self) -> dict[int, int]:
+        """Ports where clients expect a proxy, to the ports that it passes everything on to; empty unless `proxied`."""
+        return {node.proxy: node.behind_proxy for node in self._nodes} if self._proxied else {}
 
     @property
     def pids(self) -> list[int]:
@@ -92,16 +92,17 @@ class LocalCluster:
         """Formats the storage at the first start. Returns when clients are served, or at once unless `wait`.
 
         Raises LockstepError with the end of its log for a node that does not start; the others are then stopped.
+        Does nothing while nodes run.
         """
         if self.pids:
             return
+        self._processes = []
         classpath = kafka_jars()
         options = [*self._options, log4j2_option(self._folder)]
         self._format(classpath)
-        self._processes = [
-            JavaProcess("kafka.Kafka", [str(self._file(node))], classpath, self._log(node), options)
-            for node in self._nodes
-        ]
+        for node in self._nodes:
+            arguments = [str(self._file(node))]
+            self._processes.append(JavaProcess("kafka.Kafka", arguments, classpath, self._log(node), options))
         if wait:
             self.wait_until_ready()
 
@@ -149,8 +150,7 @@ class LocalCluster:
             stop_all(processes)
 
     def _write(self, node: Node) -> Path:
-        proxied_port = self._proxied_port if node is self._nodes[0] else None
-        properties = server_properties(node, self._nodes, self._data(node), proxied_port) | self._overrides
+        properties = server_properties(node, self._nodes, self._data(node), self._proxied) | self._overrides
         path = self._file(node)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(javaproperties.dumps(properties, timestamp=False), encoding="latin-1")

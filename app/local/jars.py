@@ -58,7 +58,7 @@ def _fetch(root: Path, folder: Path) -> None:
         work = Path(part)
         dependencies = "\n".join(DEPENDENCY.format(*artifact) for artifact in ARTIFACTS)
         (work / "ivy.xml").write_text(MODULE.format(dependencies=dependencies), encoding="utf-8")
-        code, said = _run(_ivy(work))
+        code, said = _run(_ivy(work), root)
         jars = {path.name for path in (work / "libs").glob("*.jar")}
         if code or not jars >= {f"{name}-{version}.jar" for _, name, version in ARTIFACTS}:
             raise LockstepError(
@@ -81,10 +81,10 @@ def _ivy(work: Path) -> list[str]:
     ]
 
 
-def _run(command: list[str]) -> tuple[int, str]:
+def _run(command: list[str], root: Path) -> tuple[int, str]:
     """Runs Ivy with a line of progress on stderr; returns its exit code and the end of what it said."""
     console = Console(stderr=True)
-    console.print(f"Fetching Kafka {KAFKA} into .lockstep (about 55 MB, once)")
+    console.print(f"Fetching Kafka {KAFKA} into {root} (about 55 MB, once)", soft_wrap=True)
     last: deque[str] = deque(maxlen=IVY_LINES)
     found = downloaded = 0
     with (

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -43,16 +43,25 @@ def _version(program: str) -> int | None:
 
 
 class JavaProcess:
-    """One main class. It starts when this is built, and ends when the `with` block or the program does."""
+    """One main class. It starts when this is built, and ends when the `with` block or the program does.
+
+    `environment`: variables that it gets besides those of this program.
+    """
 
     def __init__(
-        self, main: str, arguments: Sequence[str], classpath: Sequence[Path], log: Path, options: Sequence[str] = ()
+        self,
+        main: str,
+        arguments: Sequence[str],
+        classpath: Sequence[Path],
+        log: Path,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.main, self.log = main, log
         log.parent.mkdir(parents=True, exist_ok=True)
         self._log_start = log.stat().st_size if log.exists() else 0
         joined = os.pathsep.join(str(path) for path in classpath)
-        self._child = children.spawn([java(), *options, "-cp", joined, main, *arguments], log)
+        self._child = children.spawn([java(), *options, "-cp", joined, main, *arguments], log, environment=environment)
 
     def __enter__(self) -> JavaProcess:
         return self
@@ -87,11 +96,10 @@ class JavaProcess:
 
     def succeeded(self) -> bool:
         """Whether it has ended well. Raises LockstepError with the end of its output when it failed."""
-        if self._child.poll() != 0:
-            if not self.runs:
-                self.check()
-            return False
-        return True
+        code = self._child.poll()
+        if code:
+            self.check()
+        return code == 0
 
     def kill(self) -> None:
         """SIGKILL."""

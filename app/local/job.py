@@ -18,6 +18,9 @@ from streaming.errors import LockstepError
 READY_WITHIN = 300.0
 """Seconds; the first start on a machine fetches Spark's Kafka connector."""
 
+END_WITHIN = 90.0
+"""Seconds that it gets after SIGTERM: more than the job itself waits for a running batch."""
+
 
 class LocalJob:
     """`lockstep run` with this properties file; `port` is that of `lockstep.http.port` in it."""
@@ -76,6 +79,6 @@ class LocalJob:
         """SIGTERM, as an operator would; its exit code."""
         if self._process is None:
             return None
-        stop(self._process)
+        stop(self._process, within=END_WITHIN)
         code, self._process = self._process.returncode, None
         return code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +22,7 @@ MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 SOURCE_STARTED = "Started MirrorSourceConnector with"
 """What the source connector of each enabled flow logs once it has listed the topics."""
 
+ENABLED = re.compile(r"[^.]+->[^.]+\.enabled")
 REPLICATED = (
     "checkpoints.topic",
     "heartbeats.topic",
@@ -75,7 +77,7 @@ class LocalMirror:
         self.stop()
 
     def start(self, *, wait: bool = True) -> None:
-        """Returns when every flow's source connector has started, or at once unless `wait`.
+        """Returns when every flow's source connector has started, or at once unless `wait`; no-op while it runs.
 
         Raises LockstepError with the end of its log when it does not come up; it is then stopped.
         """
@@ -91,17 +93,12 @@ class LocalMirror:
 
     def wait_until_ready(self, timeout: float = READY_WITHIN) -> None:
         """Returns when every flow's source connector has started. Raises LockstepError, MM2 then stopped."""
-        flows = sum(
-            key.endswith(".enabled") and key.count(".") == 1 and value == "true" for key, value in self._flags()
-        )
+        flows = sum(value == "true" for key, value in self._properties.items() if ENABLED.fullmatch(key))
         try:
             wait_for(lambda: self._runs(flows), timeout, f"MM2's source connectors to start (log in {self._folder})")
         except BaseException:
             self.stop()
             raise
-
-    def _flags(self) -> Iterable[tuple[str, str]]:
-        return ((key, value) for key, value in self._properties.items() if "->" in key)
 
     def _runs(self, flows: int) -> bool:
         if self._process is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 import struct
 
+from app.local.broker import HOST
+
 METADATA, VERSION, CORRELATION = 3, 1, 1
 CLIENT = b"lockstep-probe"
 TIMEOUT = 2.0
@@ -13,8 +15,8 @@ TIMEOUT = 2.0
 NO_TOPICS = struct.pack(">i", 0)
 
 
-def brokers_known_at(port: int) -> int:
-    """How many live brokers the one at 127.0.0.1:port tells clients of; 0 while it does not answer.
+def brokers_known_at(port: int, host: str = HOST) -> int:
+    """How many live brokers the one at this address tells clients of; 0 while it does not answer.
 
     A Metadata request of version 1, which Kafka 0.10 to 4.3 understand; a broker is in the answer once the
     controller has let it in.
@@ -22,7 +24,7 @@ def brokers_known_at(port: int) -> int:
     header = struct.pack(">hhih", METADATA, VERSION, CORRELATION, len(CLIENT)) + CLIENT
     request = header + NO_TOPICS
     try:
-        with socket.create_connection(("127.0.0.1", port), TIMEOUT) as connection:
+        with socket.create_connection((host, port), TIMEOUT) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
             with connection.makefile("rb") as answer:
                 _length, _correlation, brokers = struct.unpack(">iii", answer.read(12))

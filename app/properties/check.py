@@ -99,7 +99,7 @@ def _check_value(where: Place, entry: Entry, findings: Findings) -> None:
         try:
             key.type.parse(entry.value)
         except ValueError as error:
-            reason = f"; {error}" if key.type is PATTERNS else ""
+            reason = f"; {error}" if key.type is PATTERNS and not entry.is_referred else ""
             findings.mistake(entry, key.type.complaint(entry.shown, entry.value) + reason)
     elif PROTOCOL_KEY.fullmatch(where.name) and entry.value.upper() not in PROTOCOLS:
         findings.mistake(entry, one_of(*PROTOCOLS).complaint(entry.shown, entry.value))

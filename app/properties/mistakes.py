@@ -34,11 +34,16 @@ class Entry:
     problem: str | None = None
 
     @property
+    def is_referred(self) -> bool:
+        """Whether a part of the value comes from elsewhere: then it may be a secret, whatever the key."""
+        return REFERENCE.search(self.raw) is not None
+
+    @property
     def shown(self) -> str:
         """The value as a message may show it: references unresolved, secrets not at all."""
-        if REFERENCE.search(self.raw):
-            return "its value" if is_secret(self.key) else repr(self.raw)
-        return "its value" if is_secret(self.key) else repr(self.value)
+        if is_secret(self.key):
+            return "its value"
+        return repr(self.raw.strip() if self.is_referred else self.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ INTRO = """# Configuration
 Lockstep reads MM2's own properties file; one written for MM2 works as it is. `lockstep validate` reports every mistake at once, with file, line, key, what is allowed and the nearest known key. This page is made from the code by `make docs`.
 
 - **Precedence**, as in MM2: `a->b.KEY` holds for one flow and wins over `KEY`, which holds for all.
-- **Only for Lockstep**: any key of MM2's may carry the prefix `lockstep.` (`lockstep.KEY`, `a->b.lockstep.KEY`, `lockstep.a->b.KEY`) and then wins over its bare form, so that one file can turn a sync off for MM2 and on for Lockstep.
+- **Only for Lockstep**: any key of MM2's may carry the prefix `lockstep.` (`lockstep.KEY`, `a->b.lockstep.KEY`, `lockstep.a->b.KEY`) and then wins over its bare form, so that one file can turn a sync off for MM2 and on for Lockstep. Everything with the prefix wins over everything without: `lockstep.KEY` over `a->b.KEY`, too.
 - **Client settings** of a cluster are Java's names: `a.bootstrap.servers`, `a.security.protocol`, `a.sasl.jaas.config`, also under `a.admin.`, `a.consumer.`, `a.producer.`. They are passed to Spark's source and the JVM's Admin as they are, and translated for librdkafka; a security setting that has no counterpart there is an error, not silence.
 - **Values from elsewhere**: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:KEY}` are resolved as Kafka's config providers do (KIP-297, KIP-421); they need no declaration.
 - **Classes**: those that Kafka ships go by their Java name; your own are `package.module:Class` on Python's path.

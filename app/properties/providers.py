@@ -81,9 +81,10 @@ class DirectoryConfigProvider:
 
     def get(self, path: str, key: str) -> str:
         """The whole content of the file `key`, as UTF-8."""
-        file = _allowed_path(path, self.allowed) / key
-        if "/" in key or not file.is_file():
-            raise ProviderError(f"the directory {path} has no file {key}")
+        folder = _allowed_path(path, self.allowed)
+        file = folder / key
+        if not folder.is_dir() or file.parent != folder or not file.is_file():
+            raise ProviderError(f"there is no directory {path}, or no file {key} in it")
         try:
             return file.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:

@@ -101,7 +101,8 @@ def check_servers(properties: Properties, settings: ClusterSettings, findings: F
     for address in items(settings.bootstrap_servers):
         match = ADDRESS.fullmatch(address)
         if match is None or not match[1] or not 0 < int(match[2]) < 65536:
-            findings.mistake(entry, f"{address!r} is no address: write host:port, several separated by commas")
+            shown = entry.shown if entry and entry.is_referred else repr(address)
+            findings.mistake(entry, f"{shown} is no address: write host:port, several separated by commas")
 
 
 def _missing(properties: Properties, alias: str) -> str:

@@ -16,6 +16,9 @@ from sinks.settings import FlowSettings
 from streaming.errors import NamingError
 from streaming.naming import check_topic_name, replicates
 
+OWN = ("lockstep-ledger", "lockstep-audit")
+"""How Lockstep's own topics begin. To MM2 4 they are topics like any other (KIP-1074): they belong to their cluster."""
+
 
 @dataclass(frozen=True)
 class DesiredTopics:
@@ -36,7 +39,7 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
     refused: list[Refusal] = []
     names = {topic: settings.policy.format_remote_topic(settings.flow.source, topic) for topic in source}
     for topic, name in names.items():
-        if not replicates(
+        if topic.startswith(OWN) or not replicates(
             settings.policy, settings.topic_filter, topic, settings.flow.target, settings.heartbeats_replication
         ):
             continue

@@ -51,9 +51,10 @@ def test_a_reference_is_replaced_inside_a_value_and_only_once() -> None:
         ("${file:/nowhere.properties:k}", "/nowhere.properties cannot be read as properties: No such file"),
         ("${file:{}/keys.properties:nope}", "has no key nope"),
         ("${file::k}", "the path is missing"),
-        ("${dir:{}/mounted:nope}", "has no file nope"),
-        ("${dir:{}:mounted}", "has no file mounted"),
-        ("${dir:{}/mounted:../keys.properties}", "has no file ../keys.properties"),
+        ("${dir:{}/mounted:nope}", "no file nope in it"),
+        ("${dir:{}:mounted}", "no file mounted in it"),
+        ("${dir:{}/keys.properties:}", "there is no directory"),
+        ("${dir:{}/mounted:../keys.properties}", "no file ../keys.properties in it"),
     ],
 )
 def test_a_reference_that_cannot_be_resolved_says_why(secrets: Path, reference: str, reason: str) -> None:

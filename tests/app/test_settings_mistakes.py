@@ -262,3 +262,14 @@ def test_a_policy_of_the_users_that_fails_is_a_mistake_in_its_line(
     monkeypatch.syspath_prepend(tmp_path)
     (found,) = mistakes(tmp_path, TWO + "replication.policy.class=failing_policy:Failing\n")
     assert ":5: replication.policy.class: the policy failed to name topics of a->b: KeyError: 'a'" in found
+
+
+def test_what_comes_from_elsewhere_is_shown_as_it_is_written_never_as_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "m.properties"
+    lines = ("b.bootstrap.servers", "topics", "use.defaults.from", "a.sasl.jaas.config", "replication.factor")
+    path.write_text(TWO + "".join(f"{key}=${{env:P}}\n" for key in lines))
+    with pytest.raises(ConfigurationError) as caught:
+        load(path, environ={"P": "hush("})
+    assert len(caught.value.mistakes) == 4
+    assert "hush" not in str(caught.value)
+    assert "'${env:P}' is no address" in str(caught.value)

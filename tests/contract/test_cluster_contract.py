@@ -1,37 +1,20 @@
-"""One suite for every cluster: what `sinks.cluster.base` promises holds for Kafka and for the one in memory."""
+"""One suite for every cluster: what `sinks.cluster.base` promises of topics and configs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import pytest
 
-from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.cluster import kafka, logs
 from sinks.cluster.base import Cluster, Origin
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.memory import MemoryCluster
-from sinks.errors import ClusterUnreachable, ItemFault
+from sinks.errors import ItemFault
 from sinks.model import TopicSpec
-
-SOON = 30.0
-"""Seconds until what was written must be visible."""
 
 pytestmark = pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
 """The old API is what `use.incremental.alter.configs=never` asks for."""
 
-KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
 
-
-@pytest.fixture(params=KINDS)
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    if request.param == "memory":
-        yield MemoryCluster("b")
-        return
-    built = KafkaCluster("b", {"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap})
-    yield built
-    built.close()
+SOON = 30.0
+"""Seconds until what was written must be visible."""
 
 
 def made(cluster: Cluster, *topics: str, partitions: int = 1, **configs: str) -> None:
@@ -214,78 +197,3 @@ def test_asking_for_nothing_answers_with_nothing(cluster: Cluster) -> None:
     assert cluster.delete_topics([]) == {}
     assert cluster.alter_topic_configs({}) == {}
     assert cluster.replace_topic_configs({}) == {}
-
-
-def test_log_is_read_as_it_was_appended(cluster: Cluster, unique: str) -> None:
-    cluster.create_log(unique, 1, {"cleanup.policy": "compact"})
-    records: list[tuple[bytes, bytes | None]] = [(b"k1", b"v1"), (b"k2", None), (b"", b"\x00\xff"), (b"k1", b"v2")]
-    cluster.append_log(unique, records[:3])
-    cluster.append_log(unique, records[3:])
-    assert cluster.read_log(unique) == records
-    assert cluster.list_topics()[unique] == 1
-
-
-@pytest.mark.parametrize("last", [0, 1, 3, 4, 100])
-def test_last_records_of_a_log(cluster: Cluster, unique: str, last: int) -> None:
-    cluster.create_log(unique, 1, {})
-    records: list[tuple[bytes, bytes | None]] = [(b"k", bytes([number])) for number in range(4)]
-    cluster.append_log(unique, records)
-    assert cluster.read_log(unique, last=last) == records[max(0, 4 - last) :]
-
-
-def test_log_that_is_there_is_made_again_without_harm(cluster: Cluster, unique: str) -> None:
-    cluster.create_log(unique, 1, {})
-    cluster.append_log(unique, [(b"k", b"v")])
-    cluster.create_log(unique, 1, {})
-    assert cluster.read_log(unique) == [(b"k", b"v")]
-
-
-def test_log_without_records_or_without_topic_is_empty(cluster: Cluster, unique: str) -> None:
-    assert cluster.read_log(unique) == []
-    assert cluster.read_log(unique, last=5) == []
-    cluster.create_log(unique, 1, {})
-    assert cluster.read_log(unique) == []
-    assert cluster.read_log(unique, last=5) == []
-
-
-def test_long_log_is_read_to_its_end(cluster: Cluster, unique: str) -> None:
-    cluster.create_log(unique, 1, {})
-    records: list[tuple[bytes, bytes | None]] = [(b"k%d" % number, b"v" * 100) for number in range(5000)]
-    cluster.append_log(unique, records)
-    assert cluster.read_log(unique) == records
-
-
-CALLS: dict[str, Callable[[Cluster], object]] = {
-    "cluster_id": lambda cluster: cluster.cluster_id(),
-    "list_topics": lambda cluster: cluster.list_topics(),
-    "describe_topic_configs": lambda cluster: cluster.describe_topic_configs(["t", "u"]),
-    "create_topics": lambda cluster: cluster.create_topics({"t": TopicSpec(1)}),
-    "create_partitions": lambda cluster: cluster.create_partitions({"t": 2}),
-    "delete_topics": lambda cluster: cluster.delete_topics(["t"]),
-    "alter_topic_configs": lambda cluster: cluster.alter_topic_configs({"t": {"retention.ms": "1"}}),
-    "replace_topic_configs": lambda cluster: cluster.replace_topic_configs({"t": {"retention.ms": "1"}}),
-    "create_log": lambda cluster: cluster.create_log("t", 1, {}),
-    "append_log": lambda cluster: cluster.append_log("t", [(b"k", b"v")]),
-    "read_log": lambda cluster: cluster.read_log("t"),
-    "read_log_last": lambda cluster: cluster.read_log("t", last=1),
-}
-LIMIT = 1.0
-
-
-@pytest.fixture(params=KINDS)
-def unreachable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    """A cluster of which nobody answers, with short limits."""
-    if request.param == "memory":
-        return MemoryCluster("b", reachable=False)
-    for module in (kafka, logs):
-        monkeypatch.setattr(module, "TIMEOUT", LIMIT)
-    (port,) = free_ports(1)
-    return KafkaCluster("b", {"bootstrap.servers": f"127.0.0.1:{port}"})
-
-
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-def test_unreachable_cluster_is_said_to_be_so_within_the_limit(
-    unreachable: Cluster, call: Callable[[Cluster], object]
-) -> None:
-    with pytest.raises(ClusterUnreachable, match=r"^(cluster )?b: "):
-        call(unreachable)

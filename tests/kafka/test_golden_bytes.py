@@ -30,8 +30,8 @@ def test_every_partition_is_in_checkpoints_and_syncs_under_the_names_that_mm2_gi
     """Checkpoints name the topic as the target does, offset-syncs as the source does."""
     checkpoint, sync = INTERNAL[RecordKind.CHECKPOINT], INTERNAL[RecordKind.OFFSET_SYNC]
     checkpoints = [checkpoint.decode(*raw) for raw in read(clusters.b, checkpoint.topic)]
-    ours = {(c.group, c.metadata, str(c.topic_partition)) for c in checkpoints if c.group == GROUP}  # type: ignore[union-attr]
-    assert ours == {(GROUP, METADATA, f"{SOURCE}.{TOPIC}-{number}") for number in range(PARTITIONS)}
+    ours = {(c.group, c.metadata, str(c.topic_partition)) for c in checkpoints}  # type: ignore[union-attr]
+    assert ours == {(GROUP, f"{METADATA}\0", f"{SOURCE}.{TOPIC}-{number}") for number in range(PARTITIONS)}
     syncs = {str(sync.decode(*raw).topic_partition) for raw in read(clusters.a, sync.topic)}  # type: ignore[union-attr]
     assert syncs == {f"{TOPIC}-{number}" for number in range(PARTITIONS)}
 

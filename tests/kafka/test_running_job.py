@@ -1,4 +1,4 @@
-"""The job as users run it, through `./spark-submit.sh`: what it serves, how it ends, and what it does without a broker."""
+"""The job as users run it, through `./spark-submit.sh`: what it serves, how it ends, what it does without a broker."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from tests.kafka.staging import (
 )
 
 SMALL = "256m"
-ERROR_WITHIN = 60.0
-"""Seconds; a request to a broker that is gone is given up after 15."""
+ERROR_WITHIN = 120.0
+"""Seconds; a request to a broker that is gone is given up after 15, and so is Spark's read of it."""
 
-BACK_WITHIN = 90.0
+BACK_WITHIN = 120.0
 """Seconds; tries are up to 30 s apart, and the first ones still meet a broker that starts."""
 
-ENDS_WITHIN = 20.0
+ENDS_WITHIN = 30.0
 """Seconds from SIGTERM: one batch of a trigger, and Spark's own end on a machine that is busy."""
 
 
@@ -150,7 +150,7 @@ def test_without_its_source_the_job_waits_and_goes_on_when_it_is_back(stage: Sta
     wait_for(lambda: stage.flow()["state"] == "ERROR", ERROR_WITHIN, "the status to say ERROR")
     assert "cluster a" in str(stage.flow()["reason"])
     batches = stage.batches()
-    wait_for(lambda: stage.batches() >= batches + 5, ERROR_WITHIN, "batches to go on without the source")
+    wait_for(lambda: stage.batches() >= batches + 3, ERROR_WITHIN, "batches to go on without the source")
     stage.job.check()
     assert stage.said("the query broke off") <= 2
     assert stage.said("^") - lines < 40, stage.log.read_text()[-5000:]

@@ -22,7 +22,7 @@ from streaming.naming import (
     replicates,
 )
 from streaming.settings import Flow
-from tests.parity.conftest import MIRROR, Kafka
+from tests.parity.kafka_classes import MIRROR, Kafka
 
 POLICIES = (DefaultReplicationPolicy, IdentityReplicationPolicy)
 OF_TOPIC = {
@@ -44,12 +44,12 @@ ALIASES = st.sampled_from(["a", "b", "us-west", "heartbeats", ""]) | st.text("ab
 SWITCHES = st.sampled_from(["true", "TRUE", "false", "False", "no", " true", ""])
 
 
-def properties(separators: st.SearchStrategy[str] = SEPARATORS) -> st.SearchStrategy[dict[str, str]]:
+def properties() -> st.SearchStrategy[dict[str, str]]:
     """What a policy reads, each key there or not."""
     return st.fixed_dictionaries(
         {},
         optional={
-            "replication.policy.separator": separators,
+            "replication.policy.separator": SEPARATORS,
             "replication.policy.internal.topic.separator.enabled": SWITCHES,
             "source.cluster.alias": ALIASES,
         },
@@ -139,7 +139,7 @@ def test_a_topic_is_replicated_and_a_cycle_exactly_where_mm2s_source_connector_s
 @pytest.mark.parametrize("location", ["source", "target"])
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=30, deadline=None)
-@given(configured=properties(SEPARATORS.filter(bool)), aliases=st.lists(ALIASES, min_size=2, max_size=2, unique=True))
+@given(configured=properties(), aliases=st.lists(ALIASES, min_size=2, max_size=2, unique=True))
 def test_mm2s_connectors_look_for_their_topics_where_we_do(
     kafka: Kafka,
     policy: type[DefaultReplicationPolicy],
@@ -179,11 +179,3 @@ def valid(check: Any, name: str) -> bool:
 @given(topics({}) | st.text(max_size=3) | st.integers(247, 252).map(lambda length: "x" * length))
 def test_a_name_is_legal_exactly_where_kafka_says_so(kafka: Kafka, name: str) -> None:
     assert valid(check_topic_name, name) == valid(kafka.jvm.org.apache.kafka.common.internals.Topic.validate, name)
-
-
-def test_the_names_of_kip_690_in_default_and_with_a_separator(kafka: Kafka) -> None:
-    for configured in ({}, {"replication.policy.separator": "_"}):
-        mine = internal_topics(ours(DefaultReplicationPolicy, configured), Flow("a", "b"), "source")
-        theirs = kafka.configured("DefaultReplicationPolicy", configured)
-        assert mine.offset_syncs == theirs.offsetSyncsTopic("b")
-        assert mine.checkpoints == theirs.checkpointsTopic("a")

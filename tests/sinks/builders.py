@@ -90,6 +90,14 @@ def put_topic(cluster: MemoryCluster, topic: str, partitions: int = 1, **configs
     cluster.writes = 0
 
 
+def set_config(cluster: MemoryCluster, topic: str, name: str, value: str | None) -> None:
+    """A change by somebody's hand; not counted as a write of ours."""
+    writes = cluster.writes
+    fault = cluster.alter_topic_configs({topic: {name: value}})[topic]
+    assert fault is None
+    cluster.writes = writes
+
+
 def overrides_of(cluster: MemoryCluster, topic: str) -> dict[str, str]:
     """What is set on a topic itself."""
     return dict(cluster.topics[topic].overrides)
@@ -158,3 +166,12 @@ class World:
     def events(self) -> list[Event]:
         """What the audit topic says, oldest first."""
         return read_audit(self.settings.internal.audit, self.target)
+
+
+def world_in_step() -> World:
+    """x and y on the source, both in step, and nothing written yet."""
+    built = World()
+    put_topic(built.source, "x", 3, retention_ms="1")
+    put_topic(built.source, "y")
+    built.settle()
+    return built

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sinks.rounds import LATELY, Rounds
@@ -69,6 +69,7 @@ def seconds_until_all_seen(size: int, pace: Pace, start: int, *, quiet: bool) ->
 
 @given(SIZES, PACES, st.integers(0, 50))
 @settings(max_examples=80, deadline=None)
+@example(4, Pace(trigger_interval=0.1, observe_rate=6, shard_topics=1), 0)
 def test_every_topic_is_looked_at_within_its_turn_and_one_trigger(size: int, pace: Pace, start: int) -> None:
     turn = size / pace.observe_rate
     assert seconds_until_all_seen(size, pace, start, quiet=False) <= turn + pace.trigger_interval + 1e-3
@@ -76,6 +77,7 @@ def test_every_topic_is_looked_at_within_its_turn_and_one_trigger(size: int, pac
 
 @given(SIZES, PACES, st.integers(0, 50))
 @settings(max_examples=80, deadline=None)
+@example(7, Pace(trigger_interval=0.1, observe_rate=3, shard_topics=1), 0)
 def test_while_the_log_is_quiet_a_turn_takes_no_more_than_four_times_as_long(size: int, pace: Pace, start: int) -> None:
     turn = size / pace.observe_rate
     assert seconds_until_all_seen(size, pace, start, quiet=True) <= 4 * (turn + pace.trigger_interval) + 1e-3

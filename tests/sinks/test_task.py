@@ -1,16 +1,12 @@
-"""A flow in a job: its trouble is in its status, it waits before it tries again, and a look can be asked for."""
+"""A flow in a job: its trouble is in its status, and it waits before it tries again."""
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Collection
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.local.waiting import wait_for
 from sinks.errors import (
     ClusterUnreachable,
     IncrementalUnsupported,
@@ -33,32 +29,12 @@ from tests.sinks.builders import (
     World,
     config_change,
     flow_settings,
-    overrides_of,
     put_topic,
     topic_change,
 )
+from tests.sinks.walks import Walks
 
 INTERVAL = 60.0
-
-
-class Walks:
-    """Stands in for the walk: raises or reports what it is told, and notes what it was asked."""
-
-    def __init__(self) -> None:
-        self.settings = flow_settings()
-        self.paused: frozenset[Kind] = frozenset()
-        self.asked: list[tuple[set[str], bool]] = []
-        self.error: LockstepError | None = None
-        self.report = Report(Plan(FLOW))
-
-    def walk(self, requested: Collection[str] = (), everything: bool = False) -> Report:
-        self.asked.append((set(requested), everything))
-        if self.error is not None:
-            raise self.error
-        return self.report
-
-    def close(self) -> None:
-        """Nothing to let go of."""
 
 
 @pytest.fixture
@@ -243,80 +219,6 @@ def test_topics_that_mm2_has_not_made_yet_are_the_reason(task: FlowTask, walks: 
     assert task.step(None).reason == "MM2 has not made these topics yet: a.heartbeats on b"
     walks.report = Report(Plan(FLOW))
     assert task.step(None).reason is None
-
-
-def test_look_reaches_the_next_walk_once(task: FlowTask, walks: Walks) -> None:
-    assert not task.look(["x"], 0)
-    task.look(["y"], 0)
-    task.step(None)
-    task.step(None)
-    assert walks.asked == [({"x", "y"}, False), (set(), False)]
-
-
-def test_look_at_nothing_in_particular_is_a_look_at_everything(task: FlowTask, walks: Walks) -> None:
-    task.look([], 0)
-    task.step(None)
-    task.step(None)
-    assert walks.asked == [(set(), True), (set(), False)]
-
-
-def test_look_does_not_wait_for_the_time_of_the_next_try(task: FlowTask, walks: Walks) -> None:
-    walks.error = WrongCluster("other")
-    task.step(None)
-    task.look(["x"], 0)
-    task.step(None)
-    assert walks.asked == [(set(), False), ({"x"}, False)]
-
-
-@pytest.mark.parametrize("error", [None, WrongCluster("other")])
-def test_look_returns_when_a_walk_was_done_and_whether_it_went_well(
-    task: FlowTask, walks: Walks, error: LockstepError | None
-) -> None:
-    walks.error = error
-    with ThreadPoolExecutor(1) as pool:
-        looking = pool.submit(task.look, ["x"], 30.0)
-        wait_for(lambda: task._requested, 30.0, "the request for a look")
-        task.step(None)
-        assert looking.result(timeout=30) is (error is None)
-
-
-def test_walk_under_way_when_a_look_is_asked_for_does_not_count(task: FlowTask, walks: Walks) -> None:
-    asked, go_on = threading.Event(), threading.Event()
-    whole = walks.walk
-
-    def slow(requested: Collection[str] = (), everything: bool = False) -> Report:
-        asked.set()
-        assert go_on.wait(30), "the walk was not let go on within 30 s"
-        return whole(requested, everything)
-
-    walks.walk = slow  # type: ignore[method-assign]
-    with ThreadPoolExecutor(2) as pool:
-        walking = pool.submit(task.step, None)
-        assert asked.wait(30), "no walk began within 30 s"
-        looking = pool.submit(task.look, ["x"], 30.0)
-        wait_for(lambda: task._requested, 30.0, "the request for a look")
-        go_on.set()
-        walking.result(timeout=30)
-        assert not looking.done()
-        task.step(None)
-        assert looking.result(timeout=30)
-    assert walks.asked == [(set(), False), ({"x"}, False)]
-
-
-def test_look_gives_up_after_its_time(task: FlowTask) -> None:
-    assert not task.look(["x"], 0.01)
-
-
-def test_walk_over_real_clusters_brings_the_change_that_was_asked_for() -> None:
-    world = World()
-    put_topic(world.source, "x", retention_ms="1")
-    put_topic(world.target, "a.x", retention_ms="1")
-    task = FlowTask(world.reconcile, Metrics("0"))
-    task.step(None)
-    world.target.topics["a.x"].overrides["retention.ms"] = "666"
-    task.look(["x"], 0)
-    task.step(None)
-    assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
 
 
 def test_creation_that_failed_is_logged_with_its_reason(

@@ -115,3 +115,8 @@ def test_refusal_is_the_plans_own_value(defaults: FlowSettings) -> None:
     (refusal,) = desired_topics({LONGEST + "x": 1}, defaults).refused
     assert isinstance(refusal, Refusal)
     assert refusal.as_json()["key"] == {"topic": f"a.{LONGEST}x"}
+
+
+def test_locksteps_own_topics_are_never_replicated() -> None:
+    desired = desired_topics({"lockstep-ledger.a.internal": 1, "lockstep-audit_a_internal": 1, "x": 1}, flow_settings())
+    assert desired.remote == {"x": "a.x"}

@@ -11,6 +11,7 @@ import pytest
 from streaming.query_plan import ClusterSource, QueryPlan
 from streaming.records import RecordKind
 from streaming.roles import TopicRole
+from streaming.settings import Flow
 
 HEARTBEATS = {"heartbeats": TopicRole(RecordKind.HEARTBEAT)}
 
@@ -25,11 +26,21 @@ def plan(*sources: ClusterSource, directory: str = "checkpoints") -> QueryPlan:
 
 def test_topics_are_quoted_so_that_a_dot_is_a_dot() -> None:
     topics = {"b.heartbeats": TopicRole(RecordKind.HEARTBEAT), "a.heartbeats": TopicRole(RecordKind.HEARTBEAT)}
-    assert source("b", topics).pattern == r"\Qa.heartbeats\E|\Qb.heartbeats\E"
+    assert source("b", topics).pattern == r"^(?:\Qa.heartbeats\E|\Qb.heartbeats\E)$"
 
 
 def test_the_query_is_called_after_its_target() -> None:
     assert plan(source("a")).name == "lockstep-b"
+
+
+def test_the_jobs_of_a_batch_say_which_flows_they_are_about() -> None:
+    topics = {
+        "heartbeats": TopicRole(RecordKind.HEARTBEAT),
+        "c.heartbeats": TopicRole(RecordKind.HEARTBEAT, Flow("c", "b")),
+        "a.heartbeats": TopicRole(RecordKind.HEARTBEAT, Flow("a", "b")),
+    }
+    assert plan(source("b", topics)).description(7) == "lockstep-b, batch 7: what MM2 says of a->b, c->b"
+    assert plan().description(7) == "lockstep-b, batch 7: what MM2 says of no cluster that answers"
 
 
 def test_the_same_sources_find_their_checkpoint_again() -> None:

@@ -41,6 +41,17 @@ def test_the_reason_is_the_innermost_cause_in_one_line() -> None:
     assert root_cause(TRACE) == "TimeoutException: Timed out waiting for a node assignment. Call: listTopics"
 
 
+def test_what_the_sink_raised_is_the_reason_whatever_java_wrapped_around_it() -> None:
+    raised = """Query terminated with exception: Return Message: Traceback (most recent call last):
+  File "clientserver.py", line 644, in _call_proxy
+    sink(batch, number)
+RuntimeError: the ledger is gone
+ SQLSTATE: 39000
+Caused by: py4j.Py4JException: Return Message: Traceback (most recent call last):
+"""
+    assert root_cause(raised) == "RuntimeError: the ledger is gone"
+
+
 @pytest.mark.parametrize(
     ("trace", "reason"),
     [

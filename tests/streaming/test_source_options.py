@@ -24,7 +24,7 @@ def test_client_properties_keep_their_java_names_behind_sparks_prefix() -> None:
 
 def test_topics_are_a_pattern_read_from_the_start_and_a_loss_is_no_failure() -> None:
     found = options()
-    assert found["subscribePattern"] == r"\Qheartbeats\E"
+    assert found["subscribePattern"] == r"^(?:\Qheartbeats\E)$"
     assert (found["startingOffsets"], found["failOnDataLoss"]) == ("earliest", "false")
 
 

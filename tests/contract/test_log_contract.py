@@ -1,0 +1,46 @@
+"""One suite for every cluster: its logs are read as they were appended."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.cluster.base import Cluster
+
+
+def test_log_is_read_as_it_was_appended(cluster: Cluster, unique: str) -> None:
+    cluster.create_log(unique, 1, {"cleanup.policy": "compact"})
+    records: list[tuple[bytes, bytes | None]] = [(b"k1", b"v1"), (b"k2", None), (b"", b"\x00\xff"), (b"k1", b"v2")]
+    cluster.append_log(unique, records[:3])
+    cluster.append_log(unique, records[3:])
+    assert cluster.read_log(unique) == records
+    assert cluster.list_topics()[unique] == 1
+
+
+@pytest.mark.parametrize("last", [0, 1, 3, 4, 100])
+def test_last_records_of_a_log(cluster: Cluster, unique: str, last: int) -> None:
+    cluster.create_log(unique, 1, {})
+    records: list[tuple[bytes, bytes | None]] = [(b"k", bytes([number])) for number in range(4)]
+    cluster.append_log(unique, records)
+    assert cluster.read_log(unique, last=last) == records[max(0, 4 - last) :]
+
+
+def test_log_that_is_there_is_made_again_without_harm(cluster: Cluster, unique: str) -> None:
+    cluster.create_log(unique, 1, {})
+    cluster.append_log(unique, [(b"k", b"v")])
+    cluster.create_log(unique, 1, {})
+    assert cluster.read_log(unique) == [(b"k", b"v")]
+
+
+def test_log_without_records_or_without_topic_is_empty(cluster: Cluster, unique: str) -> None:
+    assert cluster.read_log(unique) == []
+    assert cluster.read_log(unique, last=5) == []
+    cluster.create_log(unique, 1, {})
+    assert cluster.read_log(unique) == []
+    assert cluster.read_log(unique, last=5) == []
+
+
+def test_long_log_is_read_to_its_end(cluster: Cluster, unique: str) -> None:
+    cluster.create_log(unique, 1, {})
+    records: list[tuple[bytes, bytes | None]] = [(b"k%d" % number, b"v" * 100) for number in range(5000)]
+    cluster.append_log(unique, records)
+    assert cluster.read_log(unique) == records

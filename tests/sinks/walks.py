@@ -1,0 +1,31 @@
+"""Stands in for the walk of a flow, where a test is about what is around it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sinks.model import Kind
+from sinks.plan import Plan
+from sinks.reconcile import Report
+from streaming.errors import LockstepError
+from tests.sinks.builders import FLOW, flow_settings
+
+
+class Walks:
+    """Stands in for the walk: raises or reports what it is told, and notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.settings = flow_settings()
+        self.paused: frozenset[Kind] = frozenset()
+        self.asked: list[tuple[set[str], bool]] = []
+        self.error: LockstepError | None = None
+        self.report = Report(Plan(FLOW))
+
+    def walk(self, requested: Collection[str] = (), everything: bool = False) -> Report:
+        self.asked.append((set(requested), everything))
+        if self.error is not None:
+            raise self.error
+        return self.report
+
+    def close(self) -> None:
+        """Nothing to let go of."""

@@ -1,0 +1,113 @@
+"""The query without any cluster, and the sum of a batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from app.local.waiting import wait_for
+from streaming.decode import SCHEMA
+from streaming.hints import Hints
+from streaming.query import collect_hints, start, stop_gently, summarize, why_it_ended
+from streaming.query_plan import QueryPlan
+from streaming.settings import Flow
+
+WITHIN = 60.0
+AB = Flow("a", "b")
+
+
+def clock_alone(folder: Path, trigger_interval: float = 0.3) -> QueryPlan:
+    return QueryPlan("b", (), trigger_interval, folder)
+
+
+def batch_of(spark: SparkSession, rows: int) -> DataFrame:
+    def row(number: int) -> tuple[object, ...]:
+        at = ("b", "a.checkpoints.internal", "checkpoint", "a", "b", False)
+        return (*at, f"g{number % 3}", "a.t", number, 1, 1, None, "", 5, None)
+
+    beat = ("b", "a.heartbeats", "heartbeat", "a", "b", True, None, None, None, None, None, 70, None, 90, None)
+    older = (*beat[:11], 60, None, 80, None)
+    broken = ("b", "a.heartbeats", "heartbeat", "a", "b", True, *(None,) * 7, 80, "tombstone")
+    return spark.createDataFrame([beat, older, broken, *map(row, range(rows))], SCHEMA)
+
+
+def test_a_batch_is_summed_up_without_a_shuffle_in_one_partition(spark: SparkSession) -> None:
+    summary = summarize(batch_of(spark, 50).repartition(4).cache())
+    assert "Exchange" not in summary._jdf.queryExecution().executedPlan().toString().split("InMemoryRelation")[0]
+    assert summary.rdd.getNumPartitions() == 1
+
+
+def test_the_hints_of_a_batch_are_what_its_rows_say(spark: SparkSession) -> None:
+    hints = collect_hints(batch_of(spark, 50))
+    assert hints.groups == {AB: frozenset({"g0", "g1", "g2"})}
+    assert (hints.heartbeats[AB].timestamp_ms, hints.heartbeats[AB].latency_ms) == (70, 20)
+    assert hints.undecodable == {("a.heartbeats", "tombstone"): 1}
+    assert hints.rows == 53
+
+
+def test_the_clock_makes_a_batch_at_every_trigger_with_no_row(spark: SparkSession, tmp_path: Path) -> None:
+    seen: list[Hints] = []
+    query = start(spark, clock_alone(tmp_path), lambda batch, _: seen.append(collect_hints(batch)))
+    wait_for(lambda: len(seen) >= 4, WITHIN, "four batches of the clock")
+    assert query.name == "lockstep-b"
+    assert stop_gently(query, WITHIN) is None
+    assert seen == [Hints()] * len(seen)
+
+
+def test_once_is_one_batch_of_the_clock_even_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    numbers: list[int] = []
+    for _ in range(2):
+        query = start(spark, clock_alone(tmp_path), lambda _, number: numbers.append(number), once=True)
+        assert query.awaitTermination(WITHIN)
+        assert why_it_ended(query) is None
+    assert numbers == [0, 1]
+
+
+def test_jobs_of_a_batch_carry_its_description(spark: SparkSession, tmp_path: Path) -> None:
+    store = spark.sparkContext._jsc.sc().statusStore()
+
+    def a_job(batch: DataFrame, _: int) -> None:
+        batch.sparkSession.range(3).collect()
+
+    query = start(spark, clock_alone(tmp_path), a_job, once=True)
+    assert query.awaitTermination(WITHIN)
+    jobs = store.jobsList(None)
+    described = {jobs.apply(i).description().toString() for i in range(jobs.size())}
+    assert "Some(lockstep-b, batch 0: what MM2 says of no cluster that answers)" in described
+
+
+def test_a_sink_that_raises_ends_the_query_and_says_why(spark: SparkSession, tmp_path: Path) -> None:
+    def broken(batch: DataFrame, number: int) -> None:
+        raise RuntimeError("the sink is broken")
+
+    query = start(spark, clock_alone(tmp_path), broken)
+    wait_for(lambda: not query.isActive, WITHIN, "the query to end")
+    assert why_it_ended(query) == "RuntimeError: the sink is broken"
+
+
+def test_stopping_waits_for_the_batch_that_runs(spark: SparkSession, tmp_path: Path) -> None:
+    inside, go_on, left = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(batch: DataFrame, number: int) -> None:
+        inside.set()
+        assert go_on.wait(WITHIN)
+        left.set()
+
+    query = start(spark, clock_alone(tmp_path), slow)
+    assert inside.wait(WITHIN)
+    stopping = _in_a_thread(lambda: stop_gently(query, WITHIN))
+    assert query.isActive
+    go_on.set()
+    stopping.join(WITHIN)
+    assert left.is_set()
+    assert not query.isActive
+    assert why_it_ended(query) is None
+
+
+def _in_a_thread(call: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=call)
+    thread.start()
+    return thread
