@@ -24,7 +24,7 @@ from bench.report import Result
 IDLE = 45.0
 """Seconds without a change over which the price is taken."""
 
-MEAN_GAP = 1.5
+MEAN_GAP = 1.0
 """Seconds between two changes on average; the gaps are distributed exponentially."""
 
 START_WITHIN = 300.0
@@ -72,15 +72,17 @@ def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result
         load.run(1, 0.1, slowest)
         # Changes come first, so that the price is that of a program whose JVM has settled.
         latencies = load.run(changes, MEAN_GAP, slowest)
-        price = _idle(bench, pids, meter)
+        price = _idle(bench, pids, meter, max(IDLE, float(scenario.mirror or 0)))
     return Result(scenario.name, bench.topics, latencies, *price, first_comparison=first)
 
 
-def _idle(bench: Bench, pids: list[int], meter: Meter | None) -> tuple[float, float, float, int, dict[str, float]]:
+def _idle(
+    bench: Bench, pids: list[int], meter: Meter | None, seconds: float
+) -> tuple[float, float, float, int, dict[str, float]]:
     groups = (pids, bench.source.pids, bench.target.pids)
     requests = meter.requests() if meter else {}
     before, start = [cost(group) for group in groups], time.monotonic()
-    while time.monotonic() - start < IDLE:
+    while time.monotonic() - start < seconds:
         time.sleep(0.1)
     after = [cost(group).since(earlier) for group, earlier in zip(groups, before, strict=True)]
     per_minute = 60 / (time.monotonic() - start)
