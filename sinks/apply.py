@@ -17,20 +17,6 @@ AT_ONCE = 500
 EXISTS = "TOPIC_ALREADY_EXISTS"
 """MM2 creates remote topics, too, maybe at the same moment: that is success, but the topic is not ours."""
 
-Progress = Callable[[int], None]
-"""Called with the number of changes just done."""
-
-
-def apply_plan(
-    plan: Plan, target: Cluster, configs: ConfigWriter, progress: Progress = lambda done: None
-) -> list[Outcome]:
-    """Every change of the plan with its outcome, in the plan's order. Raises what `apply_steps` raises."""
-    outcomes: list[Outcome] = []
-    for step in apply_steps(plan, target, configs):
-        outcomes += step
-        progress(len(step))
-    return outcomes
-
 
 def apply_steps(plan: Plan, target: Cluster, configs: ConfigWriter) -> Iterator[list[Outcome]]:
     """The outcomes step by step, so that what is done can be remembered even if a later step raises.

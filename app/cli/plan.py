@@ -17,7 +17,7 @@ from app.cli.output import DONE, FAILED, PENDING, WRONG_USAGE, Output, complain,
 from app.planning import plan_flow
 from app.settings import Settings
 from app.wiring import Ends, Writers, audit, both_ends, ledger
-from sinks.apply import apply_plan
+from sinks.apply import apply_steps
 from sinks.errors import DigestMismatch
 from sinks.guard import Guard
 from sinks.model import Change, Outcome, TopicSpec
@@ -111,18 +111,17 @@ def _apply(row: Planned, writers: Writers) -> list[Outcome]:
         return []
     remembered = ledger(row.flow, row.ends.target, to_write=True)
     Guard(row.flow.flow, row.ends.source, row.ends.target).check(remembered)
-    total = len(row.plan.changes)
-    with progress_bar(f"{row.flow.flow.name}: writing") as progress:
-        done = 0
-
-        def step(count: int) -> None:
-            nonlocal done
-            done += count
-            progress(done, total)
-
-        outcomes = apply_plan(row.plan, row.ends.target, writers.writer(row.ends.target, row.flow.incremental), step)
-    remembered.record(outcomes)
-    audit(row.flow, row.ends.target).record(row.plan, outcomes)
+    outcomes: list[Outcome] = []
+    writer = writers.writer(row.ends.target, row.flow.incremental)
+    try:
+        with progress_bar(f"{row.flow.flow.name}: writing") as progress:
+            for step in apply_steps(row.plan, row.ends.target, writer):
+                outcomes += step
+                progress(len(outcomes), len(row.plan.changes))
+    finally:
+        # Whatever ends it, Ctrl-C too: what was written is owned and audited.
+        remembered.record(outcomes)
+        audit(row.flow, row.ends.target).record(row.plan, outcomes)
     return outcomes
 
 

@@ -63,7 +63,7 @@ class Reader(Protocol):
         """The id that the cluster answers with now."""
 
     def list_topics(self) -> dict[str, int]:
-        """Every topic that may be seen, with its partition count."""
+        """Every topic that may be seen, with its partition count; 0 where the cluster cannot say how many."""
 
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
         """All configs of each topic. A topic that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""

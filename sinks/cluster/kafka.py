@@ -81,7 +81,7 @@ class KafkaCluster:
 
     def list_topics(self) -> dict[str, int]:
         listed = self._call("Metadata", lambda: self._admin.list_topics(timeout=TIMEOUT))
-        return {name: len(topic.partitions) for name, topic in listed.topics.items() if topic.error is None}
+        return {name: len(topic.partitions) for name, topic in listed.topics.items()}
 
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in dict.fromkeys(topics)]

@@ -49,7 +49,8 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
             refused.append(Refusal(Kind.TOPIC, Op.CREATE, (name,), str(error)))
         else:
             remote[topic] = name
-    partitions = {name: source[topic] for topic, name in remote.items()}
+    # A topic whose metadata came back with an error is there, but shows no partition.
+    partitions = {name: source[topic] for topic, name in remote.items() if source[topic]}
     return DesiredTopics(remote, tuple(refused), partitions, frozenset(names.values()))
 
 

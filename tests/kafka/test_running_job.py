@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -59,13 +60,14 @@ class Stage:
 
     def batches(self) -> float:
         """Those that the job has done so far."""
-        return float(re.search(r"^lockstep_batch_seconds_count (\S+)", self.metrics(), re.MULTILINE)[1])
+        found = re.search(r"^lockstep_batch_seconds_count (\S+)", self.metrics(), re.MULTILINE)
+        return float(found.group(1)) if found else 0.0
 
     def metrics(self) -> str:
         """What Prometheus gets."""
         return httpx.get(f"{self.job.address}/metrics", timeout=10).raise_for_status().text
 
-    def flow(self) -> dict[str, object]:
+    def flow(self) -> dict[str, Any]:
         """The flow in the job's own status."""
         return dict(self.job.status()["flows"][0])
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from sinks import apply
-from sinks.apply import apply_plan, apply_steps
+from sinks.apply import apply_steps
 from sinks.cluster.base import Alterations, Faults
 from sinks.cluster.memory import MemoryCluster
 from sinks.errors import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing
@@ -50,7 +50,8 @@ class Logging(MemoryCluster):
 
 def applied(cluster: MemoryCluster, *changes: Change) -> list[Outcome]:
     """The outcomes of a plan of these changes."""
-    return apply_plan(make_plan(FLOW, changes), cluster, ConfigWriter(cluster, Incremental.REQUIRED))
+    steps = apply_steps(make_plan(FLOW, changes), cluster, ConfigWriter(cluster, Incremental.REQUIRED))
+    return [outcome for step in steps for outcome in step]
 
 
 EVERYTHING = (
@@ -89,10 +90,8 @@ def test_topics_first_then_configs_of_all_topics_at_once_then_deletions() -> Non
 
 
 def test_every_change_has_its_outcome_in_the_order_of_the_plan() -> None:
-    plan = make_plan(FLOW, EVERYTHING)
-    cluster = loaded()
-    outcomes = apply_plan(plan, cluster, ConfigWriter(cluster, Incremental.REQUIRED))
-    assert tuple(outcome.change for outcome in outcomes) == plan.changes
+    outcomes = applied(loaded(), *EVERYTHING)
+    assert tuple(outcome.change for outcome in outcomes) == make_plan(FLOW, EVERYTHING).changes
 
 
 def test_exists_already_is_success_and_not_ours() -> None:
@@ -149,11 +148,10 @@ def test_silent_target_is_asked_once_however_large_the_plan(monkeypatch: pytest.
 def test_large_plan_goes_out_in_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apply, "AT_ONCE", 2)
     cluster = loaded()
-    progress: list[int] = []
     plan = make_plan(FLOW, [topic_change(f"a.{n}", None, 1) for n in range(5)])
-    apply_plan(plan, cluster, ConfigWriter(cluster, Incremental.REQUIRED), progress.append)
+    steps = apply_steps(plan, cluster, ConfigWriter(cluster, Incremental.REQUIRED))
+    assert [len(step) for step in steps] == [2, 2, 1]
     assert [len(topics) for _, topics in cluster.requests] == [2, 2, 1]
-    assert progress == [2, 2, 1]
 
 
 def test_what_was_done_before_a_terminal_error_is_known() -> None:

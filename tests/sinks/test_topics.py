@@ -120,3 +120,9 @@ def test_refusal_is_the_plans_own_value(defaults: FlowSettings) -> None:
 def test_locksteps_own_topics_are_never_replicated() -> None:
     desired = desired_topics({"lockstep-ledger.a.internal": 1, "lockstep-audit_a_internal": 1, "x": 1}, flow_settings())
     assert desired.remote == {"x": "a.x"}
+
+
+def test_a_topic_whose_partitions_cannot_be_seen_is_neither_created_nor_taken_for_gone() -> None:
+    desired = desired_topics({"x": 0, "y": 1}, flow_settings())
+    assert plan_topics(desired, {}, {"a.x": (), "a.y": ()}, 1) == [topic_change("a.y", None, 1)]
+    assert plan_topic_deletions(desired, {"x": 0, "y": 1}, {"a.x": 1}, {"a.x"}) == []
