@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -33,6 +33,10 @@ PID_FILE = "LOCKSTEP_PID_FILE"
 """Environment variable: where the process id goes, so that spark-submit.sh can pass a signal on to this process."""
 
 
+PATIENCE = 1.0
+"""Seconds that a batch waits for its flows: what takes longer is a first comparison, or a cluster that is silent."""
+
+
 class Batch:
     """The foreachBatch function of one target's query: hints in, a walk of every flow into this target."""
 
@@ -40,6 +44,7 @@ class Batch:
         self._tasks, self._metrics, self._walk = tasks, metrics, walk
         self._heartbeats = LatestHeartbeats()
         self._pool = ThreadPoolExecutor(max_workers=max(1, len(tasks)), thread_name_prefix="flow")
+        self._walks: dict[Flow, Future[None]] = {}
         self.stopping = False
 
     def __call__(self, frame: DataFrame, _: int) -> None:
@@ -50,17 +55,24 @@ class Batch:
         hints = collect_hints(frame)
         self._heartbeats.note(hints)
         if self._walk:
-            self.step()
+            self.step(PATIENCE)
         self._metrics.batch(time.perf_counter() - start, hints.rows, hints.undecodable)
 
-    def step(self, everything: bool = False) -> None:
-        """All flows side by side, so that one whose cluster is silent does not hold up the others."""
+    def step(self, patience: float | None = None, *, everything: bool = False) -> None:
+        """All flows side by side; returns when all have walked, or after `patience` seconds.
 
-        def one(task: FlowTask) -> None:
-            seen = self._heartbeats.of(task.flow)
-            task.step(Heartbeats(seen.timestamp_ms, seen.latency_ms) if seen else None, everything=everything)
+        One whose cluster is silent must not hold up the others: it goes on walking, and is left out of the batches
+        that come in the meantime.
+        """
+        for task in self._tasks:
+            if (walk := self._walks.get(task.flow)) is None or walk.done():
+                self._walks[task.flow] = self._pool.submit(self._one, task, everything)
+        for walk in wait(self._walks.values(), patience).done:
+            walk.result()
 
-        list(self._pool.map(one, self._tasks))
+    def _one(self, task: FlowTask, everything: bool) -> None:
+        seen = self._heartbeats.of(task.flow)
+        task.step(Heartbeats(seen.timestamp_ms, seen.latency_ms) if seen else None, everything=everything)
 
     def close(self) -> None:
         """Waits for the walks under way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import signal
 import sys
@@ -23,6 +24,7 @@ from app.local.ports import free_ports
 from app.local.waiting import WaitedTooLong, wait_for
 from sinks.cluster.kafka import KafkaCluster
 from sinks.model import TopicSpec
+from streaming.errors import LockstepError
 
 FOLDER = PROJECT / ".lockstep" / "demo"
 ARRIVES_WITHIN = 60.0
@@ -83,9 +85,9 @@ STEPS = (
 
 def demo(keep: bool) -> bool:
     """Runs it; True when everything arrived and the excluded key survived. `keep`: stays up until Ctrl-C."""
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
-    with _ended_by_signals(), ExitStack() as stack:
+    with _ended_by_signals(), _alone(), ExitStack() as stack:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        FOLDER.mkdir(parents=True)
         complain("starting the clusters a and b ...")
         a, b = (LocalCluster(alias, FOLDER / alias) for alias in ("a", "b"))
         source, target = (_client(stack, cluster) for cluster in (a, b))
@@ -150,6 +152,18 @@ def _stay(config: Path) -> None:
         print_line(f"  .venv/bin/lockstep {command} --config {shown}")
     sys.stdout.flush()
     threading.Event().wait()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Raises LockstepError where another demo runs: this one would delete its folder."""
+    FOLDER.parent.mkdir(parents=True, exist_ok=True)
+    with FOLDER.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise LockstepError(f"another demo runs in {FOLDER}: end it first") from error
+        yield
 
 
 @contextmanager
