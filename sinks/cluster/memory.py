@@ -175,6 +175,7 @@ class PlainWatch:
         seen = self._cluster.describe_topic_configs([topic for shard in shards for topic in shard])
         differing = {name for name, configs in seen.items.items() if self._last.get(name) != configs}
         self._last.update(seen.items)
+        self.forget(seen.errors)
         return differing | set(seen.errors)
 
     def forget(self, topics: Iterable[str]) -> None:
