@@ -102,7 +102,11 @@ def read_cluster(spark: SparkSession, source: ClusterSource, max_offsets_per_tri
 
 
 def clock(spark: SparkSession) -> DataFrame:
-    """A stream that has something new at every trigger, but no row, so that no task is spent on it."""
+    """A stream that has something new at every trigger, but no row, so that no task is spent on it.
+
+    `rate-micro-batch` moves on with each trigger, whatever the interval, and makes one batch of `availableNow`; the
+    offsets of `rate` are whole seconds, so that a trigger within the same second would find nothing new.
+    """
     ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
     return ticks.where(F.lit(False)).select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in RAW])
 
