@@ -9,6 +9,7 @@ from typing import Any
 
 from app.settings import Settings
 from sinks.audit import Audit, process_identity
+from sinks.cluster.admin import count_nothing
 from sinks.cluster.base import CountRequest, Deaf, Listening
 from sinks.cluster.jvm import JvmWatch
 from sinks.cluster.kafka import KafkaCluster
@@ -31,12 +32,8 @@ class Ends:
     target: KafkaCluster
 
 
-def _count_nothing(alias: str, api: str, result: str) -> None:
-    return None
-
-
 def connect(
-    settings: Settings, alias: str, flow: Flow | None = None, count_request: CountRequest = _count_nothing
+    settings: Settings, alias: str, flow: Flow | None = None, count_request: CountRequest = count_nothing
 ) -> KafkaCluster:
     """The cluster of an alias, as a flow names it. Raises LockstepError for client settings that cannot be used."""
     return KafkaCluster(alias, settings.cluster(alias, flow).admin, count_request)

@@ -21,6 +21,8 @@ class Kind(str, Enum):
 
     TOPIC = "topic"
     TOPIC_CONFIG = "topic-config"
+    ACL = "acl"
+    SCRAM_USER = "scram-user"
 
     def __str__(self) -> str:
         return self.value
@@ -40,24 +42,42 @@ class Op(str, Enum):
 KEY_FIELDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.TOPIC: ("topic",),
     Kind.TOPIC_CONFIG: ("topic", "name"),
+    Kind.ACL: ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission"),
+    Kind.SCRAM_USER: ("user", "mechanism"),
 }
 """The names of a key's parts, in order, as the plan's JSON shows them."""
 
 ALLOWED: Mapping[Kind, frozenset[Op]] = {
     Kind.TOPIC: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
     Kind.TOPIC_CONFIG: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
+    Kind.ACL: frozenset({Op.CREATE, Op.DELETE}),
+    Kind.SCRAM_USER: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
 }
-"""What may happen to a kind at all. An update of a topic is the growth of its partitions; they never shrink."""
+"""What may happen to a kind at all. An update of a topic is the growth of its partitions; they never shrink. An ACL is
+its key: there is nothing to update."""
 
-ORDER: Mapping[tuple[Kind, Op], int] = {
-    (Kind.TOPIC, Op.CREATE): 0,
-    (Kind.TOPIC, Op.UPDATE): 1,
-    (Kind.TOPIC_CONFIG, Op.CREATE): 2,
-    (Kind.TOPIC_CONFIG, Op.UPDATE): 3,
-    (Kind.TOPIC_CONFIG, Op.DELETE): 4,
-    (Kind.TOPIC, Op.DELETE): 5,
+DENY, ALLOW = "DENY", "ALLOW"
+
+ORDER: Mapping[tuple[Kind, Op, str], int] = {
+    (Kind.TOPIC, Op.CREATE, ""): 0,
+    (Kind.TOPIC, Op.UPDATE, ""): 1,
+    (Kind.TOPIC_CONFIG, Op.CREATE, ""): 2,
+    (Kind.TOPIC_CONFIG, Op.UPDATE, ""): 3,
+    (Kind.TOPIC_CONFIG, Op.DELETE, ""): 4,
+    (Kind.SCRAM_USER, Op.CREATE, ""): 5,
+    (Kind.SCRAM_USER, Op.UPDATE, ""): 6,
+    (Kind.ACL, Op.CREATE, DENY): 7,
+    (Kind.ACL, Op.CREATE, ALLOW): 8,
+    (Kind.ACL, Op.DELETE, ALLOW): 9,
+    (Kind.ACL, Op.DELETE, DENY): 10,
+    (Kind.SCRAM_USER, Op.DELETE, ""): 11,
+    (Kind.TOPIC, Op.DELETE, ""): 12,
 }
-"""In which order changes are applied: topics exist before they are configured, deletions come last."""
+"""In which order changes are applied, by kind, operation and an ACL's permission.
+
+Topics exist before they are configured. A DENY is in force before the ALLOW that it restricts, and until that is gone.
+Deletions of what others need come last.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +104,28 @@ class TopicSpec:
         }
 
 
-Value = str | TopicSpec
+@dataclass(frozen=True, slots=True)
+class ScramSpec:
+    """A SCRAM credential without its secret: iterations, and which version of the provider's password it is made from.
+
+    `version` is "" where it is not known: on a credential that was there before Lockstep.
+    """
+
+    iterations: int
+    version: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For the plan and the audit."""
+        return {"iterations": self.iterations, "version": self.version}
+
+
+Value = str | TopicSpec | ScramSpec
+"""One side of a change. An ACL's is its permission, which is in the key as well."""
 
 
 def value_as_json(value: Value | None) -> Any:
-    """A side of a change as JSON: strings as they are, a topic as an object."""
-    return value.as_json() if isinstance(value, TopicSpec) else value
+    """A side of a change as JSON: strings as they are, topics and credentials as objects."""
+    return value.as_json() if isinstance(value, TopicSpec | ScramSpec) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +147,8 @@ class Change:
             raise ValueError(f"{self.kind}: the key {self.key} has not the parts {KEY_FIELDS[self.kind]}")
         if self.op not in ALLOWED[self.kind]:
             raise ValueError(f"{self.kind} {self.key}: {self.op} is not allowed")
+        if self.kind is Kind.ACL and self.key[-1] not in (ALLOW, DENY):
+            raise ValueError(f"acl {self.key}: the permission is ALLOW or DENY")
         if isinstance(self.before, TopicSpec) and isinstance(self.after, TopicSpec):
             self._check_growth(self.before, self.after)
 
@@ -128,7 +166,7 @@ class Change:
     @property
     def order(self) -> tuple[int, Key]:
         """The place in a plan: by `ORDER`, then by key."""
-        return ORDER[(self.kind, self.op)], self.key
+        return ORDER[(self.kind, self.op, self.key[-1] if self.kind is Kind.ACL else "")], self.key
 
     def as_json(self) -> dict[str, Any]:
         """The change as the plan shows it."""

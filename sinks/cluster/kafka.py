@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import (
-    AdminClient,
     AlterConfigOpType,
     ConfigResource,
     NewPartitions,
@@ -18,16 +17,12 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.admin import ConfigEntry as RdEntry
 
+from sinks.cluster.admin import TIMEOUT, Admin, count_nothing
 from sinks.cluster.base import Alterations, ConfigEntry, CountRequest, Faults, Origin, TopicConfigs
-from sinks.cluster.clients import client_config
-from sinks.cluster.faults import UNREACHABLE, error_of, item_fault, raised, stops_request
+from sinks.cluster.faults import item_fault, raised
 from sinks.cluster.logs import Log
 from sinks.errors import IncrementalUnsupported, ItemFault
 from sinks.model import Observed, TopicSpec
-from streaming.errors import LockstepError
-
-TIMEOUT = 15.0
-"""Seconds that one request may take; a batch waits no longer for a cluster that is silent."""
 
 PING_TIMEOUT = 5.0
 """Seconds; a cluster that needs longer is as good as down."""
@@ -44,12 +39,6 @@ ORIGINS = {
 }
 """The `ConfigSource` numbers of the protocol."""
 
-T = TypeVar("T")
-
-
-def _count_nothing(alias: str, api: str, result: str) -> None:
-    return None
-
 
 @lru_cache(maxsize=65536)
 def _entry(value: str | None, source: int, read_only: bool, sensitive: bool) -> ConfigEntry:
@@ -60,27 +49,23 @@ def _entry(value: str | None, source: int, read_only: bool, sensitive: bool) -> 
 class KafkaCluster:
     """A cluster by its Java client properties. Opens no connection before the first request."""
 
-    def __init__(self, alias: str, properties: Mapping[str, str], count_request: CountRequest = _count_nothing) -> None:
+    def __init__(self, alias: str, properties: Mapping[str, str], count_request: CountRequest = count_nothing) -> None:
         self.alias = alias
-        self._count = count_request
-        self._config = client_config(alias, properties)
-        with_callback: dict[str, Any] = {**self._config, "error_cb": self._noticed}
-        self._admin = AdminClient(with_callback)
-        self._reason: KafkaError | None = None
-        self._log = Log(alias, self._config)
+        self._admin = Admin(alias, properties, count_request)
+        self._log = Log(alias, self._admin.config)
 
     def cluster_id(self) -> str:
-        described = self._call(
-            "DescribeCluster", lambda: self._admin.describe_cluster(request_timeout=TIMEOUT).result()
+        described = self._admin.call(
+            "DescribeCluster", lambda: self._admin.client.describe_cluster(request_timeout=TIMEOUT).result()
         )
         return str(described.cluster_id)
 
     def ping(self) -> None:
         """Raises ClusterUnreachable where no broker answers within PING_TIMEOUT."""
-        self._call("Metadata", lambda: self._admin.list_topics(topic=PING_TOPIC, timeout=PING_TIMEOUT))
+        self._admin.call("Metadata", lambda: self._admin.client.list_topics(topic=PING_TOPIC, timeout=PING_TIMEOUT))
 
     def list_topics(self) -> dict[str, int]:
-        listed = self._call("Metadata", lambda: self._admin.list_topics(timeout=TIMEOUT))
+        listed = self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=TIMEOUT))
         return {name: len(topic.partitions) for name, topic in listed.topics.items()}
 
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
@@ -89,8 +74,8 @@ class KafkaCluster:
             return Observed({})
         items: dict[str, TopicConfigs] = {}
         errors: dict[str, ItemFault] = {}
-        futures = self._admin.describe_configs(resources, request_timeout=TIMEOUT)
-        for resource, (found, error) in self._settle("DescribeConfigs", futures).items():
+        futures = self._admin.client.describe_configs(resources, request_timeout=TIMEOUT)
+        for resource, (found, error) in self._admin.settle("DescribeConfigs", futures).items():
             if error is None:
                 items[resource.name] = {
                     name: _entry(entry.value, int(entry.source), entry.is_read_only, entry.is_sensitive)
@@ -107,7 +92,7 @@ class KafkaCluster:
             NewTopic(name, spec.partitions, spec.replication_factor, config=dict(spec.configs))
             for name, spec in specs.items()
         ]
-        futures = self._admin.create_topics(new, request_timeout=TIMEOUT)
+        futures = self._admin.client.create_topics(new, request_timeout=TIMEOUT)
         return self._faults("CreateTopics", futures)
 
     def create_partitions(self, counts: Mapping[str, int]) -> Faults:
@@ -118,14 +103,14 @@ class KafkaCluster:
         growing = [NewPartitions(name, count) for name, count in counts.items() if existing.get(name, 0) < count]
         faults: Faults = dict.fromkeys(counts)
         if growing:
-            futures = self._admin.create_partitions(growing, request_timeout=TIMEOUT)
+            futures = self._admin.client.create_partitions(growing, request_timeout=TIMEOUT)
             faults |= self._faults("CreatePartitions", futures)
         return faults
 
     def delete_topics(self, topics: Collection[str]) -> Faults:
         if not topics:
             return {}
-        futures = self._admin.delete_topics(list(topics), request_timeout=TIMEOUT)
+        futures = self._admin.client.delete_topics(list(topics), request_timeout=TIMEOUT)
         return self._faults("DeleteTopics", futures, so_already=frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART}))
 
     def alter_topic_configs(self, alterations: Alterations) -> Faults:
@@ -144,8 +129,8 @@ class KafkaCluster:
             )
             for topic, changes in alterations.items()
         ]
-        futures = self._admin.incremental_alter_configs(resources, request_timeout=TIMEOUT)
-        settled = self._settle("IncrementalAlterConfigs", futures)
+        futures = self._admin.client.incremental_alter_configs(resources, request_timeout=TIMEOUT)
+        settled = self._admin.settle("IncrementalAlterConfigs", futures)
         for _, error in settled.values():
             if error is not None and error.code() in (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION):
                 raise IncrementalUnsupported(f"cluster {self.alias}: {error.str()}")
@@ -155,8 +140,8 @@ class KafkaCluster:
         if not overrides:
             return {}
         resources = [ConfigResource(ResourceType.TOPIC, name, set_config=dict(kv)) for name, kv in overrides.items()]
-        futures = self._admin.alter_configs(resources, request_timeout=TIMEOUT)
-        settled = self._settle("AlterConfigs", futures)
+        futures = self._admin.client.alter_configs(resources, request_timeout=TIMEOUT)
+        settled = self._admin.settle("AlterConfigs", futures)
         return {resource.name: item_fault(error) if error else None for resource, (_, error) in settled.items()}
 
     def create_log(self, topic: str, replication_factor: int, configs: Mapping[str, str]) -> None:
@@ -179,43 +164,5 @@ class KafkaCluster:
     def _faults(self, api: str, futures: Mapping[str, Future[Any]], so_already: frozenset[int] = frozenset()) -> Faults:
         return {
             name: None if error is None or error.code() in so_already else item_fault(error)
-            for name, (_, error) in self._settle(api, futures).items()
+            for name, (_, error) in self._admin.settle(api, futures).items()
         }
-
-    def _settle(self, api: str, futures: Mapping[T, Future[Any]]) -> dict[T, tuple[Any, KafkaError | None]]:
-        """Every future's value or error; raises when the request as a whole came to nothing."""
-        settled: dict[T, tuple[Any, KafkaError | None]] = {}
-        for item, future in futures.items():
-            try:
-                settled[item] = (future.result(), None)
-            except KafkaException as exception:
-                settled[item] = (None, error_of(exception))
-        errors = [error for _, error in settled.values() if error is not None]
-        self._count(self.alias, api, "ok" if not errors else errors[0].name())
-        if errors and len(errors) == len(settled) and stops_request(errors[0]):
-            raise self._stopped(api, errors[0])
-        return settled
-
-    def _call(self, api: str, call: Any) -> Any:
-        try:
-            answer = call()
-        except KafkaException as exception:
-            error = error_of(exception)
-            if error is None:
-                raise
-            self._count(self.alias, api, error.name())
-            raise self._stopped(api, error) from exception
-        self._count(self.alias, api, "ok")
-        self._admin.poll(0)
-        self._reason = None
-        return answer
-
-    def _noticed(self, error: KafkaError) -> None:
-        if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._reason = error
-
-    def _stopped(self, api: str, error: KafkaError) -> LockstepError:
-        """A request says no more than that it timed out; why librdkafka cannot connect comes to its callback."""
-        self._admin.poll(0)
-        reason, self._reason = self._reason, None
-        return raised(self.alias, api, reason if reason is not None and error.code() in UNREACHABLE else error)

@@ -57,7 +57,7 @@ def test_none_forgets_with_a_tombstone(cluster: MemoryCluster) -> None:
 
 
 def test_paused_kind_that_this_version_does_not_know_is_no_trouble(cluster: MemoryCluster) -> None:
-    opened(cluster).put({(Entry.PAUSED, ("acl",)): ""})
+    opened(cluster).put({(Entry.PAUSED, ("never-heard-of",)): ""})
     assert opened(cluster).paused() == set()
 
 

@@ -5,7 +5,20 @@ from __future__ import annotations
 import pytest
 
 from sinks.errors import ItemFault
-from sinks.model import ALLOWED, KEY_FIELDS, ORDER, Change, Kind, Op, Outcome, TopicSpec, count_by, key_as_json
+from sinks.model import (
+    ALLOW,
+    ALLOWED,
+    DENY,
+    KEY_FIELDS,
+    ORDER,
+    Change,
+    Kind,
+    Op,
+    Outcome,
+    TopicSpec,
+    count_by,
+    key_as_json,
+)
 from tests.sinks.builders import config_change, topic_change
 
 
@@ -52,7 +65,24 @@ def test_topic_without_partitions_cannot_be_built() -> None:
 
 def test_every_kind_has_its_key_and_every_allowed_operation_its_place() -> None:
     assert set(KEY_FIELDS) == set(ALLOWED) == set(Kind)
-    assert set(ORDER) == {(kind, op) for kind, ops in ALLOWED.items() for op in ops}
+    assert {(kind, op) for kind, op, _ in ORDER} == {(kind, op) for kind, ops in ALLOWED.items() for op in ops}
+
+
+def acl(before: str | None, after: str | None, permission: str) -> Change:
+    key = ("TOPIC", "a.t", "LITERAL", "User:alice", "*", "READ", permission)
+    return Change(Kind.ACL, key, before, after)
+
+
+def test_a_denial_comes_in_first_and_goes_out_last() -> None:
+    allowed, denied = acl(None, ALLOW, ALLOW), acl(None, DENY, DENY)
+    no_longer_allowed, no_longer_denied = acl(ALLOW, None, ALLOW), acl(DENY, None, DENY)
+    changes = [no_longer_denied, no_longer_allowed, allowed, denied]
+    assert sorted(changes, key=lambda change: change.order) == [denied, allowed, no_longer_allowed, no_longer_denied]
+
+
+def test_a_permission_that_is_neither_allow_nor_deny_is_refused() -> None:
+    with pytest.raises(ValueError, match="ALLOW or DENY"):
+        acl(None, "UNKNOWN", "UNKNOWN")
 
 
 def test_topics_come_before_configs_and_deletions_of_topics_last() -> None:
