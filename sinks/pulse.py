@@ -49,18 +49,18 @@ class Pulse:
         """Whether the rhythm is known, so that no news is good news."""
         return self._period is not None
 
-    def heard(self, at: float, length: int) -> bool:
-        """Takes the length of the log at a time, every 0.1 s or so; True when it grew by more than its beat."""
+    def heard(self, at: float, length: int) -> int:
+        """Takes the length of the log at a time, every 0.1 s or so; how many records it grew by beyond its beat."""
         before, self._last = self._last, (at, length)
         if before is None or length < before[1]:
             self._forget(at)
-            return False
+            return 0
         if self._period is None:
             self._learn(at, before, length)
-            return False
+            return 0
         news = self._compare(at, before, length)
         if length > before[1]:
-            self._recent = [*self._recent[-(NOISY - 1) :], news]
+            self._recent = [*self._recent[-(NOISY - 1) :], news > 0]
             if len(self._recent) == NOISY and all(self._recent):
                 self._forget(at)
         return news
@@ -86,19 +86,19 @@ class Pulse:
     def _know(self, period: float, at: float, length: int) -> None:
         self._period, self._anchor, self._base, self._recent = period, at, length, []
 
-    def _compare(self, at: float, before: tuple[float, int], length: int) -> bool:
+    def _compare(self, at: float, before: tuple[float, int], length: int) -> int:
         """It may have grown by as many records as beats are due; the rest is news, and base from now on."""
         period = self._period or float("inf")
         due = 0 if period == float("inf") else int((at - self._anchor + UNEVEN * period) // period)
         beats = length - self._base
         if beats > due:
             self._base += beats - due
-            return True
+            return beats - due
         if due - beats > MISSED:
             self._forget(at)
         elif length > before[1] and period != float("inf"):
             self._follow(at, before[0], beats, period)
-        return False
+        return 0
 
     def _follow(self, at: float, since: float, beats: int, period: float) -> None:
         """The newest beat fell between two samples: the anchor moves there, so that a slow drift is never news."""

@@ -139,11 +139,16 @@ class FlowReconcile:
         """Adds to the dirty topics those that differ from the last look; returns how many were looked at."""
         now, remote = self._clock(), listed.desired.remote
         pulse = self._clusters.source_pulse
-        turn = self._rounds.turn(now, quiet=pulse.quiet, news=pulse.news())
-        shards = self._rounds.all_shards() if everything else turn
-        differing = self._clusters.source_watch.changed(shards)
-        # Noted before anything else can fail: a watch reports a difference once.
-        self._dirty |= differing | self._fresh
+        looked_at, differing = 0, set[str]()
+        shards = self._rounds.all_shards()
+        for group in [shards] if everything else self._rounds.turn(now, quiet=pulse.quiet, news=pulse.news()):
+            found = self._clusters.source_watch.changed(group)
+            # Noted before anything else can fail: a watch reports a difference once.
+            self._dirty |= found
+            self._rounds.found(len(found))
+            differing |= found
+            looked_at += sum(len(shard) for shard in group)
+        self._dirty |= self._fresh
         # Compared now and in the next walk, too: the broker that was watched may be ahead of the one that is read.
         self._fresh = set() if self._compared is None else differing
         if not everything:
@@ -156,7 +161,7 @@ class FlowReconcile:
         self._set_aside.keep(upstream.keys(), listed.target)
         retried = {upstream[name] for name in self._set_aside.due(now) if name in upstream}
         self._dirty = (self._dirty | retried | set(requested)) & remote.keys()
-        return sum(len(shard) for shard in shards)
+        return looked_at
 
     def _without_set_aside(self, seen: Survey, listed: Listed) -> Plan:
         now = self._clock()

@@ -5,13 +5,15 @@ second. Topics that changed lately are looked at first, at every trigger, with u
 take turns, in shards, with what is left. Who changes a config often changes it, or its neighbours, again soon.
 
 Where the metadata log can be listened to (`sinks/pulse.py`) the budget is spent when it is of use: while the log is
-quiet only a quarter of it, and the rest is saved; at news, all that was saved, until every topic was looked at.
+quiet only a quarter of it, and the rest is saved; at news, what was saved, shard by shard, until as many topics were
+found to differ as there are records of news. For one change that is half of all topics on average.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from math import ceil
 
 from sinks.settings import Pace
 
@@ -19,11 +21,15 @@ LATELY = 300.0
 """Seconds for which a change counts as late."""
 
 SHARDS_A_TRIGGER = 4
-"""Into how many requests one trigger's budget is split at most, so that a broker's answer stays small."""
+"""Into how many requests one trigger's topics are split: while one answer is compared, the broker makes the next."""
 
 
 QUIET_SHARE = 0.25
 """Of the budget that is spent while the metadata log says that nothing changes: what a beat may hide is found by it."""
+
+ROUNDS_AT_NEWS = 2
+"""Rounds through all topics until news that no difference explains is given up: the broker that is asked may be a
+moment behind the log, so that the first round misses what the second one finds."""
 
 
 class Rounds:
@@ -38,6 +44,7 @@ class Rounds:
         self._last_turn: float | None = None
         self._changed: dict[str, float] = {}
         self._owed = 0
+        self._unexplained = 0
         self._spared = 0.0
 
     def members(self, topics: Collection[str]) -> None:
@@ -54,7 +61,7 @@ class Rounds:
 
     def _shard_size(self) -> int:
         if self._pace.observe_rate == 0:
-            return self._pace.shard_topics
+            return max(1, min(self._pace.shard_topics, ceil(len(self._topics) / SHARDS_A_TRIGGER)))
         a_trigger = self._pace.observe_rate * self._pace.trigger_interval
         return max(1, min(self._pace.shard_topics, round(a_trigger / SHARDS_A_TRIGGER)))
 
@@ -66,26 +73,49 @@ class Rounds:
         """Every topic, for a comparison of everything."""
         return list(self._shards)
 
-    def turn(self, now: float, *, quiet: bool = False, news: bool = False) -> list[Sequence[str]]:
-        """The shards to look at now; together no more topics than the budget that came in and was not spent.
+    def turn(self, now: float, *, quiet: bool = False, news: int = 0) -> Iterator[list[Sequence[str]]]:
+        """The shards to look at now, in groups; together no more topics than the budget that came in and was not spent.
 
-        `quiet`: the metadata log is listened to. `news`: it said that something changed since the last turn.
+        `found` is to be told of each group before the next one is asked for. `quiet`: the metadata log is listened
+        to. `news`: how many records it has beyond its beat since the last turn.
         """
         if self._pace.observe_rate == 0:
-            return list(self._shards)
+            yield list(self._shards)
+            return
         self._earn(now, quiet)
         if news:
-            self._owed = len(self._shards)
-        if quiet and not self._owed:
-            turn = self._shards_within(min(self._spared, self._saved))
+            self._unexplained += news
+            self._owed = ROUNDS_AT_NEWS * len(self._shards)
+        if not quiet:
+            lately = self._paid(self._lately(now))
+            yield [*lately, *self._paid(self._shards_within(self._saved))]
+        elif not self._owed:
+            yield self._paid(self._shards_within(min(self._spared, self._saved)))
         else:
-            lately = self._lately(now, int(self._saved / 2))
-            turn = [lately] if lately else []
-            turn += self._shards_within(self._saved - len(lately))
-        spent = sum(len(shard) for shard in turn)
+            yield from self._until_explained(now)
+
+    def _until_explained(self, now: float) -> Iterator[list[Sequence[str]]]:
+        """One shard at a time: the one that explains the news spares all that would come after it."""
+        group: list[Sequence[str]] = self._lately(now)
+        for _ in range(len(self._shards)):
+            if group:
+                yield self._paid(group)
+            if not self._owed or len(self._shards[self._next]) > self._saved:
+                return
+            group = [self._next_shard()]
+        yield self._paid(group)
+
+    def found(self, differing: int) -> None:
+        """How many topics of the last group differed: so many records of news are explained."""
+        self._unexplained = max(0, self._unexplained - differing)
+        if not self._unexplained:
+            self._owed = 0
+
+    def _paid(self, group: list[Sequence[str]]) -> list[Sequence[str]]:
+        spent = sum(len(shard) for shard in group)
         self._saved -= spent
         self._spared = max(0.0, self._spared - spent)
-        return turn
+        return group
 
     def _earn(self, now: float, quiet: bool) -> None:
         since = self._pace.trigger_interval if self._last_turn is None else now - self._last_turn
@@ -103,13 +133,21 @@ class Rounds:
         """Whole shards, in turn, as many as the budget allows, none twice."""
         turn: list[Sequence[str]] = []
         while len(turn) < len(self._shards) and len(self._shards[self._next]) <= budget:
-            turn.append(self._shards[self._next])
-            budget -= len(self._shards[self._next])
-            self._next = (self._next + 1) % len(self._shards)
-        self._owed = max(0, self._owed - len(turn))
+            turn.append(self._next_shard())
+            budget -= len(turn[-1])
         return turn
 
-    def _lately(self, now: float, most: int) -> list[str]:
+    def _next_shard(self) -> Sequence[str]:
+        shard = self._shards[self._next]
+        self._next = (self._next + 1) % len(self._shards)
+        self._owed = max(0, self._owed - 1)
+        if not self._owed:
+            self._unexplained = 0
+        return shard
+
+    def _lately(self, now: float) -> list[Sequence[str]]:
+        """What changed lately as one shard, newest first up to half of what is saved."""
         self._changed = {topic: at for topic, at in self._changed.items() if now - at < LATELY}
         newest = sorted(self._changed.items(), key=lambda row: (-row[1], row[0]))
-        return sorted(topic for topic, _ in newest[:most])
+        lately = sorted(topic for topic, _ in newest[: int(self._saved / 2)])
+        return [lately] if lately else []

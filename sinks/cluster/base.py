@@ -124,8 +124,8 @@ class Listening(Protocol):
     def quiet(self) -> bool:
         """Whether no news means something; False where nothing can be heard."""
 
-    def news(self) -> bool:
-        """Whether something changed since this was asked last."""
+    def news(self) -> int:
+        """How many changes there were since this was asked last."""
 
     def close(self) -> None: ...
 
@@ -135,8 +135,8 @@ class Deaf:
 
     quiet = False
 
-    def news(self) -> bool:
-        return False
+    def news(self) -> int:
+        return 0
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -37,7 +37,8 @@ class QuorumPulse:
         self._properties = dict(properties)
         self._pulse = Pulse()
         self._lock = threading.Lock()
-        self._heard_at: float | None = None
+        self._records = 0
+        self._heard_at = 0.0
         self._quiet = False
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._listen, name=f"pulse-{alias}", daemon=True)
@@ -48,13 +49,15 @@ class QuorumPulse:
         """Whether no news means that nothing changed."""
         return self._quiet
 
-    def news(self) -> bool:
-        """Whether the metadata changed since this was last asked; what was heard just now is told the next time."""
+    def news(self) -> int:
+        """Records beyond the beat since this was last asked; waits a moment where the last was heard just now."""
         with self._lock:
-            if self._heard_at is None or time.monotonic() - self._heard_at < SETTLED:
-                return False
-            self._heard_at = None
-            return True
+            settled = SETTLED - (time.monotonic() - self._heard_at) if self._records else 0.0
+        if settled > 0:
+            self._end.wait(settled)
+        with self._lock:
+            records, self._records = self._records, 0
+        return records
 
     def close(self) -> None:
         """Ends the thread."""
@@ -97,7 +100,8 @@ class QuorumPulse:
         self._count(self._alias, "DescribeQuorum", "ok")
         with self._lock:
             now = time.monotonic()
-            if self._pulse.heard(now, length):
+            if records := self._pulse.heard(now, length):
+                self._records += records
                 self._heard_at = now
             self._quiet = self._pulse.quiet
         return True

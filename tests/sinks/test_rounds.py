@@ -24,9 +24,16 @@ def rounds(count: int, pace: Pace | None = None) -> Rounds:
     return built
 
 
-def looked_at(built: Rounds, now: float, *, quiet: bool = False, news: bool = False) -> list[str]:
-    """The topics of one turn."""
-    return [topic for shard in built.turn(now, quiet=quiet, news=news) for topic in shard]
+def looked_at(
+    built: Rounds, now: float, *, quiet: bool = False, news: int = 0, differing: frozenset[str] = frozenset()
+) -> list[str]:
+    """The topics of one turn; `differing`: those whose look shows a difference."""
+    seen = []
+    for group in built.turn(now, quiet=quiet, news=news):
+        topics = [topic for shard in group for topic in shard]
+        built.found(len(differing & set(topics)))
+        seen += topics
+    return seen
 
 
 PACES = st.builds(
@@ -50,7 +57,7 @@ def test_over_time_no_more_topics_are_looked_at_than_the_budget(
     started = now - pace.trigger_interval
     for pause in pauses:
         now += pause
-        seen += len(looked_at(built, now, quiet=random.random() < 0.7, news=random.random() < 0.3))
+        seen += len(looked_at(built, now, quiet=random.random() < 0.7, news=random.choice([0, 0, 1, 7])))
         built.changed([name for name in names(size) if int(name[1:]) in changed], now)
         assert seen <= pace.observe_rate * (now - started) + 1e-3
 
@@ -92,21 +99,21 @@ def test_budget_below_one_topic_a_trigger_adds_up() -> None:
 def test_rate_0_looks_at_everything_at_every_trigger() -> None:
     built = rounds(5, Pace(observe_rate=0, shard_topics=2))
     for now in (1.0, 1.0, 1.001):
-        assert built.turn(now) == [("t00000", "t00001"), ("t00002", "t00003"), ("t00004",)]
+        assert list(built.turn(now)) == [[("t00000", "t00001"), ("t00002", "t00003"), ("t00004",)]]
 
 
 def test_what_changed_lately_comes_first_at_every_trigger() -> None:
     built = rounds(1000)
     built.changed(["t00900", "t00950"], 0.0)
     for now in (1.0, 2.0, 3.0):
-        assert built.turn(now)[0] == ["t00900", "t00950"]
+        assert looked_at(built, now)[:2] == ["t00900", "t00950"]
 
 
 def test_what_changed_lately_takes_no_more_than_half_of_the_budget_newest_first() -> None:
     built = rounds(1000)
     built.changed(names(200), 0.0)
     built.changed(["t00999"], 0.5)
-    lately, *others = built.turn(1.0)
+    [(lately, *others)] = built.turn(1.0)
     assert len(lately) == 50
     assert "t00999" in lately
     assert sum(len(shard) for shard in others) == 50
@@ -125,15 +132,49 @@ def test_long_pause_is_not_made_up_for_at_once() -> None:
     assert len(looked_at(built, 3600.0)) <= 200
 
 
-def test_news_is_answered_with_what_was_saved_until_every_topic_was_looked_at() -> None:
-    built = rounds(400)
+def saved_up(size: int) -> Rounds:
+    """After so long a quiet time that as much is saved as there are topics; the clock stands at 20 s."""
+    built = rounds(size)
     for second in range(1, 20):
         assert len(looked_at(built, float(second), quiet=True)) <= 25
-    seen = looked_at(built, 20.0, quiet=True, news=True)
+    return built
+
+
+def test_news_is_answered_with_what_was_saved_twice_through_all_topics_while_nothing_explains_it() -> None:
+    built = saved_up(400)
+    seen = looked_at(built, 20.0, quiet=True, news=1)
     assert len(seen) >= 300
-    seen += looked_at(built, 21.0, quiet=True)
+    for second in range(21, 26):
+        seen += looked_at(built, float(second), quiet=True)
+    assert min(seen.count(topic) for topic in names(400)) == 2
+    assert len(looked_at(built, 30.0, quiet=True)) <= 25 * 5
+
+
+@pytest.mark.parametrize("changes", [1, 2])
+def test_news_that_as_many_differences_explain_spares_the_other_shards(changes: int) -> None:
+    built, order = saved_up(400), looked_at(saved_up(400), 20.0, quiet=True, news=1)
+    differing = frozenset([order[25 * 3], order[25 * 5]][:changes])
+    seen = looked_at(built, 20.0, quiet=True, news=changes, differing=differing)
+    assert differing <= set(seen)
+    assert len(seen) == 25 * (4 if changes == 1 else 6)
+    assert len(looked_at(built, 21.0, quiet=True)) <= 25
+
+
+def test_news_goes_on_to_be_looked_for_when_the_budget_was_used_up() -> None:
+    built = rounds(400)
+    looked_at(built, 1.0, quiet=True)
+    seen = looked_at(built, 2.0, quiet=True, news=1)
+    assert len(seen) < 400
+    for second in range(3, 8):
+        seen += looked_at(built, float(second), quiet=True)
     assert set(seen) == set(names(400))
-    assert len(looked_at(built, 22.0, quiet=True)) <= 25
+
+
+def test_turn_without_a_shard_to_pay_for_is_empty() -> None:
+    built = rounds(400)
+    looked_at(built, 1.0)
+    assert looked_at(built, 1.0) == []
+    assert looked_at(built, 1.0, quiet=True, news=1) == []
 
 
 def test_same_topics_keep_their_shards() -> None:
@@ -168,5 +209,5 @@ def test_topic_that_is_gone_is_not_looked_at() -> None:
 @pytest.mark.parametrize("rate", [0, 100])
 def test_no_topics_are_no_shards(rate: int) -> None:
     built = rounds(0, Pace(observe_rate=rate))
-    assert built.turn(1.0) == []
+    assert looked_at(built, 1.0, news=1) == []
     assert built.all_shards() == []
