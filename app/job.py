@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from app.api import Api, Server
 from app.keeper import QueryKeeper
 from app.settings import Settings
-from app.wiring import Writers, flow_task
+from app.wiring import ConfigWriters, flow_task
 from sinks.metrics import Metrics
 from sinks.status import FlowState, Heartbeats
 from sinks.task import FlowTask
@@ -86,9 +86,9 @@ class Job:
         self._settings, self._spark, self._once = settings, spark, once
         self._stop = threading.Event()
         self._metrics = Metrics(version("lockstep"))
-        writers = Writers()
+        configs = ConfigWriters()
         gateway = spark.sparkContext._gateway
-        self._tasks = {flow.flow: flow_task(settings, flow, gateway, self._metrics, writers) for flow in settings.flows}
+        self._tasks = {flow.flow: flow_task(settings, flow, gateway, self._metrics, configs) for flow in settings.flows}
         self._batches: dict[str, Batch] = {}
         for target in sorted({flow.target for flow in self._tasks}):
             into = [task for flow, task in self._tasks.items() if flow.target == target]

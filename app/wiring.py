@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.settings import Settings
+from sinks.apply import Writers
 from sinks.audit import Audit, process_identity
 from sinks.cluster.admin import count_nothing
 from sinks.cluster.base import CountRequest, Deaf, Listening
@@ -17,10 +18,12 @@ from sinks.cluster.quorum import QuorumPulse
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.metrics import Metrics
+from sinks.model import Kind
 from sinks.reconcile import Clusters, FlowReconcile
 from sinks.settings import FlowSettings, Incremental
 from sinks.task import FlowTask
-from sinks.writing import ConfigWriter
+from sinks.writers.configs import ConfigWriter
+from sinks.writers.topics import TopicWriter
 from streaming.settings import Flow
 
 
@@ -59,18 +62,25 @@ def ledger(flow: FlowSettings, target: KafkaCluster, *, to_write: bool) -> Ledge
     return Ledger(flow.internal.ledger, target, target if to_write else None, flow.replication_factor)
 
 
-class Writers:
+class ConfigWriters:
     """One ConfigWriter per target and mode, so that flows into one target fall back, and warn, once."""
 
     def __init__(self) -> None:
         self._writers: dict[tuple[str, Incremental], ConfigWriter] = {}
 
-    def writer(self, target: KafkaCluster, mode: Incremental) -> ConfigWriter:
+    def of(self, target: KafkaCluster, mode: Incremental) -> ConfigWriter:
         """The writer for this target and mode."""
         return self._writers.setdefault((target.alias, mode), ConfigWriter(target, mode))
 
 
-def flow_task(settings: Settings, flow: FlowSettings, gateway: Any, metrics: Metrics, writers: Writers) -> FlowTask:
+def writers_to(target: KafkaCluster, flow: FlowSettings, configs: ConfigWriters) -> Writers:
+    """A writer for each kind."""
+    return {Kind.TOPIC: TopicWriter(target), Kind.TOPIC_CONFIG: configs.of(target, flow.incremental)}
+
+
+def flow_task(
+    settings: Settings, flow: FlowSettings, gateway: Any, metrics: Metrics, configs: ConfigWriters
+) -> FlowTask:
     """A flow's task in a running job; `gateway` is py4j's, to the driver's JVM."""
     count = metrics.count_request
     source, target = (connect(settings, alias, flow.flow, count) for alias in (flow.flow.source, flow.flow.target))
@@ -88,7 +98,7 @@ def flow_task(settings: Settings, flow: FlowSettings, gateway: Any, metrics: Met
         guard=Guard(flow.flow, source, target),
         open_ledger=lambda: ledger(flow, target, to_write=True),
         audit=audit(flow, target),
-        writer=writers.writer(target, flow.incremental),
+        writers=writers_to(target, flow, configs),
     )
     return FlowTask(reconcile, metrics)
 

@@ -66,9 +66,15 @@ class Audit:
 
     def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
         """Writes one event per outcome and refusal. Raises ClusterUnreachable, LockstepError."""
-        at, digest = self._now(), plan.digest
-        events = [self._of_outcome(at, plan, digest, outcome) for outcome in outcomes]
-        events += [self._of_refusal(at, plan, digest, refusal) for refusal in refused]
+        base: dict[str, Any] = {
+            "at": self._now(),
+            "source": plan.flow.source,
+            "target": plan.flow.target,
+            "who": self._who,
+            "digest": plan.digest,
+        }
+        events = [Event(**base, **_of_outcome(outcome)) for outcome in outcomes]
+        events += [Event(**base, **_of_refusal(refusal)) for refusal in refused]
         if not events:
             return
         if not self._created:
@@ -76,38 +82,30 @@ class Audit:
             self._created = True
         self._writer.append_log(self._topic, [(_key(event), SCHEMA.encode(event.as_dict())) for event in events])
 
-    def _of_outcome(self, at: datetime, plan: Plan, digest: str, outcome: Outcome) -> Event:
-        change = outcome.change
-        return Event(
-            at=at,
-            source=plan.flow.source,
-            target=plan.flow.target,
-            who=self._who,
-            kind=change.kind.value,
-            op=change.op.value,
-            key=change.key,
-            before=_side(change.before),
-            after=_side(change.after),
-            digest=digest,
-            result=outcome.result,
-            error=str(outcome.error) if outcome.error else None,
-        )
 
-    def _of_refusal(self, at: datetime, plan: Plan, digest: str, refusal: Refusal) -> Event:
-        return Event(
-            at=at,
-            source=plan.flow.source,
-            target=plan.flow.target,
-            who=self._who,
-            kind=refusal.kind.value,
-            op=refusal.op.value,
-            key=refusal.key,
-            before=None,
-            after=None,
-            digest=digest,
-            result="refused",
-            error=refusal.reason,
-        )
+def _of_outcome(outcome: Outcome) -> dict[str, Any]:
+    change = outcome.change
+    return {
+        "kind": change.kind.value,
+        "op": change.op.value,
+        "key": change.key,
+        "before": _side(change.before),
+        "after": _side(change.after),
+        "result": outcome.result,
+        "error": str(outcome.error) if outcome.error else None,
+    }
+
+
+def _of_refusal(refusal: Refusal) -> dict[str, Any]:
+    return {
+        "kind": refusal.kind.value,
+        "op": refusal.op.value,
+        "key": refusal.key,
+        "before": None,
+        "after": None,
+        "result": "refused",
+        "error": refusal.reason,
+    }
 
 
 def _side(value: Value | None) -> str | None:

@@ -31,6 +31,11 @@ class Refusal:
     key: Key
     reason: str
 
+    @property
+    def place(self) -> tuple[Kind, Op, Key]:
+        """What is refused, whatever the reason."""
+        return self.kind, self.op, self.key
+
     def as_json(self) -> dict[str, Any]:
         """One row of the plan's `refused`."""
         return {
@@ -130,4 +135,17 @@ def make_plan(
         errors=tuple(dict.fromkeys(errors)),
         existing=existing or {},
         skipped=skipped or {},
+    )
+
+
+def join_plans(flow: Flow, plans: Iterable[Plan]) -> Plan:
+    """One plan of what the parts of a walk found, each for kinds of its own."""
+    parts = list(plans)
+    return make_plan(
+        flow,
+        [change for part in parts for change in part.changes],
+        refused=[refusal for part in parts for refusal in part.refused],
+        errors=[error for part in parts for error in part.errors],
+        existing={kind: count for part in parts for kind, count in part.existing.items()},
+        skipped={reason: count for part in parts for reason, count in part.skipped.items()},
     )

@@ -6,27 +6,22 @@ alone, so a batch that runs twice finds nothing to do the second time: foreachBa
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sinks.apply import apply_steps
+from sinks.apply import Writers, apply_steps
 from sinks.audit import Audit
 from sinks.cluster.base import Cluster, Deaf, Listening, Reader, Watch
 from sinks.guard import Guard
 from sinks.ledger import Ledger
-from sinks.model import Kind, Op, Outcome
-from sinks.plan import Blind, Plan
-from sinks.resources.topics import plan_topic_deletions
-from sinks.rounds import Rounds
-from sinks.setaside import SetAside
+from sinks.model import Key, Kind, Op, Outcome
+from sinks.parts.base import Moment, Part, Standing
+from sinks.parts.topics import TopicPart
+from sinks.plan import Plan, join_plans
 from sinks.settings import FlowSettings
-from sinks.survey import Listed, Survey, list_both, survey
-from sinks.writing import ConfigWriter
+from sinks.survey import list_both
 from streaming.errors import LockstepError
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -42,21 +37,23 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Report:
-    """What one walk saw and did. `everything`: it compared all topics of both sides.
+    """What one walk saw and did. `everything`: it compared all of both sides.
 
-    `not_there`: MM2's internal topics that do not exist yet, each with the cluster it belongs on.
+    `unsupported`: kinds that a cluster does not have, with the reason. `not_there`: MM2's internal topics that do not
+    exist yet, each with the cluster it belongs on. `seconds`: by phase.
     """
 
     plan: Plan
     outcomes: tuple[Outcome, ...] = ()
     everything: bool = False
     looked_at: int = 0
+    unsupported: Mapping[Kind, str] = field(default_factory=dict)
     not_there: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 class FlowReconcile:
-    """One flow. Keeps in memory only what is cheap to lose: whose turn it is, what is dirty, what was set aside."""
+    """One flow. Its parts know what each kind needs; this is what they have in common."""
 
     def __init__(
         self,
@@ -65,63 +62,55 @@ class FlowReconcile:
         guard: Guard,
         open_ledger: Callable[[], Ledger],
         audit: Audit,
-        writer: ConfigWriter,
+        writers: Writers,
+        parts: Sequence[Part] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings, self._clusters, self._guard = settings, clusters, guard
-        self._open_ledger, self._audit, self._writer, self._clock = open_ledger, audit, writer, clock
+        self._open_ledger, self._audit, self._writers, self._clock = open_ledger, audit, writers, clock
+        self._topics = TopicPart(
+            settings, clusters.source, clusters.target, clusters.source_watch, clusters.target_watch
+        )
+        self._parts: tuple[Part, ...] = (self._topics, *parts)
         self._ledger: Ledger | None = None
         self.paused: frozenset[Kind] = frozenset()
-        self._rounds = Rounds(settings.pace)
-        self._set_aside = SetAside()
-        self._dirty: set[str] = set()
-        self._fresh: set[str] = set()
-        self._blind: dict[str, Blind] = {}
         self._compared: float | None = None
         self._looked: dict[Kind, float] = {}
+        self._audited: frozenset[tuple[Kind, Op, Key]] = frozenset()
 
     def walk(self, requested: Collection[str] = (), everything: bool = False) -> Report:
         """Once through. Raises what stops this flow: ClusterUnreachable, RightsMissing, WrongCluster, UnsafePlan."""
         watch = _Stopwatch()
+        moment = self._observe(requested, everything)
+        due = [part for part in self._parts if part.look(moment)]
+        if moment.everything:
+            self._compared = moment.now
+        watch.lap("observe")
+        plan = join_plans(self.settings.flow, [part.compare(moment) for part in due])
+        watch.lap("plan")
+        outcomes = self._apply(plan, due, moment.ledger)
+        watch.lap("apply")
+        for part in due:
+            part.learn(moment, plan, outcomes)
+        standing = [part.standing(moment) for part in self._parts]
+        known = self._with_standing(plan, standing)
+        self._remember(known, outcomes, moment.ledger)
+        watch.lap("record")
+        return self._report(known, outcomes, moment, standing, watch)
+
+    def _observe(self, requested: Collection[str], everything: bool) -> Moment:
         resting = frozenset() if everything or requested else self._resting()
         everything = everything or (Kind.TOPIC_CONFIG not in resting and self._comparison_due())
         ledger = self._remembered(everything)
         listed = list_both(self.settings, self._clusters.source, self._clusters.target)
-        self._rounds.members(listed.desired.remote)
-        looked_at = 0 if Kind.TOPIC_CONFIG in resting else self._look(listed, requested, everything)
-        watch.lap("observe")
-        if not self._dirty and (Kind.TOPIC in resting or not self._topics_differ(listed, ledger)):
-            nothing = Survey(Plan(self.settings.flow, refused=listed.desired.refused))
-            return self._report(nothing, (), everything, looked_at, listed, watch)
-        seen = survey(
-            self.settings,
-            self._clusters.source,
-            self._clusters.target,
-            listed,
-            look_at=self._dirty,
-            owned=ledger.owned(Kind.TOPIC),
-            paused=self.paused | resting,
-        )
-        todo = self._without_set_aside(seen, listed)
-        watch.lap("plan")
-        outcomes = self._apply(todo, ledger)
-        watch.lap("apply")
-        self._record(seen, todo, outcomes, ledger)
-        watch.lap("record")
-        return self._report(replace(seen, plan=todo), outcomes, everything, looked_at, listed, watch)
+        now, pulse = self._clock(), self._clusters.source_pulse
+        return Moment(now, listed, ledger, pulse.news(), pulse.quiet, requested, everything, resting | self.paused)
 
     def _resting(self) -> frozenset[Kind]:
         now, intervals = self._clock(), self.settings.pace.intervals
         resting = frozenset(kind for kind, wait in intervals.items() if now - self._looked.get(kind, -wait) < wait)
         self._looked |= {kind: now for kind in Kind if kind not in resting}
         return resting
-
-    def _topics_differ(self, listed: Listed, ledger: Ledger) -> bool:
-        desired, target = listed.desired, listed.target
-        if any(target.get(name, 0) < partitions for name, partitions in desired.partitions.items()):
-            return True
-        mine = {key[0] for key in ledger.owned(Kind.TOPIC)} if self.settings.topic_deletes else set()
-        return bool(plan_topic_deletions(desired, listed.source, target, mine))
 
     def _comparison_due(self) -> bool:
         interval = self.settings.pace.full_comparison_interval
@@ -135,92 +124,56 @@ class FlowReconcile:
             self._ledger, self.paused = ledger, frozenset(ledger.paused())
         return self._ledger
 
-    def _look(self, listed: Listed, requested: Collection[str], everything: bool) -> int:
-        """Adds to the dirty topics those that differ from the last look; returns how many were looked at."""
-        now, remote = self._clock(), listed.desired.remote
-        pulse = self._clusters.source_pulse
-        looked_at, differing = 0, set[str]()
-        shards = self._rounds.all_shards()
-        for group in [shards] if everything else self._rounds.turn(now, quiet=pulse.quiet, news=pulse.news()):
-            found = self._clusters.source_watch.changed(group)
-            # Noted before anything else can fail: a watch reports a difference once.
-            self._dirty |= found
-            self._rounds.found(len(found))
-            differing |= found
-            looked_at += sum(len(shard) for shard in group)
-        self._dirty |= self._fresh
-        # Compared now and in the next walk, too: the broker that was watched may be ahead of the one that is read.
-        self._fresh = set() if self._compared is None else differing
-        if not everything:
-            self._rounds.changed(differing, now)
-        upstream = {name: topic for topic, name in remote.items()}
-        if everything:
-            there = [[remote[topic] for topic in shard if remote[topic] in listed.target] for shard in shards]
-            self._dirty |= {upstream[name] for name in self._clusters.target_watch.changed(there)}
-            self._compared = now
-        self._set_aside.keep(upstream.keys(), listed.target)
-        retried = {upstream[name] for name in self._set_aside.due(now) if name in upstream}
-        self._dirty = (self._dirty | retried | set(requested)) & remote.keys()
-        return looked_at
-
-    def _without_set_aside(self, seen: Survey, listed: Listed) -> Plan:
-        now = self._clock()
-        remote = listed.desired.remote
-        self._set_aside.settled((remote[topic] for topic in seen.looked_at), seen.plan.changes)
-        todo, waiting = self._set_aside.split(seen.plan.changes, now)
-        return replace(seen.plan, changes=tuple(todo), refused=(*seen.plan.refused, *waiting))
-
-    def _apply(self, plan: Plan, ledger: Ledger) -> tuple[Outcome, ...]:
+    def _apply(self, plan: Plan, due: Sequence[Part], ledger: Ledger) -> tuple[Outcome, ...]:
         if not plan.changes:
             return ()
         plan.raise_if_unsafe(self.settings.limits)
         self._guard.check(ledger)
-        # After our own write, going back to what the watch saw before would not look like a change.
-        self._clusters.target_watch.forget({change.key[0] for change in plan.changes})
+        for part in due:
+            part.before_writing(plan)
         outcomes: list[Outcome] = []
         try:
-            for step in apply_steps(plan, self._clusters.target, self._writer):
+            for step in apply_steps(plan, self._writers):
                 outcomes += step
         except LockstepError:
             self._remember(plan, outcomes, ledger)
             raise
         return tuple(outcomes)
 
-    def _record(self, seen: Survey, plan: Plan, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
-        self._set_aside.learn(outcomes, self._clock())
-        unsettled = {outcome.change.key[0] for outcome in outcomes if _to_compare_again(outcome)}
-        upstream = {self._remote_name(topic): topic for topic in seen.looked_at}
-        # What was not looked at, because its kind is paused, stays dirty: the watch will not report it again.
-        self._dirty -= seen.looked_at
-        self._dirty |= seen.again | {upstream[name] for name in unsettled if name in upstream}
-        self._blind = {topic: blind for topic, blind in self._blind.items() if topic not in seen.looked_at}
-        self._blind |= seen.blind
-        self._remember(plan, outcomes, ledger)
+    @staticmethod
+    def _with_standing(plan: Plan, standing: Sequence[Standing]) -> Plan:
+        refused = dict.fromkeys((*plan.refused, *(refusal for part in standing for refusal in part.refused)))
+        errors = dict.fromkeys((*plan.errors, *(error for part in standing for error in part.errors)))
+        return replace(plan, refused=tuple(refused), errors=tuple(errors))
 
     def _remember(self, plan: Plan, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
         ledger.record(outcomes)
-        self._audit.record(plan, outcomes)
-
-    def _remote_name(self, topic: str) -> str:
-        return self.settings.policy.format_remote_topic(self.settings.flow.source, topic)
+        # A refusal stands in the plan until it is mended, but is an event once; what failed now is one already.
+        known = self._audited | {(o.change.kind, o.change.op, o.change.key) for o in outcomes}
+        self._audit.record(plan, outcomes, [refusal for refusal in plan.refused if refusal.place not in known])
+        self._audited = frozenset(refusal.place for refusal in plan.refused)
 
     def _report(
         self,
-        seen: Survey,
+        plan: Plan,
         outcomes: tuple[Outcome, ...],
-        everything: bool,
-        looked_at: int,
-        listed: Listed,
+        moment: Moment,
+        standing: Sequence[Standing],
         watch: _Stopwatch,
     ) -> Report:
-        waiting = self._set_aside.waiting(self._clock())
-        errors = tuple(blind for topic, blind in self._blind.items() if topic in listed.desired.remote)
-        plan = replace(seen.plan, refused=tuple(dict.fromkeys((*seen.plan.refused, *waiting))), errors=errors)
-        return Report(plan, outcomes, everything, looked_at, self._not_there(listed), watch.laps)
+        return Report(
+            plan=plan,
+            outcomes=outcomes,
+            everything=moment.everything,
+            looked_at=self._topics.looked_at,
+            unsupported={kind: reason for part in standing for kind, reason in part.unsupported.items()},
+            not_there=self._not_there(moment),
+            seconds=watch.laps,
+        )
 
-    def _not_there(self, listed: Listed) -> tuple[str, ...]:
+    def _not_there(self, moment: Moment) -> tuple[str, ...]:
         flow, internal = self.settings.flow, self.settings.internal
-        topics = {flow.source: listed.source, flow.target: listed.target}
+        topics = {flow.source: moment.listed.source, flow.target: moment.listed.target}
         places = (
             (self.settings.policy.format_remote_topic(flow.source, internal.heartbeats), flow.target),
             (internal.checkpoints, flow.target),
@@ -230,21 +183,11 @@ class FlowReconcile:
 
     def close(self) -> None:
         """Lets go of every client."""
-        for part in (
-            self._clusters.source_pulse,
-            self._clusters.source_watch,
-            self._clusters.target_watch,
-            self._clusters.source,
-            self._clusters.target,
-        ):
+        self._clusters.source_pulse.close()
+        for part in self._parts:
             part.close()
-
-
-def _to_compare_again(outcome: Outcome) -> bool:
-    """What passes by itself, and topics just created: without a refused config, or by another hand with others."""
-    if outcome.error is not None:
-        return outcome.error.retriable
-    return (outcome.change.kind, outcome.change.op) == (Kind.TOPIC, Op.CREATE)
+        self._clusters.source.close()
+        self._clusters.target.close()
 
 
 class _Stopwatch:

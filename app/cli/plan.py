@@ -16,7 +16,7 @@ from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOptio
 from app.cli.output import DONE, FAILED, PENDING, WRONG_USAGE, Output, complain, print_json, print_line, print_table
 from app.planning import plan_flow
 from app.settings import Settings
-from app.wiring import Ends, Writers, audit, both_ends, ledger
+from app.wiring import ConfigWriters, Ends, audit, both_ends, ledger, writers_to
 from sinks.apply import apply_steps
 from sinks.errors import DigestMismatch
 from sinks.guard import Guard
@@ -77,8 +77,8 @@ def apply(
             for row in planned:
                 row.plan.raise_if_unsafe(row.flow.limits)
         _ask(planned, yes)
-        writers = Writers()
-        done = [(row, _apply(row, writers)) for row in planned]
+        configs = ConfigWriters()
+        done = [(row, _apply(row, configs)) for row in planned]
     if output is Output.JSON:
         print_json({"flows": [_document(row.plan, outcomes) for row, outcomes in done] + failed})
     else:
@@ -106,16 +106,16 @@ def _blind(planned: list[Planned]) -> bool:
     return any(row.plan.errors for row in planned)
 
 
-def _apply(row: Planned, writers: Writers) -> list[Outcome]:
+def _apply(row: Planned, configs: ConfigWriters) -> list[Outcome]:
     if not row.plan.changes:
         return []
     remembered = ledger(row.flow, row.ends.target, to_write=True)
     Guard(row.flow.flow, row.ends.source, row.ends.target).check(remembered)
     outcomes: list[Outcome] = []
-    writer = writers.writer(row.ends.target, row.flow.incremental)
+    writers = writers_to(row.ends.target, row.flow, configs)
     try:
         with progress_bar(f"{row.flow.flow.name}: writing") as progress:
-            for step in apply_steps(row.plan, row.ends.target, writer):
+            for step in apply_steps(row.plan, writers):
                 outcomes += step
                 progress(len(outcomes), len(row.plan.changes))
     finally:

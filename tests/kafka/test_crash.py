@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from app.job import Batch
 from app.keeper import QueryKeeper
 from app.settings import Settings, load
-from app.wiring import Writers, flow_task
+from app.wiring import ConfigWriters, flow_task
 from sinks.cluster.kafka import KafkaCluster
 from sinks.metrics import Metrics
 from tests.conftest import Clusters
@@ -37,7 +37,7 @@ class Attempts:
         `batches` gets the number of every batch that reached the sink.
         """
         metrics, flow = Metrics("test"), self.settings.flows[0]
-        task = flow_task(self.settings, flow, self.spark.sparkContext._gateway, metrics, Writers())
+        task = flow_task(self.settings, flow, self.spark.sparkContext._gateway, metrics, ConfigWriters())
         batch = Batch([task], metrics, walk=True)
 
         def sink(frame: DataFrame, number: int) -> None:

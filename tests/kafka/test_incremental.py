@@ -14,7 +14,7 @@ from sinks.cluster.kafka import KafkaCluster
 from sinks.errors import IncrementalUnsupported
 from sinks.model import Change, Kind, TopicSpec
 from sinks.settings import Incremental
-from sinks.writing import ConfigWriter
+from sinks.writers.configs import ConfigWriter
 from tests.kafka.api_proxy import ApiProxy
 
 EXCLUDED = "follower.replication.throttled.replicas"

@@ -6,15 +6,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+from sinks.apply import Writers
 from sinks.audit import Audit, Event, read_audit
-from sinks.cluster.base import ConfigEntry, Origin, Reader
+from sinks.cluster.base import Cluster, ConfigEntry, Origin, Reader
 from sinks.cluster.memory import MemoryCluster, PlainWatch
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.model import Change, Kind, TopicSpec
 from sinks.reconcile import Clusters, FlowReconcile, Report
 from sinks.settings import FlowSettings, Incremental, Limits, Pace
-from sinks.writing import ConfigWriter
+from sinks.writers.configs import ConfigWriter
+from sinks.writers.topics import TopicWriter
 from streaming.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.naming import DefaultReplicationPolicy, internal_topics
 from streaming.settings import Flow
@@ -103,6 +105,11 @@ def overrides_of(cluster: MemoryCluster, topic: str) -> dict[str, str]:
     return dict(cluster.topics[topic].overrides)
 
 
+def writers_to(cluster: Cluster, incremental: Incremental = Incremental.REQUIRED) -> Writers:
+    """A writer of each kind that a cluster in memory knows."""
+    return {Kind.TOPIC: TopicWriter(cluster), Kind.TOPIC_CONFIG: ConfigWriter(cluster, incremental)}
+
+
 class Clock:
     """A monotonic clock that is moved by hand."""
 
@@ -140,7 +147,7 @@ class World:
             guard=Guard(self.settings.flow, self.source, self.target),
             open_ledger=self.ledger,
             audit=audit,
-            writer=ConfigWriter(self.target, self.settings.incremental),
+            writers=writers_to(self.target, self.settings.incremental),
             clock=self.clock,
         )
 

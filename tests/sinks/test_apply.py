@@ -13,9 +13,7 @@ from sinks.cluster.memory import MemoryCluster
 from sinks.errors import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing
 from sinks.model import Change, Kind, Op, Outcome, TopicSpec
 from sinks.plan import make_plan
-from sinks.settings import Incremental
-from sinks.writing import ConfigWriter
-from tests.sinks.builders import FLOW, config_change, overrides_of, put_topic, topic_change
+from tests.sinks.builders import FLOW, config_change, overrides_of, put_topic, topic_change, writers_to
 
 
 class Logging(MemoryCluster):
@@ -50,7 +48,7 @@ class Logging(MemoryCluster):
 
 def applied(cluster: MemoryCluster, *changes: Change) -> list[Outcome]:
     """The outcomes of a plan of these changes."""
-    steps = apply_steps(make_plan(FLOW, changes), cluster, ConfigWriter(cluster, Incremental.REQUIRED))
+    steps = apply_steps(make_plan(FLOW, changes), writers_to(cluster))
     return [outcome for step in steps for outcome in step]
 
 
@@ -149,7 +147,7 @@ def test_large_plan_goes_out_in_several_requests(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(apply, "AT_ONCE", 2)
     cluster = loaded()
     plan = make_plan(FLOW, [topic_change(f"a.{n}", None, 1) for n in range(5)])
-    steps = apply_steps(plan, cluster, ConfigWriter(cluster, Incremental.REQUIRED))
+    steps = apply_steps(plan, writers_to(cluster))
     assert [len(step) for step in steps] == [2, 2, 1]
     assert [len(topics) for _, topics in cluster.requests] == [2, 2, 1]
 
@@ -157,7 +155,7 @@ def test_large_plan_goes_out_in_several_requests(monkeypatch: pytest.MonkeyPatch
 def test_what_was_done_before_a_terminal_error_is_known() -> None:
     cluster = loaded()
     cluster.incremental = False
-    steps = apply_steps(make_plan(FLOW, EVERYTHING), cluster, ConfigWriter(cluster, Incremental.REQUIRED))
+    steps = apply_steps(make_plan(FLOW, EVERYTHING), writers_to(cluster))
     assert [next(steps)[0].change.op, next(steps)[0].change.op] == [Op.CREATE, Op.UPDATE]
     with pytest.raises(IncrementalUnsupported):
         next(steps)

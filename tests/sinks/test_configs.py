@@ -13,7 +13,7 @@ from sinks.cluster.memory import BUILT_IN, MemoryCluster
 from sinks.model import Change
 from sinks.resources.configs import DesiredConfigs, Want, Wanted, desired_configs, plan_configs
 from sinks.settings import Incremental
-from sinks.writing import ConfigWriter
+from sinks.writers.configs import ConfigWriter
 from streaming.filters import ConfigPropertyFilter
 from tests.sinks.builders import config_change, config_filter, override, put_topic
 

@@ -110,6 +110,21 @@ def test_topic_with_a_name_too_long_is_refused_in_every_report(world: World) -> 
         assert refusal.key == ("a." + "z" * 248,)
 
 
+def test_refusal_is_audited_once_however_often_it_is_reported(world: World) -> None:
+    put_topic(world.source, "y" * 248)
+    for _ in range(3):
+        world.walk()
+    assert [event.key for event in world.events() if event.result == "refused"] == [("a." + "y" * 248,)]
+
+
+def test_change_that_failed_is_not_audited_as_refused_too() -> None:
+    world = World(target=MemoryCluster("b", "id-of-b", policy=lambda topic, name, value: "no"))
+    put_topic(world.source, "x", retention_ms="1")
+    for _ in range(3):
+        world.walk()
+    assert {event.result for event in world.events() if event.kind == "topic-config"} == {"failed"}
+
+
 def test_topic_that_may_not_be_described_stays_in_the_report_until_it_may(world: World) -> None:
     class Shy(MemoryCluster):
         def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:

@@ -78,13 +78,13 @@ def test_change_seen_while_the_full_comparison_fails_is_not_lost(world: World) -
         def changed(self, shards: object) -> set[str]:
             raise ClusterUnreachable("cluster b: no answer")
 
-    clusters = world.reconcile._clusters
-    healthy = clusters.target_watch
-    object.__setattr__(clusters, "target_watch", SilentWatch())
+    part = world.reconcile._topics
+    healthy = part._target_watch
+    part._target_watch = SilentWatch()  # type: ignore[assignment]  # only its `changed` is called
     set_config(world.source, "x", "retention.ms", "2")
     with pytest.raises(ClusterUnreachable):
         world.walk(after=INTERVAL)
-    object.__setattr__(clusters, "target_watch", healthy)
+    part._target_watch = healthy
     world.walk()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
 

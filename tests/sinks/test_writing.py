@@ -15,7 +15,7 @@ from sinks.cluster.memory import BUILT_IN, MemoryCluster
 from sinks.errors import IncrementalUnsupported, ItemFault
 from sinks.model import Observed
 from sinks.settings import Incremental
-from sinks.writing import ConfigWriter, settle
+from sinks.writers.configs import ConfigWriter, settle
 from tests.sinks.builders import config_change, override, overrides_of, put_topic
 
 
