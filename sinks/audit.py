@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from sinks.avro import SingleObject
-from sinks.cluster.base import Cluster, Reader
+from sinks.cluster.base import Cluster, Reader, Record
 from sinks.ledger import utc_now
 from sinks.model import Key, Outcome, Value, value_as_json
 from sinks.plan import Plan, Refusal
@@ -118,8 +118,13 @@ def _key(event: Event) -> bytes:
 
 def read_audit(topic: str, reader: Reader) -> list[Event]:
     """Every event there is, oldest first. Raises LockstepError for bytes that are no event."""
+    return events_of(reader.read_log(topic))
+
+
+def events_of(records: Iterable[Record]) -> list[Event]:
+    """The events in records of an audit topic. Raises LockstepError for bytes that are no event."""
     events = []
-    for _, value in reader.read_log(topic):
+    for _, value in records:
         if value is not None:
             fields = SCHEMA.decode(value)
             events.append(Event(**fields | {"key": tuple(fields["key"])}))

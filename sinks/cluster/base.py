@@ -53,6 +53,19 @@ class ConfigEntry:
 TopicConfigs = Mapping[str, ConfigEntry]
 
 
+Record = tuple[bytes, bytes | None]
+"""Key and value; the value `None` is a tombstone."""
+
+
+class Tail(Protocol):
+    """A log that is followed: everything there is, then what comes."""
+
+    def next(self, timeout: float) -> list[Record]:
+        """Records that were not told yet, oldest first; empty when none came within `timeout` seconds."""
+
+    def close(self) -> None: ...
+
+
 class Reader(Protocol):
     """Looks, and changes nothing."""
 
@@ -68,11 +81,14 @@ class Reader(Protocol):
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
         """All configs of each topic. A topic that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""
 
-    def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
+    def read_log(self, topic: str, last: int | None = None) -> list[Record]:
         """The records of a one-partition topic up to the end it has now; empty if there is no such topic.
 
         `last`: no more than those of this many offsets before the end.
         """
+
+    def follow_log(self, topic: str) -> Tail:
+        """The same topic from its first record on; one that is not there yet may appear."""
 
     def close(self) -> None: ...
 

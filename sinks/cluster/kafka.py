@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import ConfigEntry as RdEntry
 
 from sinks.cluster.admin import TIMEOUT, Admin, count_nothing
-from sinks.cluster.base import Alterations, ConfigEntry, CountRequest, Faults, Origin, TopicConfigs
+from sinks.cluster.base import Alterations, ConfigEntry, CountRequest, Faults, Origin, Tail, TopicConfigs
 from sinks.cluster.faults import item_fault, raised
 from sinks.cluster.logs import Log
 from sinks.errors import IncrementalUnsupported, ItemFault
@@ -157,6 +157,9 @@ class KafkaCluster:
 
     def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
         return self._log.read(topic, last) if topic in self.list_topics() else []
+
+    def follow_log(self, topic: str) -> Tail:
+        return self._log.follow(topic)
 
     def close(self) -> None:
         self._log.close()

@@ -5,13 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from sinks.cluster.faults import error_of, raised
 from sinks.errors import ClusterUnreachable
 
 TIMEOUT = 30.0
 """Seconds that reading or appending may go without progress."""
+
+
+READING: dict[str, str | int] = {
+    "group.id": "lockstep-reads-without-group",
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "earliest",
+}
 
 
 class Log:
@@ -46,12 +53,7 @@ class Log:
 
     def read(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
         """Every record there is now, or those of the last offsets. Raises ClusterUnreachable when nothing comes."""
-        reading = {
-            "group.id": "lockstep-reads-without-group",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
-        consumer = Consumer(self._config | reading | {"auto.offset.reset": "earliest", "fetch.wait.max.ms": 20})
+        consumer = Consumer(self._config | READING | {"enable.partition.eof": True, "fetch.wait.max.ms": 20})
         try:
             start = 0
             if last is not None:
@@ -78,12 +80,42 @@ class Log:
                     deadline = time.monotonic() + TIMEOUT
                 elif error.code() == KafkaError._PARTITION_EOF:
                     return records
-                else:
+                elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+                    # librdkafka looks for the group's coordinator, though nothing here needs one, nor rights on groups.
                     raise KafkaException(error)
         raise ClusterUnreachable(f"cluster {self._alias}: reading {topic}: no record and no end within {TIMEOUT:g} s")
+
+    def follow(self, topic: str) -> LogTail:
+        """From its first record on."""
+        return LogTail(self._alias, Consumer(self._config | READING | {"allow.auto.create.topics": False}), topic)
 
     def close(self) -> None:
         """Waits for what is under way."""
         if self._producer is not None:
             self._producer.flush(TIMEOUT)
             self._producer = None
+
+
+NOT_THERE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+
+
+class LogTail:
+    """Follows a topic of one partition."""
+
+    def __init__(self, alias: str, consumer: Consumer, topic: str) -> None:
+        self._alias, self._consumer, self._topic = alias, consumer, topic
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+
+    def next(self, timeout: float) -> list[tuple[bytes, bytes | None]]:
+        """Raises ClusterUnreachable, RightsMissing."""
+        records: list[tuple[bytes, bytes | None]] = []
+        for message in self._consumer.consume(num_messages=1000, timeout=timeout):
+            error = message.error()
+            if error is None:
+                records.append((message.key() or b"", message.value()))
+            elif error.code() not in NOT_THERE:
+                raise raised(self._alias, f"following {self._topic}", error)
+        return records
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sinks.cluster.base import Alterations, ConfigEntry, Faults, Origin, Reader, TopicConfigs
+from sinks.cluster.base import Alterations, ConfigEntry, Faults, Origin, Reader, Record, Tail, TopicConfigs
 from sinks.errors import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing
 from sinks.model import Observed, TopicSpec
 
@@ -147,6 +147,9 @@ class MemoryCluster:
         records = self.topics[topic].records if topic in self.topics else []
         return list(records) if last is None else records[max(0, len(records) - last) :]
 
+    def follow_log(self, topic: str) -> Tail:
+        return MemoryTail(self, topic)
+
     def close(self) -> None:
         """Nothing to let go of."""
 
@@ -162,6 +165,21 @@ class MemoryCluster:
         self._answer()
         if operation in self.denied:
             raise RightsMissing(f"{self.alias}: not permitted to {operation} (in-memory cluster)")
+
+
+class MemoryTail:
+    """Follows a log; what is not there yet does not come later, for nothing else happens while it would wait."""
+
+    def __init__(self, cluster: MemoryCluster, topic: str) -> None:
+        self._cluster, self._topic, self._told = cluster, topic, 0
+
+    def next(self, timeout: float) -> list[Record]:
+        records = self._cluster.read_log(self._topic)[self._told :]
+        self._told += len(records)
+        return records
+
+    def close(self) -> None:
+        """Nothing to let go of."""
 
 
 class PlainWatch:

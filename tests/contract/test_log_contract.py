@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
-from sinks.cluster.base import Cluster
+from app.local.waiting import wait_for
+from sinks.cluster.base import Cluster, Record, Tail
+
+SOON = 30.0
+"""Seconds until what was appended must be told."""
 
 
 def test_log_is_read_as_it_was_appended(cluster: Cluster, unique: str) -> None:
@@ -44,3 +50,33 @@ def test_long_log_is_read_to_its_end(cluster: Cluster, unique: str) -> None:
     records: list[tuple[bytes, bytes | None]] = [(b"k%d" % number, b"v" * 100) for number in range(5000)]
     cluster.append_log(unique, records)
     assert cluster.read_log(unique) == records
+
+
+def told(tail: Tail, count: int) -> list[Record]:
+    """So many records of a log that is followed."""
+    records: list[Record] = []
+
+    def enough() -> bool:
+        records.extend(tail.next(0.2))
+        return len(records) >= count
+
+    wait_for(enough, SOON, f"{count} records")
+    return records
+
+
+def test_log_is_followed_from_its_first_record_to_what_comes(cluster: Cluster, unique: str) -> None:
+    cluster.create_log(unique, 1, {})
+    cluster.append_log(unique, [(b"k", b"1"), (b"k", None)])
+    with closing(cluster.follow_log(unique)) as tail:
+        assert told(tail, 2) == [(b"k", b"1"), (b"k", None)]
+        assert tail.next(0.2) == []
+        cluster.append_log(unique, [(b"k", b"3")])
+        assert told(tail, 1) == [(b"k", b"3")]
+
+
+def test_log_that_is_not_there_yet_is_followed_from_when_it_appears(cluster: Cluster, unique: str) -> None:
+    with closing(cluster.follow_log(unique)) as tail:
+        assert tail.next(0.2) == []
+        cluster.create_log(unique, 1, {})
+        cluster.append_log(unique, [(b"k", b"1")])
+        assert told(tail, 1) == [(b"k", b"1")]
