@@ -6,77 +6,29 @@ import logging
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from app.api import Api, Server
+from app.batch import Batch, News
 from app.keeper import QueryKeeper
 from app.settings import Settings
 from app.wiring import ConfigWriters, flow_task
 from sinks.metrics import Metrics
-from sinks.status import FlowState, Heartbeats
+from sinks.status import FlowState
 from sinks.task import FlowTask
-from streaming.hints import LatestHeartbeats
-from streaming.query import collect_hints
 from streaming.settings import Flow
 
 log = logging.getLogger(__name__)
 
 PID_FILE = "LOCKSTEP_PID_FILE"
 """Environment variable: where the process id goes, so that spark-submit.sh can pass a signal on to this process."""
-
-
-PATIENCE = 1.0
-"""Seconds that a batch waits for its flows: what takes longer is a first comparison, or a cluster that is silent."""
-
-
-class Batch:
-    """The foreachBatch function of one target's query: hints in, a walk of every flow into this target."""
-
-    def __init__(self, tasks: Sequence[FlowTask], metrics: Metrics, walk: bool) -> None:
-        self._tasks, self._metrics, self._walk = tasks, metrics, walk
-        self._heartbeats = LatestHeartbeats()
-        self._pool = ThreadPoolExecutor(max_workers=max(1, len(tasks)), thread_name_prefix="flow")
-        self._walks: dict[Flow, Future[None]] = {}
-        self.stopping = False
-
-    def __call__(self, frame: DataFrame, _: int) -> None:
-        """Does nothing once the job is stopping: what this batch brought is harmless to lose."""
-        if self.stopping:
-            return
-        start = time.perf_counter()
-        hints = collect_hints(frame)
-        self._heartbeats.note(hints)
-        if self._walk:
-            self.step(PATIENCE)
-        self._metrics.batch(time.perf_counter() - start, hints.rows, hints.undecodable)
-
-    def step(self, patience: float | None = None, *, everything: bool = False) -> None:
-        """All flows side by side; returns when all have walked, or after `patience` seconds.
-
-        One whose cluster is silent must not hold up the others: it goes on walking, and is left out of the batches
-        that come in the meantime.
-        """
-        for task in self._tasks:
-            if (walk := self._walks.get(task.flow)) is None or walk.done():
-                self._walks[task.flow] = self._pool.submit(self._one, task, everything)
-        for walk in wait(self._walks.values(), patience).done:
-            walk.result()
-
-    def _one(self, task: FlowTask, everything: bool) -> None:
-        seen = self._heartbeats.of(task.flow)
-        task.step(Heartbeats(seen.timestamp_ms, seen.latency_ms) if seen else None, everything=everything)
-
-    def close(self) -> None:
-        """Waits for the walks under way."""
-        self._pool.shutdown()
 
 
 class Job:
@@ -88,11 +40,19 @@ class Job:
         self._metrics = Metrics(version("lockstep"))
         configs = ConfigWriters()
         gateway = spark.sparkContext._gateway
-        self._tasks = {flow.flow: flow_task(settings, flow, gateway, self._metrics, configs) for flow in settings.flows}
+        self._tasks: dict[Flow, FlowTask] = {}
         self._batches: dict[str, Batch] = {}
-        for target in sorted({flow.target for flow in self._tasks}):
-            into = [task for flow, task in self._tasks.items() if flow.target == target]
-            self._batches[target] = Batch(into, self._metrics, walk=not once)
+        interval = settings.job.trigger_interval
+        for target in sorted({flow.flow.target for flow in settings.flows}):
+            news, into = News(), [flow for flow in settings.flows if flow.flow.target == target]
+            tasks = {
+                flow.flow: flow_task(settings, flow, gateway, self._metrics, configs, partial(news.hear, flow.flow))
+                for flow in into
+            }
+            self._tasks |= tasks
+            self._batches[target] = Batch(
+                list(tasks.values()), self._metrics, walk=not once, news=news, interval=interval
+            )
 
     def run(self) -> bool:
         """True when no flow ended in error."""
@@ -132,7 +92,7 @@ class Job:
 
     def _end(self, keepers: Sequence[QueryKeeper], server: Server | None) -> None:
         for batch in self._batches.values():
-            batch.stopping = True
+            batch.stop()
         for keeper in keepers:
             keeper.end()
         for batch in self._batches.values():

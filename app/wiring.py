@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from app.settings import Settings
 from sinks.apply import Writers
 from sinks.audit import Audit, process_identity
 from sinks.cluster.admin import count_nothing
-from sinks.cluster.base import CountRequest, Deaf, Listening
+from sinks.cluster.base import CountRequest
 from sinks.cluster.jvm import JvmWatch
 from sinks.cluster.kafka import KafkaCluster
 from sinks.cluster.quorum import QuorumPulse
@@ -79,9 +79,17 @@ def writers_to(target: KafkaCluster, flow: FlowSettings, configs: ConfigWriters)
 
 
 def flow_task(
-    settings: Settings, flow: FlowSettings, gateway: Any, metrics: Metrics, configs: ConfigWriters
+    settings: Settings,
+    flow: FlowSettings,
+    gateway: Any,
+    metrics: Metrics,
+    configs: ConfigWriters,
+    on_news: Callable[[], None] = lambda: None,
 ) -> FlowTask:
-    """A flow's task in a running job; `gateway` is py4j's, to the driver's JVM."""
+    """A flow's task in a running job; `gateway` is py4j's, to the driver's JVM.
+
+    `on_news` is called, from another thread, when the source's metadata log tells of a change.
+    """
     count = metrics.count_request
     source, target = (connect(settings, alias, flow.flow, count) for alias in (flow.flow.source, flow.flow.target))
     source_client, target_client = (settings.cluster(end.alias, flow.flow).admin for end in (source, target))
@@ -90,7 +98,7 @@ def flow_task(
         target=target,
         source_watch=JvmWatch(source.alias, gateway, source_client, count),
         target_watch=JvmWatch(target.alias, gateway, target_client, count),
-        source_pulse=_pulse(settings, flow, gateway, count),
+        source_pulse=QuorumPulse(source.alias, gateway, source_client, count, on_news),
     )
     reconcile = FlowReconcile(
         settings=flow,
@@ -101,10 +109,3 @@ def flow_task(
         writers=writers_to(target, flow, configs),
     )
     return FlowTask(reconcile, metrics)
-
-
-def _pulse(settings: Settings, flow: FlowSettings, gateway: Any, count: CountRequest) -> Listening:
-    """Listening spares looks; where every topic is looked at anyway there is nothing to spare."""
-    if flow.pace.observe_rate == 0:
-        return Deaf()
-    return QuorumPulse(flow.flow.source, gateway, settings.cluster(flow.flow.source, flow.flow).admin, count)

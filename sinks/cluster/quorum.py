@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -32,9 +32,17 @@ NEVER = frozenset({"UnsupportedVersionException", "ClusterAuthorizationException
 class QuorumPulse:
     """Samples `Admin.describeMetadataQuorum` (KIP-595, KIP-836). Without the right or the API it is never quiet."""
 
-    def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
+    def __init__(
+        self,
+        alias: str,
+        gateway: Any,
+        properties: Mapping[str, str],
+        count_request: CountRequest,
+        on_news: Callable[[], None] = lambda: None,
+    ) -> None:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._properties = dict(properties)
+        self._on_news = on_news
         self._pulse = Pulse()
         self._lock = threading.Lock()
         self._records = 0
@@ -104,4 +112,6 @@ class QuorumPulse:
                 self._records += records
                 self._heard_at = now
             self._quiet = self._pulse.quiet
+        if records:
+            self._on_news()
         return True

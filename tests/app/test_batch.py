@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from app.job import Batch
+from app.batch import Batch, News
 from sinks.metrics import Metrics
 from sinks.task import FlowTask
 from streaming.settings import Flow
@@ -31,7 +31,7 @@ class Walker:
 
 
 def batch(*walkers: Walker) -> Batch:
-    return Batch([cast(FlowTask, walker) for walker in walkers], Metrics("test"), walk=True)
+    return Batch([cast(FlowTask, walker) for walker in walkers], Metrics("test"))
 
 
 def test_a_flow_that_is_held_up_is_left_out_until_its_walk_is_done() -> None:
@@ -65,3 +65,43 @@ def test_what_no_flow_expects_ends_the_query_with_its_reason() -> None:
     with pytest.raises(ZeroDivisionError):
         flows.step()
     flows.close()
+
+
+def test_news_lets_the_flows_walk_that_it_is_about_and_no_others() -> None:
+    heard, unheard = Walker(Flow("a", "b")), Walker(Flow("c", "b"))
+    for walker in (heard, unheard):
+        walker.go.set()
+    news = News()
+    flows = Batch([cast(FlowTask, walker) for walker in (heard, unheard)], Metrics("test"), news=news)
+    news.hear(Flow("a", "b"))
+    flows.listen(10.0)
+    assert (heard.walks, unheard.walks) == (1, 0)
+    flows.close()
+
+
+def test_without_news_a_batch_ends_when_its_time_is_over() -> None:
+    walker = Walker(Flow("a", "b"))
+    flows = batch(walker)
+    flows.listen(0.05)
+    flows.listen(-1.0)
+    assert walker.walks == 0
+    flows.close()
+
+
+def test_stopping_ends_the_wait_for_news() -> None:
+    walker = Walker(Flow("a", "b"))
+    flows = batch(walker)
+    listening = threading.Thread(target=flows.listen, args=(60.0,))
+    listening.start()
+    flows.stop()
+    listening.join(10.0)
+    assert not listening.is_alive()
+    flows.close()
+
+
+def test_news_is_told_once() -> None:
+    news = News()
+    news.hear(Flow("a", "b"))
+    news.hear(Flow("a", "b"))
+    assert news.wait(0) == {Flow("a", "b")}
+    assert news.wait(0) == frozenset()

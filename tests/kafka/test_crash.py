@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from app.job import Batch
+from app.batch import Batch
 from app.keeper import QueryKeeper
 from app.settings import Settings, load
 from app.wiring import ConfigWriters, flow_task
