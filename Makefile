@@ -40,8 +40,9 @@ format: setup ## writes what `check` would complain about
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup ## writes docs/configuration.md from the table of keys
+docs: setup ## writes docs/configuration.md and docs/rights.md from the tables in the code
 	$(BIN)/python -m app.properties.page
+	$(BIN)/python -m app.rights_page
 
 bench: setup ## side by side with MM2; writes docs/benchmarks.md (an hour)
 	$(BIN)/python -m bench $(ARGS)

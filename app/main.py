@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from app.cli import ledger, look, plan, validate
+from app.cli import ledger, look, plan, rights, validate
 from app.cli.output import FAILED, WRONG_USAGE, complain
 from app.cli.run import demo, run
 from app.settings import ConfigurationError
@@ -32,6 +32,7 @@ for command in (
     ledger.audit,
     ledger.pause,
     ledger.resume,
+    rights.rights,
     demo,
 ):
     app.command()(command)

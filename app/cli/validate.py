@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line, print_table
-from app.settings import ConfigurationError, Mistake
+from app.cli.rights import as_json, check_rights, print_rights
+from app.rights import Verdict
+from app.settings import ConfigurationError, Mistake, Settings
 from app.wiring import Ends, both_ends, ledger
 from sinks.guard import Guard
 from sinks.settings import FlowSettings
 from streaming.errors import LockstepError
 
+RightsOption = Annotated[
+    bool, typer.Option("--rights", help="Also asks the clusters which of the rights that the job needs are missing.")
+]
+
 
 def validate(
-    config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+    rights: RightsOption = False,
 ) -> None:
     """Parses, connects, and says per flow what it found; writes nothing."""
     try:
@@ -32,9 +41,10 @@ def validate(
     for one in settings.flows:
         try:
             with both_ends(settings, one) as ends:
-                flows.append(_look(one, ends))
+                flows.append(_rights(settings, one, ends) if rights else _look(one, ends))
         except LockstepError as error:
             errors.append({"key": one.flow.name, "line": None, "message": str(error)})
+    errors += [lack for row in flows for lack in _lacking(row)]
     if output is Output.JSON:
         warnings = [_mistake(row) for row in settings.warnings]
         print_json({"flows": flows, "warnings": warnings, "errors": errors})
@@ -50,6 +60,29 @@ def validate(
 
 def _mistake(mistake: Mistake) -> dict[str, Any]:
     return {"key": mistake.key, "line": mistake.line, "message": mistake.message}
+
+
+def _rights(settings: Settings, flow: FlowSettings, ends: Ends) -> dict[str, Any]:
+    """What is missing is said even where it is why the flow itself cannot be looked at."""
+    found = [as_json(finding) for finding in check_rights(settings, flow, ends)]
+    if any(row["verdict"] == Verdict.MISSING.value and not row["optional"] for row in found):
+        return {"source": flow.flow.source, "target": flow.flow.target, "rights": found}
+    return {**_look(flow, ends), "rights": found}
+
+
+def _lacking(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    name = f"{row['source']}->{row['target']}"
+    return [
+        {
+            "key": name,
+            "line": None,
+            "message": f"cluster {right['cluster']}: {right['operation']} on {right['resource_type']} "
+            f"{right['resource_name']} ({right['pattern_type']}) is missing; `lockstep rights --principal ...` prints "
+            "what grants it",
+        }
+        for right in row.get("rights", ())
+        if right["verdict"] == Verdict.MISSING.value and not right["optional"]
+    ]
 
 
 def _look(flow: FlowSettings, ends: Ends) -> dict[str, Any]:
@@ -77,6 +110,10 @@ def _look(flow: FlowSettings, ends: Ends) -> dict[str, Any]:
 
 def _print_flow(row: Mapping[str, Any]) -> None:
     print_line(f"{row['source']}->{row['target']}")
+    if "rights" in row:
+        print_rights(row["rights"])
+    if "internal_topics" not in row:
+        return
     print_line(f"  {row['source']}: cluster id {row['source_cluster_id']}")
     print_line(f"  {row['target']}: cluster id {row['target_cluster_id']}")
     rows = [

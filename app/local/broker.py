@@ -1,4 +1,4 @@
-"""The configuration of a local broker: KRaft, its own controller, an ACL authorizer, SASL beside plaintext."""
+"""The configuration of a local broker: KRaft, its own controller, an ACL authorizer, SASL and TLS beside plaintext."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from app.local.certificates import Stores
 from app.local.ports import free_ports
 
 HOST: Final = "127.0.0.1"
@@ -16,25 +17,31 @@ ADMIN: Final = ("admin", "admin-secret")
 RESTRICTED: Final = ("restricted", "restricted-secret")
 """A user of SASL/PLAIN who may do nothing that no ACL allows, with the password."""
 
+PLAIN_USERS: Final = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    + " ".join(f'user_{user}="{password}"' for user, password in (ADMIN, RESTRICTED))
+    + ";"
+)
+SCRAM_USERS: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+"""Those of SCRAM are made with requests to the cluster."""
+
+PROTOCOLS: Final = {
+    "PLAINTEXT": "PLAINTEXT",
+    "PROXIED": "PLAINTEXT",
+    "SASL": "SASL_PLAINTEXT",
+    "SECURED": "SASL_SSL",
+    "CONTROLLER": "PLAINTEXT",
+}
+"""The security protocol of each listener."""
+
 BASE: Mapping[str, str] = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in PROTOCOLS.items()),
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": f"User:ANONYMOUS;User:{ADMIN[0]}",
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-    "listener.name.sasl.plain.sasl.jaas.config": (
-        "org.apache.kafka.common.security.plain.PlainLoginModule required "
-        + " ".join(f'user_{user}="{password}"' for user, password in (ADMIN, RESTRICTED))
-        + ";"
-    ),
-    "listener.name.sasl.scram-sha-256.sasl.jaas.config": (
-        "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-    ),
-    "listener.name.sasl.scram-sha-512.sasl.jaas.config": (
-        "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-    ),
     "auto.create.topics.enable": "false",
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "5",
@@ -49,6 +56,18 @@ BASE: Mapping[str, str] = {
 }
 
 
+def logins(listener: str) -> dict[str, str]:
+    """Who gets in at a listener with SASL: the users above with PLAIN, and those that the cluster knows with SCRAM."""
+    users = {"plain": PLAIN_USERS, "scram-sha-256": SCRAM_USERS, "scram-sha-512": SCRAM_USERS}
+    return {f"listener.name.{listener}.{name}.sasl.jaas.config": jaas for name, jaas in users.items()}
+
+
+def tls(listener: str, stores: Stores) -> dict[str, str]:
+    """The certificate that a listener with TLS shows."""
+    settings = {"type": "PKCS12", "location": str(stores.key_store), "password": stores.password}
+    return {f"listener.name.{listener}.ssl.keystore.{name}": value for name, value in settings.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """One broker and controller with its ports; clients of `behind_proxy` are told to come to `proxy` instead."""
@@ -59,23 +78,35 @@ class Node:
     controller: int
     proxy: int
     behind_proxy: int
+    secured: int
 
 
 def nodes(count: int) -> tuple[Node, ...]:
     """As many, ids from 1, on free ports."""
-    ports = iter(free_ports(5 * count))
-    return tuple(Node(number, *(next(ports) for _ in range(5))) for number in range(1, count + 1))
+    ports = iter(free_ports(6 * count))
+    return tuple(Node(number, *(next(ports) for _ in range(6))) for number in range(1, count + 1))
 
 
-def server_properties(node: Node, quorum: Sequence[Node], data: Path | str, proxied: bool = False) -> dict[str, str]:
-    """What `server.properties` says. `data`: the folder of its logs; `proxied`: with the listener behind a proxy."""
+def server_properties(
+    node: Node, quorum: Sequence[Node], data: Path | str, proxied: bool = False, stores: Stores | None = None
+) -> dict[str, str]:
+    """What `server.properties` says. `data`: the folder of its logs; `proxied`: with the listener behind a proxy.
+
+    `stores`: with the listener that has TLS and SASL.
+    """
     bound = {"PLAINTEXT": node.plain, "SASL": node.sasl}
+    secured: dict[str, str] = {}
+    if stores is not None:
+        bound["SECURED"] = node.secured
+        secured = logins("secured") | tls("secured", stores)
     advertised = dict(bound)
     if proxied:
         bound["PROXIED"], advertised["PROXIED"] = node.behind_proxy, node.proxy
     bound["CONTROLLER"] = node.controller
     return {
         **BASE,
+        **logins("sasl"),
+        **secured,
         "node.id": str(node.id),
         "controller.quorum.voters": ",".join(f"{voter.id}@{HOST}:{voter.controller}" for voter in quorum),
         "listeners": _listeners(bound),

@@ -11,11 +11,13 @@ from types import TracebackType
 import javaproperties
 
 from app.local.broker import HOST, Node, nodes, server_properties
+from app.local.certificates import Stores, make_stores, write_private
 from app.local.jars import kafka_jars
 from app.local.java import QUICK_START, JavaProcess, stop_all
 from app.local.log4j2 import log4j2_option
 from app.local.probe import brokers_known_at
 from app.local.waiting import wait_for
+from streaming.errors import LockstepError
 
 READY_WITHIN = 90.0
 """Seconds; a start takes 3 on an idle machine."""
@@ -26,7 +28,8 @@ class LocalCluster:
 
     `heap`: of each node, in the words of `-Xmx`. `java_options`: of each node. `overrides`: server properties.
     `allow_everyone`: what no ACL speaks of is allowed (else only super users may). `proxied`: every node listens
-    once more, for a proxy in front of it; see `proxies`.
+    once more, for a proxy in front of it; see `proxies`. `secured`: and once with TLS and SASL, with a certificate
+    made on the spot; see `secured_properties`.
     """
 
     def __init__(
@@ -40,12 +43,14 @@ class LocalCluster:
         overrides: Mapping[str, str] | None = None,
         allow_everyone: bool = False,
         proxied: bool = False,
+        secured: bool = False,
     ) -> None:
         self.alias, self._folder = alias, folder.resolve()
         self._nodes, self._proxied = nodes(brokers), proxied
         self._overrides = {"allow.everyone.if.no.acl.found": str(allow_everyone).lower(), **(overrides or {})}
         self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
         self._processes: list[JavaProcess] = []
+        self._stores: Stores | None = make_stores(self._folder / "tls") if secured else None
 
     @property
     def bootstrap(self) -> str:
@@ -71,12 +76,26 @@ class LocalCluster:
         """What a Java client is configured with: the plaintext listener, or SASL/PLAIN as a user with password."""
         if user is None:
             return {"bootstrap.servers": self.bootstrap}
-        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
         return {
             "bootstrap.servers": self.sasl_bootstrap,
             "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.jaas.config": f'{module} required username="{user[0]}" password="{user[1]}";',
+            **_login(user, "PLAIN"),
+        }
+
+    def secured_properties(self, user: tuple[str, str], mechanism: str = "SCRAM-SHA-512") -> dict[str, str]:
+        """Like `client_properties`, for the SASL_SSL listener; a mechanism of SCRAM needs a user made before.
+
+        Raises LockstepError unless the cluster is `secured`.
+        """
+        if self._stores is None:
+            raise LockstepError(f"the local cluster {self.alias} has no TLS: start it with secured=True")
+        return {
+            "bootstrap.servers": ",".join(f"localhost:{node.secured}" for node in self._nodes),
+            "security.protocol": "SASL_SSL",
+            "ssl.truststore.type": "PKCS12",
+            "ssl.truststore.location": str(self._stores.trust_store),
+            "ssl.truststore.password": self._stores.password,
+            **_login(user, mechanism),
         }
 
     def __enter__(self) -> LocalCluster:
@@ -150,10 +169,11 @@ class LocalCluster:
             stop_all(processes)
 
     def _write(self, node: Node) -> Path:
-        properties = server_properties(node, self._nodes, self._data(node), self._proxied) | self._overrides
+        properties = server_properties(node, self._nodes, self._data(node), self._proxied, self._stores)
         path = self._file(node)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(javaproperties.dumps(properties, timestamp=False), encoding="latin-1")
+        text = javaproperties.dumps(properties | self._overrides, timestamp=False)
+        write_private(path, text.encode("latin-1"))
         return path
 
     def _data(self, node: Node) -> Path:
@@ -164,3 +184,14 @@ class LocalCluster:
 
     def _log(self, node: Node) -> Path:
         return self._folder / f"broker-{node.id}.log"
+
+
+def _login(user: tuple[str, str], mechanism: str) -> dict[str, str]:
+    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    name, password = (word.replace("\\", "\\\\").replace('"', '\\"') for word in user)
+    return {
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": (
+            f'org.apache.kafka.common.security.{module} required username="{name}" password="{password}";'
+        ),
+    }

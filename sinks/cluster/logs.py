@@ -96,7 +96,15 @@ class Log:
             self._producer = None
 
 
-NOT_THERE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+PASSING = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+    }
+)
+"""What does not end the following of a log: a topic that is not there yet, and a group that is not needed."""
 
 
 class LogTail:
@@ -113,7 +121,7 @@ class LogTail:
             error = message.error()
             if error is None:
                 records.append((message.key() or b"", message.value()))
-            elif error.code() not in NOT_THERE:
+            elif error.code() not in PASSING:
                 raise raised(self._alias, f"following {self._topic}", error)
         return records
 

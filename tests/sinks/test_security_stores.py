@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 
-import jks
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import (
@@ -27,19 +27,27 @@ ISSUER = signed("issuer", ROOT, authority=True)
 CLIENT = signed("client", ISSUER)
 
 
-def der(one: Signed) -> bytes:
-    return one.certificate.public_bytes(Encoding.DER)
+def keytool(*arguments: str) -> None:
+    """Runs Java's own, which Spark's Java brings."""
+    subprocess.run(["keytool", *arguments], check=True, capture_output=True, timeout=60)
 
 
-def jks_bytes(*trusted: Signed, key_password: str | None = None) -> bytes:
-    """A JKS file: certificates that are trusted, and the client's key if it gets a password."""
-    entries: list[object] = [jks.TrustedCertEntry.new(f"ca{i}", der(one)) for i, one in enumerate(trusted)]
-    if key_password is not None:
-        pkcs8 = CLIENT.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-        entry = jks.PrivateKeyEntry.new("client", [der(one) for one in (CLIENT, ISSUER, ROOT)], pkcs8)
-        entry.encrypt(key_password)
-        entries.append(entry)
-    return bytes(jks.KeyStore.new("jks", entries).saves(PASSWORD))
+@cache
+def jks_bytes(*trusted: Signed, key_password: str | None = None, kind: str = "JKS") -> bytes:
+    """A file of JKS or JCEKS: certificates that are trusted, and the client's key if it gets a password."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = [f"{folder}/jks", "-storetype", kind, "-storepass", PASSWORD]
+        for number, one in enumerate(trusted):
+            pem = Path(folder, "pem")
+            pem.write_text(one.pem)
+            keytool("-importcert", "-noprompt", "-alias", f"ca{number}", "-file", str(pem), "-keystore", *store)
+        if key_password is not None:
+            made = Path(folder, "p12")
+            made.write_bytes(key_store(CLIENT, [ISSUER, ROOT], PASSWORD))
+            source = ["-srckeystore", str(made), "-srcstoretype", "PKCS12", "-srcstorepass", PASSWORD]
+            target = ["-deststoretype", kind, "-deststorepass", PASSWORD, "-destkeypass", key_password]
+            keytool("-importkeystore", "-srcalias", "own", *source, "-destkeystore", f"{folder}/jks", *target)
+        return Path(folder, "jks").read_bytes()
 
 
 def names(pem: str | None) -> list[str]:
@@ -172,29 +180,35 @@ def test_what_is_wrong_with_a_store_names_its_key_and_no_secret(properties: dict
     assert "s3cret" not in str(error.value)
 
 
-def test_two_keys_in_one_store_are_an_error(tmp_path: Path) -> None:
-    store = jks.KeyStore.loads(jks_bytes(key_password=PASSWORD), PASSWORD)
-    other = jks.PrivateKeyEntry.new("other", [der(CLIENT)], store.private_keys["client"].pkey_pkcs8)
-    location = stored(tmp_path, jks.KeyStore.new("jks", [store.private_keys["client"], other]).saves(PASSWORD))
-    with pytest.raises(LockstepError, match="holds 2 private keys"):
-        key(location, "JKS")
+def test_a_key_store_without_a_key_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(LockstepError, match="holds no private key"):
+        key(stored(tmp_path, jks_bytes(ROOT)), "JKS")
+
+
+def test_a_jceks_store_is_read_as_well(tmp_path: Path) -> None:
+    assert is_clients(key(stored(tmp_path, jks_bytes(key_password=PASSWORD, kind="JCEKS")), "JCEKS"))
+
+
+def test_without_keytool_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = jks_bytes(ROOT)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(LockstepError, match="convert the store to PKCS12 or PEM"):
+        trust(stored(tmp_path, content), "JKS")
 
 
 def test_no_key_is_in_the_repr(tmp_path: Path) -> None:
     assert "PRIVATE" not in repr(key(stored(tmp_path, key_store(CLIENT, [], PASSWORD)), "PKCS12"))
 
 
-@pytest.mark.skipif(shutil.which("keytool") is None, reason="Java's keytool is not on PATH")
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 def test_what_javas_own_keytool_makes_is_read(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "keytool"
     options = ["-keystore", str(path), "-storetype", kind, "-storepass", PASSWORD, "-keypass", PASSWORD]
-    make = ["keytool", "-genkeypair", "-keyalg", "EC", "-alias", "me", "-dname", "CN=me", *options]
-    subprocess.run(make, check=True, capture_output=True, timeout=60)
+    keytool("-genkeypair", "-keyalg", "EC", "-alias", "me", "-dname", "CN=me", *options)
     certificate = tmp_path / "root.pem"
     certificate.write_text(ROOT.pem)
-    take = ["keytool", "-importcert", "-noprompt", "-alias", "root", "-file", str(certificate), *options[:-2]]
-    subprocess.run(take, check=True, capture_output=True, timeout=60)
+    keytool("-importcert", "-noprompt", "-alias", "root", "-file", str(certificate), *options[:-2])
     pair = key(str(path), kind)
     assert pair is not None
     assert names(pair.chain) == ["CN=me"]

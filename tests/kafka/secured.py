@@ -1,0 +1,187 @@
+"""Two secured clusters and a job between them that has the least rights, for the tests of both."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import javaproperties
+from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+
+from app.cli.rights import check_rights, commands
+from app.local.cluster import LocalCluster
+from app.local.jars import PROJECT, kafka_jars
+from app.local.java import QUICK_START, JavaProcess
+from app.local.job import LocalJob
+from app.local.mirror import mirror_properties
+from app.local.ports import free_ports
+from app.local.waiting import wait_for
+from app.rights import Right, Verdict, needed_rights
+from app.settings import Settings, load
+from app.wiring import both_ends
+from sinks.cluster.kafka import KafkaCluster
+from sinks.cluster.security.stores import trusted_certificates
+from tests.kafka.staging import client_of, create
+
+SMALL = "256m"
+SOON = 60.0
+PRINCIPAL = "User:lockstep"
+TOOL = "org.apache.kafka.tools.AclCommand"
+INTERNAL = {
+    "a": ("mm2-offset-syncs.b.internal",),
+    "b": ("heartbeats", "a.heartbeats", "a.checkpoints.internal"),
+}
+"""What MM2 would have made."""
+
+
+IMPLIED_BY = {"DESCRIBE": ("ALTER", "DELETE", "READ", "WRITE"), "DESCRIBE_CONFIGS": ("ALTER_CONFIGS",)}
+"""As Kafka's StandardAuthorizer has it."""
+
+
+def where(right: Right) -> tuple[str, ...]:
+    """What a right is on."""
+    return right.cluster, right.resource_type, right.resource_name, right.pattern_type
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Two secured clusters, clients of theirs that may do everything, and a job that may do little."""
+
+    ends: dict[str, LocalCluster]
+    source: KafkaCluster
+    target: KafkaCluster
+    settings: Settings
+    config: Path
+    folder: Path
+    job: LocalJob
+    secrets: tuple[str, ...] = field(repr=False)
+
+    def needed(self) -> list[Right]:
+        """The rights of the flow."""
+        return needed_rights(self.settings.flows[0])
+
+    def missing(self) -> set[Right]:
+        """The rights that the clusters say are missing."""
+        flow = self.settings.flows[0]
+        with both_ends(self.settings, flow) as ends:
+            found = check_rights(self.settings, flow, ends)
+        return {finding.right for finding in found if finding.verdict is not Verdict.GRANTED}
+
+    def misses(self, right: Right) -> bool:
+        """Whether this one is among them."""
+        return right in self.missing()
+
+    def kind(self, name: str) -> dict[str, Any]:
+        """A kind in the job's own status."""
+        return dict(self.job.status()["flows"][0]["kinds"][name])
+
+    def run(self, *arguments: str, config: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """A command of Lockstep's on the flow's file, or another."""
+        command = [sys.executable, "-m", "app.main", *arguments, "--config", str(config or self.config)]
+        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=120)
+
+    def acl(self, *arguments: str) -> None:
+        """Kafka's own tool, at the plaintext listener, whose user may do everything."""
+        log = self.folder.parent / "kafka-acls.log"
+        with JavaProcess(TOOL, arguments, kafka_jars(), log, QUICK_START) as tool:
+            wait_for(tool.succeeded, SOON, f"kafka-acls to end (log {log})")
+
+    def grant(self, line: str) -> None:
+        """Runs one of the printed commands."""
+        words = shlex.split(line)
+        alias = next(name for name in self.ends if self.settings.clusters[name].bootstrap_servers == words[2])
+        rest = words[words.index("--add") :]
+        self.acl("--bootstrap-server", self.ends[alias].bootstrap, *rest)
+
+    def alter_right(self, right: Right, what: str) -> None:
+        """Adds (`--add`) a right, or takes it away (`--remove`)."""
+        place = ["--cluster"] if right.resource_type == "CLUSTER" else ["--topic", right.resource_name]
+        if right.pattern_type == "PREFIXED":
+            place += ["--resource-pattern-type", "prefixed"]
+        operation = ["--operation", right.operation.title().replace("_", "")]
+        force = ["--force"] if what == "--remove" else []
+        bootstrap = self.ends[right.cluster].bootstrap
+        self.acl("--bootstrap-server", bootstrap, what, "--allow-principal", PRINCIPAL, *operation, *place, *force)
+
+    @contextmanager
+    def without(self, right: Right) -> Iterator[None]:
+        """While this right is taken away."""
+        self.alter_right(right, "--remove")
+        try:
+            yield
+        finally:
+            self.alter_right(right, "--add")
+
+
+def make_user(cluster: LocalCluster, user: tuple[str, str]) -> None:
+    """A SCRAM user."""
+    credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    upsertion = UserScramCredentialUpsertion(user[0], credential, user[1].encode())
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    for future in admin.alter_user_scram_credentials([upsertion]).values():
+        future.result()
+
+
+def write_file(folder: Path, ends: dict[str, LocalCluster], user: tuple[str, str], port: int) -> Path:
+    """The properties file; Java's own names of every setting. What b's clients trust is PEM, within the file."""
+    settings = {alias: cluster.secured_properties(user) for alias, cluster in ends.items()}
+    settings["b"] |= {
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": trusted_certificates(settings["b"]) or "",
+    }
+    for name in ("location", "password"):
+        del settings["b"][f"ssl.truststore.{name}"]
+    clients = {f"{alias}.{name}": value for alias, own in settings.items() for name, value in own.items()}
+    keys = {
+        "topics": "orders.*",
+        "lockstep.sync.topic.configs.enabled": "true",
+        "lockstep.http.port": str(port),
+        # After a right was missing it is tried again as often as this.
+        "lockstep.full.comparison.interval": "5 seconds",
+        "lockstep.checkpoint.dir": str(folder / "checkpoints"),
+    }
+    properties = mirror_properties(dict.fromkeys(ends, ""), ["a->b"], **clients, **keys)
+    path = folder.parent / "mirror.properties"
+    path.write_text(javaproperties.dumps(properties, timestamp=False), encoding="latin-1")
+    return path
+
+
+@contextmanager
+def secured_stage(top: Path) -> Iterator[Stage]:
+    """The job runs, granted what `lockstep rights` prints, run through Kafka's own tool."""
+    folder, port, user = top / "run", free_ports(1)[0], ("lockstep", secrets.token_hex(12))
+    folder.mkdir()
+    ends = {
+        alias: LocalCluster(alias, top / alias, heap=SMALL, java_options=QUICK_START, secured=True) for alias in "ab"
+    }
+    with ExitStack() as stack:
+        for cluster in ends.values():
+            stack.callback(cluster.stop)
+            cluster.start(wait=False)
+        for cluster in ends.values():
+            cluster.wait_until_ready()
+            make_user(cluster, user)
+        source, target = (stack.enter_context(client_of(cluster)) for cluster in ends.values())
+        for client in (source, target):
+            for topic in INTERNAL[client.alias]:
+                create(client, topic, 1, {"cleanup.policy": "compact"})
+        create(source, "orders", 2, {"retention.ms": "3600000"})
+        config = write_file(folder, ends, user, port)
+        settings = load(config)
+        known = (user[1], settings.clusters["a"].admin["ssl.truststore.password"])
+        job = LocalJob(config, port, folder / "job.log")
+        staged = Stage(ends, source, target, settings, config, folder, job, known)
+        for line in commands(settings, PRINCIPAL):
+            if line and not line.startswith("#"):
+                staged.grant(line)
+        stack.callback(job.stop)
+        job.start()
+        job.wait_until_walked()
+        yield staged
