@@ -1,0 +1,236 @@
+"""The offset-syncs of every partition, remembered beyond MM2's own memory, and beyond its restarts.
+
+A sync says that the record at an upstream offset arrived at a downstream one. Of each partition there is
+
+- a *live* history, thinned as MM2 thins its own (`offset_slots`);
+- what is left of *older* ones. A sync whose upstream offset goes back tells of a restart: MM2 sends once more what lies
+  behind. For offsets before that, the older pairs still hold, since a log only grows. For those behind it the live
+  history is the better one. MM2 forgets the older ones;
+- the *restarts*, each with the most records that were sent again, for the error bound.
+
+A downstream offset that goes back means that the target's partition was truncated or made again: nothing known holds.
+A topic that was deleted and made again between two syncs is not seen here: whoever knows its id drops its histories.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from streaming.errors import LockstepError
+from streaming.offset_slots import SLOTS, WIDTH, admit, first
+from streaming.records import MAX_INT64, TopicPartition
+
+MAX_RESTARTS = 8
+"""So many are told apart; what lies before counts as one."""
+NOWHERE = -1
+"""The position of a history that took no sync from the topic as it is now."""
+
+_NONE: array[int] = array("q")
+
+
+class Pair(NamedTuple):
+    """An upstream offset and the downstream offset that its record has."""
+
+    upstream: int
+    downstream: int
+
+
+class Codec(Protocol):
+    """Writes and reads the fields of the schema `offset-history`."""
+
+    def encode(self, value: Mapping[str, Any]) -> bytes: ...
+
+    def decode(self, data: bytes) -> Mapping[str, Any]: ...
+
+
+class History:
+    """What is known of one partition. `position`: the offset of the last sync taken, in the offset-syncs topic."""
+
+    __slots__ = ("_live", "_older", "_restarts", "position")
+
+    def __init__(self, upstream: int, downstream: int, position: int) -> None:
+        self.position = position
+        self._begin(upstream, downstream)
+
+    def _begin(self, upstream: int, downstream: int) -> None:
+        self._live = first(upstream, downstream)
+        self._older = self._restarts = _NONE
+
+    def take(self, upstream: int, downstream: int, position: int, after_hole: bool = False) -> None:
+        """Takes a sync in; one that was taken before changes nothing.
+
+        `after_hole`: syncs of this partition may be missing between the last one and this.
+        """
+        if position <= self.position:
+            return
+        self.position = position
+        live = self._live
+        ahead, written = upstream - live[0], downstream - live[1]
+        if written <= 0:
+            if ahead or written:
+                self._begin(upstream, downstream)
+            return
+        if after_hole or written > ahead:
+            self._note_restart(downstream, written - (min(ahead, 0) if after_hole else ahead))
+        if ahead < 0:
+            self._older = _thinned([pair for pair in self.pairs() if pair.upstream < upstream], upstream)
+            self._live = first(upstream, downstream)
+        else:
+            admit(live, upstream, downstream)
+
+    def _note_restart(self, downstream: int, resent: int) -> None:
+        # More records on the target than offsets on the source: some of them are there twice.
+        known = self._restarts
+        if len(known) == 2 * MAX_RESTARTS:
+            known = array("q", (known[2], known[1] + known[3])) + known[4:]
+        self._restarts = known + array("q", (downstream, resent))
+
+    def pairs(self) -> Iterator[Pair]:
+        """All that is kept, oldest first; downstream offsets rise, upstream offsets never fall."""
+        older, live = self._older, self._live
+        for at in range(0, len(older), 2):
+            yield Pair(older[at], older[at + 1])
+        for at in range(len(live) - WIDTH, -1, -WIDTH):
+            yield Pair(live[at], live[at + 1])
+
+    @property
+    def latest(self) -> Pair:
+        """The sync that was taken last."""
+        return Pair(self._live[0], self._live[1])
+
+    def around(self, upstream: int) -> tuple[Pair | None, Pair | None]:
+        """The last pair at or before an upstream offset in the newest history that covers it, and the next one."""
+        below = None
+        for pair in self.pairs():
+            if pair.upstream > upstream:
+                return below, pair
+            below = pair
+        return below, None
+
+    def around_downstream(self, downstream: int) -> tuple[Pair | None, Pair | None]:
+        """The last pair at or before a downstream offset, and the next one."""
+        below = None
+        for pair in self.pairs():
+            if pair.downstream > downstream:
+                return below, pair
+            below = pair
+        return below, None
+
+    def resent_after(self, downstream: int) -> int:
+        """The most records that restarts behind a downstream offset sent again."""
+        known = self._restarts
+        return sum(known[at + 1] for at in range(0, len(known), 2) if known[at] > downstream)
+
+    def resent_before(self, downstream: int) -> int:
+        """The most records below a downstream offset that were there twice, or lie ahead of the pairs behind them.
+
+        What came before the earliest pair is not known, and counts.
+        """
+        known = self._restarts
+        earliest = next(self.pairs()).downstream
+        return earliest + sum(known[at + 1] for at in range(0, len(known), 2) if at == 0 or known[at] <= downstream)
+
+    def to_bytes(self, codec: Codec) -> bytes:
+        """All of it, for the ledger."""
+        arrays = {"live": self._live, "older": self._older, "restarts": self._restarts}
+        return codec.encode({"position": self.position} | {name: kept.tolist() for name, kept in arrays.items()})
+
+    @classmethod
+    def from_bytes(cls, data: bytes, codec: Codec) -> History:
+        """The history that `to_bytes` wrote. Raises LockstepError for anything else."""
+        fields = codec.decode(data)
+        live, older, restarts = fields["live"], fields["older"], fields["restarts"]
+        if not _well_formed(live, older, restarts):
+            raise LockstepError("an offset history is damaged: its offsets are out of order")
+        history = cls(live[0], live[1], fields["position"])
+        history._live = array("q", live)
+        history._older, history._restarts = (array("q", kept) if kept else _NONE for kept in (older, restarts))
+        return history
+
+
+def _thinned(pairs: list[Pair], upstream: int) -> array[int]:
+    """One pair for each power of two of the distance to `upstream`, and the earliest: 64 at the most."""
+    kept: list[Pair] = []
+    for pair in reversed(pairs):
+        nearer = (upstream - kept[-1].upstream).bit_length() if kept else 0
+        if (upstream - pair.upstream).bit_length() > nearer:
+            kept.append(pair)
+    if pairs and kept[-1] != pairs[0]:
+        kept[-1] = pairs[0]
+    return array("q", [number for pair in reversed(kept) for number in pair]) if kept else _NONE
+
+
+def _well_formed(live: Sequence[int], older: Sequence[int], restarts: Sequence[int]) -> bool:
+    if not live or len(live) % WIDTH or len(older) % 2 or len(restarts) % 2 or live[-1] != SLOTS:
+        return False
+    upstreams, downstreams = [*older[::2], *live[-3::-3]], [*older[1::2], *live[-2::-3]]
+    return (
+        all(0 <= number <= MAX_INT64 for number in (*live, *older, *restarts))
+        and upstreams == sorted(upstreams)
+        and downstreams == sorted(set(downstreams))
+        and list(live[2::3]) == sorted(set(live[2::3]))
+    )
+
+
+class Histories:
+    """The histories of a flow's partitions, named as on the source."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, dict[int, History]] = {}
+        self._hole = NOWHERE
+        self.position = NOWHERE
+        """The highest offset in the offset-syncs topic that a sync was taken from."""
+
+    def take(self, topic: str, partition: int, upstream: int, downstream: int, position: int) -> None:
+        """Takes in the sync at the offset `position` of the offset-syncs topic; twice does no harm."""
+        partitions = self._topics.get(topic)
+        if partitions is None:
+            partitions = self._topics[topic] = {}
+        history = partitions.get(partition)
+        if history is None:
+            partitions[partition] = History(upstream, downstream, position)
+        else:
+            history.take(upstream, downstream, position, history.position < self._hole <= position)
+        if position > self.position:
+            self.position = position
+
+    def note_hole(self, position: int) -> None:
+        """Syncs before this offset of the offset-syncs topic may be missing: compaction took them before we read."""
+        self._hole = max(self._hole, position)
+
+    def forget_positions(self) -> None:
+        """The offset-syncs topic was made again and counts from 0: all that comes is new, and some may be missing."""
+        for partitions in self._topics.values():
+            for history in partitions.values():
+                history.position = NOWHERE
+        self.position, self._hole = NOWHERE, 0
+
+    def restore(self, where: TopicPartition, history: History) -> None:
+        """Puts a history in place that the ledger kept."""
+        self._topics.setdefault(where.topic, {})[where.partition] = history
+        self.position = max(self.position, history.position)
+
+    def drop(self, topic: str) -> list[TopicPartition]:
+        """Forgets a topic that is gone, or was made again; returns the partitions whose histories that were."""
+        return [TopicPartition(topic, partition) for partition in sorted(self._topics.pop(topic, {}))]
+
+    def of(self, where: TopicPartition) -> History | None:
+        """The history of one partition, None where no sync was seen."""
+        return self._topics.get(where.topic, {}).get(where.partition)
+
+    def changed_since(self, position: int) -> list[TopicPartition]:
+        """The partitions that took a sync behind this offset of the offset-syncs topic, for who writes them down.
+
+        Ask with `Histories.position` as it was at the last writing; with -1 for all that took one.
+        """
+        return [
+            TopicPartition(topic, partition)
+            for topic, partitions in self._topics.items()
+            for partition, history in partitions.items()
+            if history.position > position
+        ]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._topics.values()))

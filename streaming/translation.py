@@ -1,0 +1,231 @@
+"""Where a consumer group goes on in the other cluster: an offset that skips no record, and how many are read twice.
+
+In order of preference, for a group at the upstream offset x, each answer safe by itself:
+
+- tip: the group has read the source to its end E. D, the target's end, was read before E, so that all that lies below D
+  comes from before E. It holds where replication alone writes the target's topic;
+- matched: the record at x was found on the target, between the two syncs around x;
+- conservative: MM2's own answer (`OffsetSyncStore.translateDownstream`), from a longer memory;
+- checkpoint: MM2's answer for this group, where it is the better one.
+
+Read x and D first, E last: an x that lies beyond E then means that the source's partition was truncated or made again.
+
+Back again, for a group that went on at the target: the same pairs, read the other way. There is no tip then, since the
+source may hold what never reached the target.
+
+An error bound counts as far as the syncs were read. What MM2 sends again after its next crash is in no bound; and a
+restart stays unseen where MM2 joined its sync with a later one and as many offsets are missing as were sent twice.
+After a restart an answer skips nothing once MM2 has sent again all that it had sent: until then the copies that it
+counts on are still to come, in MM2's own answers as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from streaming.offsets import History, Pair
+from streaming.records import MAX_INT64
+
+NEVER = Pair(MAX_INT64, MAX_INT64)
+
+
+class Method(str, Enum):
+    """How an answer was found, the best first."""
+
+    TIP = "tip"
+    MATCHED = "matched"
+    CONSERVATIVE = "conservative"
+    CHECKPOINT = "checkpoint"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Unanswered(str, Enum):
+    """Why there is no answer."""
+
+    NO_OFFSET_SYNC = "NO_OFFSET_SYNC"
+    """Nothing is known of the partition."""
+    TOO_OLD = "TOO_OLD"
+    """The group's offset lies before all that is known."""
+    BEYOND_END = "BEYOND_END"
+    """The answer lies behind the end of the log it is for, which was truncated or made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`downstream` is where a group at `upstream` goes on; translated back, it is the other way round.
+
+    `error_bound`: the most records that are read twice; None where nobody can tell.
+    """
+
+    upstream: int
+    downstream: int
+    method: Method
+    error_bound: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """A partition's log: its start, and its end for who reads uncommitted records (the high watermark)."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Both logs of a partition. `source` None: it could not be read.
+
+    `markers_only`: nothing that a consumer gets is left on the source between the group's offset and the end.
+    `replication_alone`: nothing else writes the target's topic.
+    """
+
+    source: LogRange | None
+    target: LogRange
+    markers_only: bool = False
+    replication_alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a partition, and of one group there.
+
+    `matched`: the offset in the other log of the first record like the one at the group's offset, at or behind the
+    last pair before it. `checkpoint`: MM2's newest for the group. `previous`: the answer given last in this direction.
+    None of them may be from before a topic was deleted and made again.
+    """
+
+    history: History | None = None
+    matched: int | None = None
+    checkpoint: Pair | None = None
+    previous: Answer | None = None
+
+
+def translate(upstream: int, ends: Ends, evidence: Evidence) -> Answer | Unanswered:
+    """The answer for a group at `upstream` on the source. It goes back only where the group did."""
+    history, previous = evidence.history, evidence.previous
+    below, following = history.around(upstream) if history else (None, None)
+    kept = (previous.method, previous.downstream) if previous and previous.upstream <= upstream else None
+    found = list(_candidates(upstream, ends, evidence, below, following))
+    chosen = _choose(found, kept, ends.target)
+    if chosen is None:
+        return _reason(history, bool(found))
+    method, offset = chosen
+    bounds = _bounds_at_the_end(upstream, ends, history) if offset == ends.target.end else []
+    if history:
+        bounds += _bounds(upstream, offset, _reaches_the_match(found, offset), history, (below, following))
+    return Answer(upstream, offset, method, min(bounds, default=None))
+
+
+def _candidates(
+    upstream: int, ends: Ends, evidence: Evidence, below: Pair | None, following: Pair | None
+) -> Iterator[tuple[Method, int]]:
+    """Safe offsets on the target, the preferred first."""
+    source, matched, checkpoint = ends.source, evidence.matched, evidence.checkpoint
+    if source and ends.replication_alone and _read_to_the_end(upstream, source, ends.markers_only):
+        yield Method.TIP, ends.target.end
+    if matched is not None and below and below.downstream <= matched < (following or NEVER).downstream:
+        yield Method.MATCHED, matched
+    rest = []
+    if below:
+        rest.append((Method.CONSERVATIVE, below.downstream + (upstream > below.upstream)))
+    if checkpoint and checkpoint.upstream <= upstream:
+        rest.append((Method.CHECKPOINT, checkpoint.downstream))
+    yield from sorted(rest, key=_by_offset, reverse=True)
+
+
+def _read_to_the_end(upstream: int, source: LogRange, markers_only: bool) -> bool:
+    # Behind the start: what the group missed is gone from the source, and may be on the target.
+    return upstream == source.end or (markers_only and source.start <= upstream < source.end)
+
+
+def _bounds_at_the_end(upstream: int, ends: Ends, history: History | None) -> list[int]:
+    """For an answer at the target's end: what the source has before `upstream` and the target has not yet."""
+    bounds = [max(0, upstream - ends.source.start)] if ends.source else []
+    if history:
+        latest = history.latest
+        arrived = latest.upstream + max(0, ends.target.end - latest.downstream)
+        bounds.append(max(0, upstream - arrived))
+    return bounds
+
+
+def _bounds(
+    upstream: int, offset: int, exact: bool, history: History, around: tuple[Pair | None, Pair | None]
+) -> list[int]:
+    """Limits of the records before `upstream` that the target has, or will have, at or behind `offset`."""
+    below, following = around
+    bounds = []
+    if following:
+        later = max(offset, following.downstream)
+        bounds.append(later - offset + history.resent_after(later))
+    if exact:
+        bounds.append(history.resent_after(offset))
+    elif below and offset >= below.downstream + (upstream > below.upstream):
+        bounds.append(max(0, upstream - below.upstream - 1) + history.resent_after(below.downstream))
+    return bounds
+
+
+def translate_back(downstream: int, ends: Ends, evidence: Evidence) -> Answer | Unanswered:
+    """The answer for a group at `downstream` on the target: its `upstream` is where it goes on at the source.
+
+    Evidence as for the way there, but `matched` is the source's offset of the record at `downstream`, and a checkpoint
+    says that the group itself had read the source up to its upstream offset.
+    """
+    history, previous = evidence.history, evidence.previous
+    below, following = history.around_downstream(downstream) if history else (None, None)
+    kept = (previous.method, previous.upstream) if previous and previous.downstream <= downstream else None
+    found = list(_candidates_back(downstream, evidence, below))
+    chosen = _choose(found, kept, ends.source)
+    if chosen is None:
+        return _reason(history, bool(found))
+    method, offset = chosen
+    bounds = [max(0, ends.source.end - offset)] if ends.source else []
+    if history and below:
+        # Before a restart the target got records that lie far ahead of the pair; where it was is known by the next one.
+        last = following.downstream if following else downstream
+        read = 0 if _reaches_the_match(found, offset) else max(0, downstream - below.downstream - 1)
+        bounds.append(read + history.resent_before(last))
+    return Answer(offset, downstream, method, min(bounds, default=None))
+
+
+def _candidates_back(downstream: int, evidence: Evidence, below: Pair | None) -> Iterator[tuple[Method, int]]:
+    """Safe offsets on the source, the preferred first."""
+    matched, checkpoint = evidence.matched, evidence.checkpoint
+    if matched is not None and below and below.upstream <= matched:
+        yield Method.MATCHED, matched
+    rest = []
+    if below:
+        rest.append((Method.CONSERVATIVE, below.upstream + (downstream > below.downstream)))
+    if checkpoint and checkpoint.downstream <= downstream:
+        rest.append((Method.CHECKPOINT, checkpoint.upstream))
+    yield from sorted(rest, key=_by_offset, reverse=True)
+
+
+def _reaches_the_match(found: list[tuple[Method, int]], offset: int) -> bool:
+    """An answer that was kept may have been a match, but of the record that the group was at then."""
+    return any(method is Method.MATCHED and matched <= offset for method, matched in found)
+
+
+def _by_offset(candidate: tuple[Method, int]) -> int:
+    return candidate[1]
+
+
+def _choose(
+    found: list[tuple[Method, int]], kept: tuple[Method, int] | None, log: LogRange | None
+) -> tuple[Method, int] | None:
+    """The first that the log reaches to, unless the answer kept from before lies further on."""
+    end = log.end if log else MAX_INT64
+    chosen = next((candidate for candidate in found if candidate[1] <= end), None)
+    if kept and kept[1] <= end and (chosen is None or chosen[1] < kept[1]):
+        chosen = kept
+    # What lies before the start is gone; a consumer sent there would go where auto.offset.reset says.
+    return (chosen[0], max(chosen[1], log.start if log else 0)) if chosen else None
+
+
+def _reason(history: History | None, beyond: bool) -> Unanswered:
+    if beyond:
+        return Unanswered.BEYOND_END
+    return Unanswered.TOO_OLD if history else Unanswered.NO_OFFSET_SYNC
