@@ -6,9 +6,11 @@ import time
 from collections.abc import Mapping
 
 from app.wiring import Ends, ledger
+from sinks.access import survey_acls
+from sinks.errors import NotSupported
 from sinks.guard import Guard
 from sinks.model import Kind
-from sinks.plan import Plan
+from sinks.plan import Plan, join_plans
 from sinks.settings import FlowSettings
 from sinks.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
 from sinks.survey import Progress, list_both, survey
@@ -33,7 +35,13 @@ def plan_flow(flow: FlowSettings, ends: Ends, progress: Progress = lambda done, 
         paused=remembered.paused(),
         progress=progress,
     )
-    return seen.plan
+    if not flow.enabled[Kind.ACL] or Kind.ACL in remembered.paused():
+        return seen.plan
+    try:
+        acls = survey_acls(flow, ends.source.acls, ends.target.acls, listed, remembered.owned(Kind.ACL))
+    except NotSupported as error:
+        acls = Plan(flow.flow, notes=(f"ACLs are left alone: {error}",))
+    return join_plans(flow.flow, (seen.plan, acls))
 
 
 def newest_heartbeat(flow: FlowSettings, ends: Ends) -> Heartbeats | None:

@@ -13,15 +13,18 @@ from sinks.audit import Audit, process_identity
 from sinks.cluster.admin import count_nothing
 from sinks.cluster.base import CountRequest
 from sinks.cluster.jvm import JvmWatch
+from sinks.cluster.jvm_acls import JvmAclWatch
 from sinks.cluster.kafka import KafkaCluster
 from sinks.cluster.quorum import QuorumPulse
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.metrics import Metrics
 from sinks.model import Kind
+from sinks.parts.access import AclPart
 from sinks.reconcile import Clusters, FlowReconcile
 from sinks.settings import FlowSettings, Incremental
 from sinks.task import FlowTask
+from sinks.writers.acls import AclWriter
 from sinks.writers.configs import ConfigWriter
 from sinks.writers.topics import TopicWriter
 from streaming.settings import Flow
@@ -75,7 +78,11 @@ class ConfigWriters:
 
 def writers_to(target: KafkaCluster, flow: FlowSettings, configs: ConfigWriters) -> Writers:
     """A writer for each kind."""
-    return {Kind.TOPIC: TopicWriter(target), Kind.TOPIC_CONFIG: configs.of(target, flow.incremental)}
+    return {
+        Kind.TOPIC: TopicWriter(target),
+        Kind.TOPIC_CONFIG: configs.of(target, flow.incremental),
+        Kind.ACL: AclWriter(target.acls),
+    }
 
 
 def flow_task(
@@ -100,6 +107,13 @@ def flow_task(
         target_watch=JvmWatch(target.alias, gateway, target_client, count),
         source_pulse=QuorumPulse(source.alias, gateway, source_client, count, on_news),
     )
+    acls = AclPart(
+        flow,
+        source.acls,
+        target.acls,
+        JvmAclWatch(source.alias, gateway, source_client, count),
+        JvmAclWatch(target.alias, gateway, target_client, count),
+    )
     reconcile = FlowReconcile(
         settings=flow,
         clusters=clusters,
@@ -107,5 +121,6 @@ def flow_task(
         open_ledger=lambda: ledger(flow, target, to_write=True),
         audit=audit(flow, target),
         writers=writers_to(target, flow, configs),
+        parts=[acls] if flow.enabled[Kind.ACL] else [],
     )
     return FlowTask(reconcile, metrics)

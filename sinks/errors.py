@@ -39,6 +39,10 @@ class IncrementalUnsupported(LockstepError):
     """The broker lacks IncrementalAlterConfigs (API key 44, Kafka 2.3; KIP-339)."""
 
 
+class NotSupported(LockstepError):
+    """The cluster has no such thing at all, e.g. no authorizer (SECURITY_DISABLED). Terminal for the kind, no error."""
+
+
 class UnsafePlan(LockstepError):
     """A plan that deletes more than `lockstep.limits.max.delete.percent` of a kind."""
 

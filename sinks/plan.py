@@ -63,7 +63,8 @@ class Plan:
     """Changes of one flow. Build it with `make_plan`, which sorts.
 
     `existing` counts, per kind, what the deletion limit is a percentage of: the items that Lockstep may delete.
-    `skipped` counts, by reason, configs that are never written (read-only, sensitive).
+    `skipped` counts, by reason, what is never written (read-only configs, ACLs of the cluster itself). `notes`: what
+    else an operator should know of it.
     """
 
     flow: Flow
@@ -72,6 +73,7 @@ class Plan:
     errors: tuple[Blind, ...] = ()
     existing: Mapping[Kind, int] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -109,6 +111,7 @@ class Plan:
             "refused": [refusal.as_json() for refusal in self.refused],
             "errors": [blind.as_json() for blind in self.errors],
             "skipped": dict(self.skipped),
+            "notes": list(self.notes),
         }
 
 
@@ -120,6 +123,7 @@ def make_plan(
     errors: Iterable[Blind] = (),
     existing: Mapping[Kind, int] | None = None,
     skipped: Mapping[str, int] | None = None,
+    notes: Iterable[str] = (),
 ) -> Plan:
     """Sorts the changes into the order in which they are applied; two changes of one key raise ValueError."""
     ordered = tuple(sorted(changes, key=lambda change: change.order))
@@ -135,6 +139,7 @@ def make_plan(
         errors=tuple(dict.fromkeys(errors)),
         existing=existing or {},
         skipped=skipped or {},
+        notes=tuple(notes),
     )
 
 
@@ -148,4 +153,5 @@ def join_plans(flow: Flow, plans: Iterable[Plan]) -> Plan:
         errors=[error for part in parts for error in part.errors],
         existing={kind: count for part in parts for kind, count in part.existing.items()},
         skipped={reason: count for part in parts for reason, count in part.skipped.items()},
+        notes=[note for part in parts for note in part.notes],
     )

@@ -73,6 +73,15 @@ class SetAside:
         """Remote topics with a change to try again now."""
         return {aside.key[0] for aside in self._asides.values() if aside.due <= now}
 
+    def is_due(self, now: float) -> bool:
+        """Whether any change is to be tried again now."""
+        return any(aside.due <= now for aside in self._asides.values())
+
+    def retain(self, still_wanted: Iterable[Change]) -> None:
+        """Forgets all but these, after a plan of everything."""
+        wanted = {(change.kind, change.key) for change in still_wanted}
+        self._asides = {place: aside for place, aside in self._asides.items() if place in wanted}
+
     def settled(self, remote_topics: Iterable[str], still_wanted: Iterable[Change]) -> None:
         """Forgets what is no longer wanted of topics that were just planned."""
         wanted = {(change.kind, change.key) for change in still_wanted}

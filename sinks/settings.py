@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sinks.model import Kind
+from sinks.principals import PrincipalFilter, PrincipalMapping
 from streaming.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.naming import InternalTopics, ReplicationPolicy
 from streaming.settings import Flow
@@ -26,6 +27,16 @@ class Limits:
 
     max_delete_percent: float = 30.0
     max_delete_minimum: int = 10
+
+
+@dataclass(frozen=True)
+class AclRules:
+    """How a flow's ACLs are synced. `full`: `sync.full.acl.enabled`; `deletes`: `lockstep.sync.acl.deletes.enabled`."""
+
+    full: bool = False
+    deletes: bool = True
+    principals: PrincipalFilter = field(default_factory=PrincipalFilter)
+    mapping: PrincipalMapping = field(default_factory=PrincipalMapping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,5 +69,6 @@ class FlowSettings:
     incremental: Incremental = Incremental.REQUESTED
     replication_factor: int = 2
     topic_deletes: bool = False
+    acls: AclRules = field(default_factory=AclRules)
     pace: Pace = field(default_factory=Pace)
     limits: Limits = field(default_factory=Limits)

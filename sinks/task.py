@@ -117,6 +117,8 @@ class FlowTask:
         before = self._kinds[kind]
         if before.task is Task.DISABLED:
             return before
+        if kind in report.unsupported:
+            return KindStatus(Task.NOT_SUPPORTED, report.unsupported[kind])
         if kind in self._reconcile.paused:
             return replace(before, task=Task.PAUSED, reason="paused with `lockstep pause`")
         refused = tuple(refusal for refusal in report.plan.refused if refusal.kind is kind)

@@ -182,7 +182,9 @@ def _print_plan(plan: Plan) -> None:
     for error in plan.errors:
         print_line(f"not planned: {error.kind}: {error.reason}")
     for reason, count in sorted(plan.skipped.items()):
-        print_line(f"not copied: {count} {reason} configs")
+        print_line(f"not copied: {count} {reason}")
+    for note in plan.notes:
+        print_line(f"note: {note}")
     print_line(f"{len(plan.changes)} changes" if plan.changes else "nothing to do")
 
 

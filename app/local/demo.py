@@ -8,79 +8,30 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
 
 from app.cli.output import complain, print_line, print_table
 from app.local.cluster import LocalCluster
+from app.local.demo_steps import STEPS, TOPICS, override
 from app.local.jars import PROJECT
 from app.local.job import LocalJob
 from app.local.mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import WaitedTooLong, wait_for
 from sinks.cluster.kafka import KafkaCluster
-from sinks.model import TopicSpec
 from streaming.errors import LockstepError
 
 FOLDER = PROJECT / ".lockstep" / "demo"
 ARRIVES_WITHIN = 60.0
-MM2_INTERVAL = "600 s"
-"""MM2's default of `sync.topic.configs.interval.seconds` and `refresh.topics.interval.seconds`."""
-
 EXCLUDED = "follower.replication.throttled.replicas"
 """In MM2's default `config.properties.exclude`; Cruise Control sets it while it moves replicas (KIP-894)."""
 
 HEARTBEATS = {"b->a.emit.heartbeats.enabled": "true"}
 """MM2's own default: it writes heartbeats to `a` so that the flow a->b has some to copy."""
-
-TOPICS: Mapping[str, TopicSpec] = {
-    "orders": TopicSpec(3, 1, (("retention.ms", "604800000"),)),
-    "payments": TopicSpec(3, 1, (("max.message.bytes", "2000000"),)),
-    "customers": TopicSpec(1, 1, (("cleanup.policy", "compact"),)),
-}
-
-
-@dataclass(frozen=True)
-class Step:
-    """One change of the source, and how to see that the target has it."""
-
-    what: str
-    change: Callable[[KafkaCluster], object]
-    arrived: Callable[[KafkaCluster], bool]
-
-
-def _set(topic: str, name: str, value: str | None) -> Callable[[KafkaCluster], object]:
-    return lambda cluster: cluster.alter_topic_configs({topic: {name: value}})
-
-
-def _override(cluster: KafkaCluster, topic: str, name: str) -> str | None:
-    entry = cluster.describe_topic_configs([topic]).items.get(topic, {}).get(name)
-    return entry.value if entry is not None and entry.is_override else None
-
-
-def _has(topic: str, name: str, value: str | None) -> Callable[[KafkaCluster], bool]:
-    return lambda cluster: topic in cluster.list_topics() and _override(cluster, topic, name) == value
-
-
-STEPS = (
-    Step("config set", _set("payments", "retention.ms", "3600000"), _has("a.payments", "retention.ms", "3600000")),
-    Step("config changed", _set("orders", "retention.ms", "7200000"), _has("a.orders", "retention.ms", "7200000")),
-    Step("config removed", _set("payments", "retention.ms", None), _has("a.payments", "retention.ms", None)),
-    Step(
-        "new topic, with a config",
-        lambda cluster: cluster.create_topics({"refunds": TopicSpec(2, 1, (("retention.ms", "1800000"),))}),
-        _has("a.refunds", "retention.ms", "1800000"),
-    ),
-    Step(
-        "partitions added",
-        lambda cluster: cluster.create_partitions({"orders": 6}),
-        lambda cluster: cluster.list_topics().get("a.orders") == 6,
-    ),
-)
 
 
 def demo(keep: bool) -> bool:
@@ -102,7 +53,7 @@ def demo(keep: bool) -> bool:
         job.wait_until_walked()
         rows, good = _changes(source, target, job)
         print_table("", ("change on a", "seconds until b had it", "MM2's own interval"), rows)
-        survived = _override(target, "a.orders", EXCLUDED) == "*"
+        survived = override(target, "a.orders", EXCLUDED) == "*"
         print_line(f"{EXCLUDED} set on b by another tool: {'survived' if survived else 'LOST'}")
         if keep:
             _stay(config)
@@ -120,6 +71,8 @@ def _properties(clusters: Mapping[str, str], port: int) -> Path:
     own = {
         "sync.topic.configs.enabled": "false",
         "lockstep.sync.topic.configs.enabled": "true",
+        "sync.topic.acls.enabled": "false",
+        "sync.full.acl.enabled": "true",
         "lockstep.http.port": str(port),
         "lockstep.checkpoint.dir": str(FOLDER / "checkpoints"),
     }
@@ -138,9 +91,9 @@ def _changes(source: KafkaCluster, target: KafkaCluster, job: LocalJob) -> tuple
         step.change(source)
         try:
             wait_for(partial(step.arrived, target), ARRIVES_WITHIN, step.what)
-            rows.append((step.what, f"{time.monotonic() - start:.1f}", MM2_INTERVAL))
+            rows.append((step.what, f"{time.monotonic() - start:.1f}", step.mm2))
         except WaitedTooLong:
-            rows.append((step.what, f"not within {ARRIVES_WITHIN:g}", MM2_INTERVAL))
+            rows.append((step.what, f"not within {ARRIVES_WITHIN:g}", step.mm2))
             good = False
     return rows, good
 

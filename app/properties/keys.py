@@ -202,6 +202,41 @@ TOPIC_DELETES = Key(
     "Whether remote topics that Lockstep created are deleted when their source is.",
 )
 
+SYNC_TOPIC_ACLS = Key(
+    "sync.topic.acls.enabled",
+    BOOLEAN,
+    True,
+    "MM2",
+    "Whether literal ACLs of replicated topics are kept on the target, ALLOW WRITE left out, as MM2 does.",
+)
+SYNC_FULL_ACL = Key(
+    "sync.full.acl.enabled",
+    BOOLEAN,
+    False,
+    "KIP-965",
+    "Whether all ACLs of replicated topics are, prefixed ones and those of groups and transactional ids as well.",
+)
+ACL_DELETES = Key(
+    "lockstep.sync.acl.deletes.enabled",
+    BOOLEAN,
+    True,
+    "Lockstep",
+    "Whether ACLs that Lockstep created are deleted when the source has them no more.",
+)
+ACL_PRINCIPALS: Key[tuple[str, ...]] = Key(
+    "lockstep.acl.principals", PATTERNS, (".*",), "Lockstep", "Principals whose ACLs are synced, as on the source."
+)
+ACL_PRINCIPALS_EXCLUDE: Key[tuple[str, ...]] = Key(
+    "lockstep.acl.principals.exclude", PATTERNS, (), "Lockstep", "Principals left out even so."
+)
+ACL_MAPPING = Key(
+    "lockstep.acl.principal.mapping",
+    TEXT,
+    "DEFAULT",
+    "Lockstep",
+    "What principals are called on the target, as rules like those of ssl.principal.mapping.rules (KIP-371).",
+)
+
 TABLE: Mapping[str, Key[Any]] = {
     key.name: key
     for key in (
@@ -241,6 +276,12 @@ TABLE: Mapping[str, Key[Any]] = {
         MAX_DELETE_PERCENT,
         MAX_DELETE_MINIMUM,
         TOPIC_DELETES,
+        SYNC_TOPIC_ACLS,
+        SYNC_FULL_ACL,
+        ACL_DELETES,
+        ACL_PRINCIPALS,
+        ACL_PRINCIPALS_EXCLUDE,
+        ACL_MAPPING,
     )
 }
 """All of them, by name."""

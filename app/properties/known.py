@@ -18,8 +18,6 @@ ENDS = ("source", "target")
 
 NOT_YET = frozenset(
     {
-        "sync.topic.acls.enabled",
-        "sync.full.acl.enabled",
         "sync.group.offsets.enabled",
         "topic.listener.class",
         "group.listener.class",
@@ -29,7 +27,6 @@ NOT_YET = frozenset(
         "password.encoder.cipher.algorithm",
         "password.encoder.key.length",
         "password.encoder.iterations",
-        "lockstep.sync.acl.deletes.enabled",
         "lockstep.sync.broker.configs.enabled",
         "lockstep.broker.config.properties",
         "lockstep.credential.provider.class",

@@ -14,7 +14,8 @@ from app.properties.values import nearest
 from app.settings.clusters import check_aliases
 from app.settings.rules import READ_BY, check_flow, check_plugins
 from sinks.model import Kind
-from sinks.settings import FlowSettings, Incremental, Limits, Pace
+from sinks.principals import PrincipalFilter, PrincipalMapping
+from sinks.settings import AclRules, FlowSettings, Incremental, Limits, Pace
 from streaming.errors import LockstepError
 from streaming.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.naming import InternalTopics, ReplicationPolicy, check_topic_name, internal_topics
@@ -28,10 +29,14 @@ PLUGINS: Mapping[Key[str], Any] = {
 }
 """What a class named in the file must be."""
 
-ENABLED_BY: Mapping[Kind, Key[bool]] = {
-    Kind.TOPIC: keys.REFRESH_TOPICS,
-    Kind.TOPIC_CONFIG: keys.SYNC_TOPIC_CONFIGS,
+ENABLED_BY: Mapping[Kind, tuple[Key[bool], ...]] = {
+    Kind.TOPIC: (keys.REFRESH_TOPICS,),
+    Kind.TOPIC_CONFIG: (keys.SYNC_TOPIC_CONFIGS,),
+    Kind.ACL: (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL),
+    Kind.SCRAM_USER: (),
 }
+"""Which keys turn a kind on: one of them is enough."""
+
 INTERVALS: Mapping[Kind, Key[int | None]] = {
     Kind.TOPIC: keys.REFRESH_TOPICS_INTERVAL,
     Kind.TOPIC_CONFIG: keys.SYNC_TOPIC_CONFIGS_INTERVAL,
@@ -87,7 +92,8 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
     if None in plugins.values():
         return None
     internal = _internal_topics(properties, flow, plugins[keys.POLICY], findings)
-    if internal is None:
+    acls = _acl_rules(properties, flow, findings)
+    if internal is None or acls is None:
         return None
     settings = FlowSettings(
         flow=flow,
@@ -96,11 +102,12 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
         group_filter=plugins[keys.GROUP_FILTER],
         config_filter=plugins[keys.CONFIG_FILTER],
         internal=internal,
-        enabled={kind: properties.get(key, flow) for kind, key in ENABLED_BY.items()},
+        enabled={kind: any(properties.get(key, flow) for key in ENABLED_BY[kind]) for kind in Kind},
         heartbeats_replication=properties.get(keys.HEARTBEATS_REPLICATION, flow),
         incremental=Incremental(properties.get(keys.USE_INCREMENTAL, flow)),
         replication_factor=properties.get(keys.REPLICATION_FACTOR, flow),
         topic_deletes=properties.get(keys.TOPIC_DELETES, flow),
+        acls=acls,
         pace=_pace(properties, flow),
         limits=Limits(
             properties.get(keys.MAX_DELETE_PERCENT, flow),
@@ -109,6 +116,28 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
     )
     check_plugins(properties, settings, findings)
     return settings
+
+
+PRINCIPALS: tuple[Key[tuple[str, ...]], ...] = (keys.ACL_PRINCIPALS, keys.ACL_PRINCIPALS_EXCLUDE)
+
+
+def _acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRules | None:
+    try:
+        return AclRules(
+            full=properties.get(keys.SYNC_FULL_ACL, flow),
+            deletes=properties.get(keys.ACL_DELETES, flow),
+            principals=PrincipalFilter({key.name: _listed(properties, key, flow) for key in PRINCIPALS}),
+            mapping=PrincipalMapping.parse(properties.get(keys.ACL_MAPPING, flow)),
+        )
+    except LockstepError as error:
+        entry = properties.entry(keys.ACL_MAPPING.name, flow) or properties.entry(keys.ACL_PRINCIPALS.name, flow)
+        findings.mistake(entry, str(error))
+        return None
+
+
+def _listed(properties: Properties, key: Key[tuple[str, ...]], flow: Flow) -> str:
+    words: tuple[str, ...] = properties.get(key, flow)
+    return ",".join(words)
 
 
 def _pace(properties: Properties, flow: Flow) -> Pace:

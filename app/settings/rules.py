@@ -23,6 +23,7 @@ from app.properties.keys import (
     REFRESH_TOPICS_INTERVAL,
     SEPARATOR,
     SYNC_GROUP_OFFSETS,
+    SYNC_TOPIC_ACLS,
     SYNC_TOPIC_CONFIGS,
     SYNC_TOPIC_CONFIGS_INTERVAL,
     TOPIC_FILTER,
@@ -79,15 +80,15 @@ def _check_interval(properties: Properties, flow: Flow, findings: Findings) -> N
 
 
 def _check_both_sync(properties: Properties, flow: Flow, findings: Findings) -> None:
-    key = SYNC_TOPIC_CONFIGS
-    if properties.mm2_get(key, flow) and properties.get(key, flow):
-        entry = properties.mm2_entry(key.name, flow)
-        findings.warn(
-            entry,
-            f"MM2 and Lockstep both sync the topic configs of {flow.name}: to leave it to Lockstep, write "
-            f"{key.name}=false and lockstep.{key.name}=true",
-            entry.key if entry else key.name,
-        )
+    for key, what in ((SYNC_TOPIC_CONFIGS, "topic configs"), (SYNC_TOPIC_ACLS, "topic ACLs")):
+        if properties.mm2_get(key, flow) and properties.get(key, flow):
+            entry = properties.mm2_entry(key.name, flow)
+            findings.warn(
+                entry,
+                f"MM2 and Lockstep both sync the {what} of {flow.name}: to leave it to Lockstep, write "
+                f"{key.name}=false and lockstep.{key.name}=true",
+                entry.key if entry else key.name,
+            )
 
 
 def check_plugins(properties: Properties, settings: FlowSettings, findings: Findings) -> None:

@@ -17,6 +17,7 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.admin import ConfigEntry as RdEntry
 
+from sinks.cluster.acls import KafkaAcls
 from sinks.cluster.admin import TIMEOUT, Admin, count_nothing
 from sinks.cluster.base import Alterations, ConfigEntry, CountRequest, Faults, Origin, Tail, TopicConfigs
 from sinks.cluster.faults import item_fault, raised
@@ -52,6 +53,7 @@ class KafkaCluster:
     def __init__(self, alias: str, properties: Mapping[str, str], count_request: CountRequest = count_nothing) -> None:
         self.alias = alias
         self._admin = Admin(alias, properties, count_request)
+        self.acls = KafkaAcls(self._admin)
         self._log = Log(alias, self._admin.config)
 
     def cluster_id(self) -> str:

@@ -70,7 +70,7 @@ def desired_configs(source: TopicConfigs, rules: ConfigPropertyFilter) -> Desire
             continue
         if entry.read_only or entry.sensitive:
             if entry.is_override:
-                skipped["sensitive" if entry.sensitive else "read-only"] += 1
+                skipped["sensitive configs" if entry.sensitive else "read-only configs"] += 1
         elif entry.is_override and entry.value is not None:
             wanted[name] = Wanted(Want.OVERRIDE, entry.value)
         elif rules.should_replicate_source_default(name) and entry.value is not None:

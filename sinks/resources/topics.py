@@ -33,15 +33,20 @@ class DesiredTopics:
     upstream: frozenset[str] = frozenset()
 
 
+def is_replicated(settings: FlowSettings, topic: str) -> bool:
+    """MM2's `shouldReplicateTopic`, and none of Lockstep's own topics; the topic need not exist."""
+    return not topic.startswith(OWN) and replicates(
+        settings.policy, settings.topic_filter, topic, settings.flow.target, settings.heartbeats_replication
+    )
+
+
 def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> DesiredTopics:
     """What of the source's topics the target should have, by MM2's `shouldReplicateTopic`."""
     remote: dict[str, str] = {}
     refused: list[Refusal] = []
     names = {topic: settings.policy.format_remote_topic(settings.flow.source, topic) for topic in source}
     for topic, name in names.items():
-        if topic.startswith(OWN) or not replicates(
-            settings.policy, settings.topic_filter, topic, settings.flow.target, settings.heartbeats_replication
-        ):
+        if not is_replicated(settings, topic):
             continue
         try:
             check_topic_name(name)

@@ -92,7 +92,6 @@ def test_a_mistake_says_what_is_allowed(line: str, said: str) -> None:
         ("consumer.fetch.max.bytes=1", "write ALIAS.consumer.fetch.max.bytes"),
         ("a.topics=x", "holds for a flow, or all of them, not for a cluster"),
         ("a->b.lockstep.http.port=1", "holds for the whole job only: write lockstep.http.port"),
-        ("lockstep.sync.topic.acls.enabled=true", "this version does not act on it"),
         ("lockstep.sync.broker.configs.enabled=true", "this version does not act on it"),
         ("b.offset.storage.topic=${file:/no:k}", "cannot be read as properties"),
     ],
@@ -155,7 +154,7 @@ def test_the_nearest_word_of_a_list_that_has_it_is_itself_letter_case_apart(word
 def test_every_key_says_what_it_means_and_whose_it_is() -> None:
     for name, key in TABLE.items():
         assert key.doc.endswith((".", "trigger.")), name
-        assert key.source in ("MM2", "Lockstep", "KIP-690", "KIP-894", "KAFKA-15102"), name
+        assert key.source in ("MM2", "Lockstep", "KIP-690", "KIP-894", "KIP-965", "KAFKA-15102"), name
         assert name.startswith("lockstep.") == (key.source == "Lockstep"), name
         assert key.scope is Scope.JOB or name in flow_names()
     assert not NOT_YET & role_names()

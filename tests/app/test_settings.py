@@ -48,7 +48,7 @@ def test_kafkas_own_sample_of_an_mm2_file_works_unchanged(tmp_path: Path) -> Non
     assert [flow.flow.name for flow in settings.flows] == ["A->B", "B->A"]
     assert {flow.replication_factor for flow in settings.flows} == {1}
     assert settings.clusters["A"].bootstrap_servers == "A_host1:9092, A_host2:9092, A_host3:9092"
-    assert {warning.key for warning in settings.warnings} == {"sync.topic.configs.enabled"}
+    assert {warning.key for warning in settings.warnings} == {"sync.topic.configs.enabled", "sync.topic.acls.enabled"}
 
 
 def test_the_file_that_comes_with_lockstep_has_nothing_to_warn_of() -> None:
@@ -63,7 +63,8 @@ def test_the_file_that_comes_with_lockstep_has_nothing_to_warn_of() -> None:
 def test_what_the_file_leaves_out_has_mm2s_default_or_ours(write: Write) -> None:
     settings = load(write())
     (flow,) = settings.flows
-    assert flow.enabled == {Kind.TOPIC: True, Kind.TOPIC_CONFIG: True}
+    assert {kind for kind, enabled in flow.enabled.items() if enabled} == {Kind.TOPIC, Kind.TOPIC_CONFIG, Kind.ACL}
+    assert (flow.acls.full, flow.acls.deletes) == (False, True)
     assert (flow.heartbeats_replication, flow.replication_factor, flow.topic_deletes) == (True, 2, False)
     assert (flow.incremental, flow.pace, flow.limits) == (Incremental.REQUESTED, Pace(), Limits())
     assert type(flow.policy) is DefaultReplicationPolicy
@@ -102,11 +103,32 @@ def test_every_key_reaches_its_place(write: Write) -> None:
 
 
 def test_one_file_turns_a_sync_off_for_mm2_and_on_for_lockstep(write: Write) -> None:
-    for off in ("sync.topic.configs.enabled", "a->b.sync.topic.configs.enabled"):
-        settings = load(write(f"{off}=false\nlockstep.sync.topic.configs.enabled=true\n"))
-        assert settings.flows[0].enabled[Kind.TOPIC_CONFIG]
-        assert settings.warnings == ()
-        assert not load(write(f"{off}=false\n")).flows[0].enabled[Kind.TOPIC_CONFIG]
+    kinds = {"sync.topic.configs.enabled": Kind.TOPIC_CONFIG, "sync.topic.acls.enabled": Kind.ACL}
+    for name, kind in kinds.items():
+        for off in (name, f"a->b.{name}"):
+            settings = load(write(f"{off}=false\nlockstep.{name}=true\n"))
+            assert settings.flows[0].enabled[kind]
+            assert name not in {warning.key for warning in settings.warnings}
+            assert not load(write(f"{off}=false\n")).flows[0].enabled[kind]
+
+
+def test_full_acls_need_no_other_key(write: Write) -> None:
+    (flow,) = load(write("sync.topic.acls.enabled=false\nsync.full.acl.enabled=true\n")).flows
+    assert flow.enabled[Kind.ACL]
+    assert flow.acls.full
+
+
+def test_whose_acls_are_synced_and_what_they_are_called_comes_from_the_file(write: Write) -> None:
+    (flow,) = load(
+        write(
+            "lockstep.acl.principals=app-.*\nlockstep.acl.principals.exclude=app-old\n"
+            "lockstep.acl.principal.mapping=RULE:^app-(.*)$/svc-$1/,DEFAULT\nlockstep.sync.acl.deletes.enabled=false\n"
+        )
+    ).flows
+    rules = flow.acls
+    assert [rules.principals.should_sync(f"User:{name}") for name in ("app-x", "app-old", "x")] == [True, False, False]
+    assert rules.mapping.map("User:app-x") == "User:svc-x"
+    assert not rules.deletes
 
 
 def test_a_filter_and_a_policy_are_those_of_their_flow(write: Write) -> None:

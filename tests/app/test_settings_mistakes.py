@@ -11,7 +11,9 @@ from app.settings import ConfigurationError, load
 TWO = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
 THREE = TWO.replace("clusters=a,b", "clusters=a,b,c") + "c.bootstrap.servers=h:3\nc->b.enabled=true\n"
 IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
-QUIET = "sync.topic.configs.enabled=false\nlockstep.sync.topic.configs.enabled=true\n"
+QUIET = "".join(
+    f"sync.topic.{what}.enabled=false\nlockstep.sync.topic.{what}.enabled=true\n" for what in ("configs", "acls")
+)
 
 
 def mistakes(tmp_path: Path, text: str) -> list[str]:
@@ -169,13 +171,28 @@ def test_a_reference_that_fails_is_a_mistake_where_lockstep_needs_it(tmp_path: P
 
 
 def test_a_sync_that_both_do_is_a_warning_that_says_how_to_leave_it_to_lockstep(tmp_path: Path) -> None:
-    said = (
-        "sync.topic.configs.enabled: MM2 and Lockstep both sync the topic configs of a->b: to leave it to Lockstep, "
-        "write sync.topic.configs.enabled=false and lockstep.sync.topic.configs.enabled=true"
+    configs, acls = (
+        f"sync.topic.{name}.enabled: MM2 and Lockstep both sync the topic {what} of a->b: to leave it to Lockstep, "
+        f"write sync.topic.{name}.enabled=false and lockstep.sync.topic.{name}.enabled=true"
+        for name, what in (("configs", "configs"), ("acls", "ACLs"))
     )
-    assert warnings(tmp_path, TWO) == [f": {said}"]
-    assert warnings(tmp_path, TWO + "sync.topic.configs.enabled=true\n") == [f":5: {said}"]
-    assert warnings(tmp_path, TWO + "lockstep.sync.topic.configs.enabled=false\n") == []
+    assert warnings(tmp_path, TWO) == [f": {configs}", f": {acls}"]
+    assert warnings(tmp_path, TWO + "sync.topic.configs.enabled=true\n") == [f": {acls}", f":5: {configs}"]
+    off = "lockstep.sync.topic.configs.enabled=false\nlockstep.sync.topic.acls.enabled=false\n"
+    assert warnings(tmp_path, TWO + off) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("lockstep.acl.principal.mapping=RULE:^(.*$/x/", "lockstep.acl.principal.mapping: the rule"),
+        ("lockstep.acl.principals=a(b", "lockstep.acl.principals"),
+    ],
+)
+def test_a_rule_for_principals_that_is_none_is_a_mistake_in_its_line(tmp_path: Path, line: str, said: str) -> None:
+    (found,) = mistakes(tmp_path, QUIET + TWO + f"{line}\n")
+    assert found.startswith(":9: lockstep.acl")
+    assert said in found
 
 
 def test_an_interval_for_mm2_alone_is_a_warning(tmp_path: Path) -> None:
@@ -226,7 +243,7 @@ def test_what_kafkas_own_filter_reads_beside_a_filter_of_the_users_is_a_warning(
     monkeypatch.syspath_prepend(tmp_path)
     lines = QUIET + TWO + "use.defaults.from=source\nconfig.property.filter.class=own_filters:"
     (found,) = warnings(tmp_path, lines + "Own\n")
-    assert ":7: use.defaults.from: is what Kafka's DefaultConfigPropertyFilter reads" in found
+    assert ":9: use.defaults.from: is what Kafka's DefaultConfigPropertyFilter reads" in found
     assert warnings(tmp_path, lines + "Derived\n") == []
 
 

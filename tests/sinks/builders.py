@@ -10,11 +10,14 @@ from sinks.apply import Writers
 from sinks.audit import Audit, Event, read_audit
 from sinks.cluster.base import Cluster, ConfigEntry, Origin, Reader
 from sinks.cluster.memory import MemoryCluster, PlainWatch
+from sinks.cluster.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.model import Change, Kind, TopicSpec
+from sinks.parts.access import AclPart
 from sinks.reconcile import Clusters, FlowReconcile, Report
-from sinks.settings import FlowSettings, Incremental, Limits, Pace
+from sinks.settings import AclRules, FlowSettings, Incremental, Limits, Pace
+from sinks.writers.acls import AclWriter
 from sinks.writers.configs import ConfigWriter
 from sinks.writers.topics import TopicWriter
 from streaming.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
@@ -33,6 +36,7 @@ def flow_settings(
     enabled: Collection[Kind] = tuple(Kind),
     incremental: Incremental = Incremental.REQUESTED,
     topic_deletes: bool = False,
+    acls: AclRules | None = None,
     pace: Pace | None = None,
     limits: Limits | None = None,
 ) -> FlowSettings:
@@ -52,6 +56,7 @@ def flow_settings(
         incremental=incremental,
         replication_factor=1,
         topic_deletes=topic_deletes,
+        acls=acls or AclRules(full=True),
         pace=pace or Pace(observe_rate=0),
         limits=limits or Limits(),
     )
@@ -105,9 +110,15 @@ def overrides_of(cluster: MemoryCluster, topic: str) -> dict[str, str]:
     return dict(cluster.topics[topic].overrides)
 
 
-def writers_to(cluster: Cluster, incremental: Incremental = Incremental.REQUIRED) -> Writers:
+def writers_to(
+    cluster: Cluster, incremental: Incremental = Incremental.REQUIRED, acls: MemoryAcls | None = None
+) -> Writers:
     """A writer of each kind that a cluster in memory knows."""
-    return {Kind.TOPIC: TopicWriter(cluster), Kind.TOPIC_CONFIG: ConfigWriter(cluster, incremental)}
+    return {
+        Kind.TOPIC: TopicWriter(cluster),
+        Kind.TOPIC_CONFIG: ConfigWriter(cluster, incremental),
+        Kind.ACL: AclWriter(acls or MemoryAcls(cluster.alias)),
+    }
 
 
 class Clock:
@@ -130,6 +141,8 @@ class World:
     clock: Clock = field(default_factory=Clock)
     audit: Audit | None = None
     read_source: Reader | None = None
+    source_acls: MemoryAcls = field(default_factory=lambda: MemoryAcls("a"))
+    target_acls: MemoryAcls = field(default_factory=lambda: MemoryAcls("b"))
     reconcile: FlowReconcile = field(init=False)
 
     def __post_init__(self) -> None:
@@ -147,7 +160,16 @@ class World:
             guard=Guard(self.settings.flow, self.source, self.target),
             open_ledger=self.ledger,
             audit=audit,
-            writers=writers_to(self.target, self.settings.incremental),
+            writers=writers_to(self.target, self.settings.incremental, self.target_acls),
+            parts=[
+                AclPart(
+                    self.settings,
+                    self.source_acls,
+                    self.target_acls,
+                    PlainAclWatch(self.source_acls),
+                    PlainAclWatch(self.target_acls),
+                )
+            ],
             clock=self.clock,
         )
 

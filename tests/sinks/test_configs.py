@@ -122,7 +122,7 @@ def test_excluded_keys_are_never_touched(
 @pytest.mark.parametrize("target", [override("2"), default("2"), None])
 @pytest.mark.parametrize(
     ("source", "reason"),
-    [(override("1", read_only=True), "read-only"), (override(None, sensitive=True), "sensitive")],
+    [(override("1", read_only=True), "read-only configs"), (override(None, sensitive=True), "sensitive configs")],
 )
 def test_read_only_and_sensitive_overrides_are_counted_and_never_written(
     rules: ConfigPropertyFilter, source: ConfigEntry, reason: str, target: ConfigEntry | None

@@ -172,7 +172,7 @@ def test_what_cannot_be_copied_is_counted() -> None:
     put_topic(source, "x", retention_ms="1")
     put_topic(target, "a.x", retention_ms="1")
     seen = surveyed(source, target)
-    assert seen.plan.skipped == {"sensitive": 1}
+    assert seen.plan.skipped == {"sensitive configs": 1}
     assert seen.plan.changes == ()
 
 

@@ -1,0 +1,69 @@
+"""What the suites of ACLs share: who looks, and waiting until brokers show what was written."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.local.broker import RESTRICTED
+from app.local.cluster import LocalCluster
+from app.local.waiting import wait_for
+from sinks.acls import AclBinding
+from sinks.cluster.acls import Acls, KafkaAcls
+from sinks.cluster.admin import Admin
+from sinks.cluster.jvm import java_properties
+from sinks.cluster.jvm_acls import JvmAclWatch
+
+SOON = 30.0
+REAL = [pytest.mark.kafka, pytest.mark.spark]
+"""What a test needs that looks through the JVM."""
+
+
+def broker_of(request: pytest.FixtureRequest) -> LocalCluster:
+    """The target of all tests."""
+    local: LocalCluster = request.getfixturevalue("clusters").b
+    return local
+
+
+def restricted(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Client properties of a user without rights."""
+    return broker_of(request).client_properties(RESTRICTED)
+
+
+def kafka_acls(properties: dict[str, str]) -> KafkaAcls:
+    """The ACLs of a real cluster."""
+    return KafkaAcls(Admin("b", properties))
+
+
+def jvm_watch(request: pytest.FixtureRequest, properties: dict[str, str]) -> JvmAclWatch:
+    """A watch through the JVM of the tests' SparkSession."""
+    gateway = request.getfixturevalue("spark").sparkContext._gateway
+    return JvmAclWatch("b", gateway, properties, lambda alias, api, result: None)
+
+
+def of(acls: Acls, principal: str) -> set[AclBinding]:
+    """What a principal has."""
+    return {one for one in acls.describe() if one.principal == principal}
+
+
+def shows(acls: Acls, principal: str, wanted: set[AclBinding]) -> None:
+    """Waits until a principal has exactly these: brokers apply a moment later what the controller has written."""
+    wait_for(lambda: of(acls, principal) == wanted, SOON, f"{principal} to have {wanted}")
+
+
+def create_in_java(
+    request: pytest.FixtureRequest, resource_type: str, name: str, principal: str, operation: str
+) -> None:
+    """An ALLOW on a literal name, through Kafka's own client: it knows types of resources that librdkafka does not."""
+    jvm = request.getfixturevalue("spark").sparkContext._gateway.jvm
+    common, admin = jvm.org.apache.kafka.common, jvm.org.apache.kafka.clients.admin
+    pattern = common.resource.ResourcePattern(
+        common.resource.ResourceType.valueOf(resource_type), name, common.resource.PatternType.LITERAL
+    )
+    entry = common.acl.AccessControlEntry(
+        principal, "*", common.acl.AclOperation.valueOf(operation), common.acl.AclPermissionType.ALLOW
+    )
+    client = admin.AdminClient.create(java_properties(jvm, {"bootstrap.servers": broker_of(request).bootstrap}))
+    bindings = jvm.java.util.ArrayList()
+    bindings.add(common.acl.AclBinding(pattern, entry))
+    client.createAcls(bindings).all().get()
+    client.close()

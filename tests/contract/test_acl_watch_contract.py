@@ -1,0 +1,82 @@
+"""One suite for every watch on ACLs: it reports each difference once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from app.local.ports import free_ports
+from sinks.acls import AclBinding
+from sinks.cluster import jvm, jvm_acls
+from sinks.cluster.acls import Acls, AclWatch
+from sinks.cluster.memory_acls import MemoryAcls, PlainAclWatch
+from sinks.errors import ClusterUnreachable
+from tests.contract.acl_looks import REAL, broker_of, jvm_watch, kafka_acls, shows
+from tests.sinks.acl_builders import acl
+
+
+@dataclass(frozen=True)
+class Watched:
+    """ACLs and a watch on them."""
+
+    acls: Acls
+    watch: AclWatch
+
+
+@pytest.fixture(params=["memory", pytest.param("plain", marks=pytest.mark.kafka), pytest.param("jvm", marks=REAL)])
+def watched(request: pytest.FixtureRequest) -> Iterator[Watched]:
+    if request.param == "memory":
+        memory = MemoryAcls("b")
+        yield Watched(memory, PlainAclWatch(memory))
+        return
+    properties = {"bootstrap.servers": broker_of(request).bootstrap}
+    kafka = kafka_acls(properties)
+    watch = PlainAclWatch(kafka) if request.param == "plain" else jvm_watch(request, properties)
+    yield Watched(kafka, watch)
+    watch.close()
+
+
+@pytest.fixture
+def one(unique: str) -> AclBinding:
+    """An ACL that no other test has."""
+    return acl(f"ALLOW READ User:{unique} TOPIC {unique}")
+
+
+def test_first_look_is_a_change_and_then_each_change_is_reported_once(watched: Watched, one: AclBinding) -> None:
+    assert watched.watch.changed()
+    assert not watched.watch.changed()
+    for write, there in ((watched.acls.create, {one}), (watched.acls.delete, set[AclBinding]())):
+        write([one])
+        shows(watched.acls, one.principal, there)
+        assert watched.watch.changed()
+        assert not watched.watch.changed()
+
+
+def test_writing_what_is_there_is_no_change(watched: Watched, one: AclBinding) -> None:
+    watched.acls.create([one])
+    shows(watched.acls, one.principal, {one})
+    watched.watch.changed()
+    watched.acls.create([one])
+    assert not watched.watch.changed()
+    watched.acls.delete([one])
+
+
+def test_forgotten_look_is_reported_again(watched: Watched) -> None:
+    watched.watch.changed()
+    watched.watch.forget()
+    assert watched.watch.changed()
+    assert not watched.watch.changed()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (jvm, jvm_acls):
+        monkeypatch.setattr(module, "TIMEOUT_MS", 1500)
+    (port,) = free_ports(1)
+    watch = jvm_watch(request, {"bootstrap.servers": f"127.0.0.1:{port}"})
+    with pytest.raises(ClusterUnreachable, match="cluster b: DescribeAcls: "):
+        watch.changed()
+    watch.close()

@@ -1,0 +1,203 @@
+"""One suite for the ACLs of every cluster: Kafka's, and those in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from app.local.cluster import LocalCluster
+from app.local.java import QUICK_START
+from app.local.ports import free_ports
+from sinks.acls import CLUSTER, DELEGATION_TOKEN, LITERAL, PREFIXED, TOPIC, UNKNOWN, USER, AclBinding
+from sinks.cluster import acls as requests
+from sinks.cluster.acls import Acls
+from sinks.cluster.memory_acls import MemoryAcls
+from sinks.errors import ClusterUnreachable, LockstepError, NotSupported, RightsMissing
+from tests.contract.acl_looks import broker_of, create_in_java, jvm_watch, kafka_acls, restricted, shows
+from tests.sinks.acl_builders import acl
+
+KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
+
+
+@pytest.fixture(params=KINDS)
+def acls(request: pytest.FixtureRequest) -> Acls:
+    if request.param == "memory":
+        return MemoryAcls("b")
+    return kafka_acls({"bootstrap.servers": broker_of(request).bootstrap})
+
+
+@pytest.fixture
+def user(unique: str) -> str:
+    """A principal that no other test has, with what a distinguished name may hold."""
+    return f"User:CN={unique},OU=x y"
+
+
+@pytest.fixture
+def some(user: str) -> list[AclBinding]:
+    """One of every sort that can be written."""
+    sorts = [
+        acl("ALLOW READ User:u TOPIC some"),
+        acl("DENY WRITE User:u TOPIC some", "10.0.0.1"),
+        acl("ALLOW ALL User:u TOPIC some…"),
+        acl("ALLOW DESCRIBE_CONFIGS User:u TOPIC *"),
+        acl("ALLOW READ User:u GROUP grüße"),
+        acl("ALLOW WRITE User:u TRANSACTIONAL_ID some…"),
+        acl("ALLOW DESCRIBE User:u CLUSTER kafka-cluster"),
+    ]
+    return [replace(one, principal=user) for one in sorts]
+
+
+def test_what_is_created_is_described_and_what_is_deleted_is_gone(
+    acls: Acls, some: list[AclBinding], user: str
+) -> None:
+    assert acls.create(some) == dict.fromkeys(some)
+    shows(acls, user, set(some))
+    assert acls.delete(some[:3]) == dict.fromkeys(some[:3])
+    shows(acls, user, set(some[3:]))
+    assert acls.delete(some) == dict.fromkeys(some)
+    shows(acls, user, set())
+
+
+def test_creating_what_is_there_and_deleting_what_is_gone_is_no_fault(
+    acls: Acls, some: list[AclBinding], user: str
+) -> None:
+    for _ in range(2):
+        assert acls.create(some) == dict.fromkeys(some)
+        shows(acls, user, set(some))
+    for _ in range(2):
+        assert acls.delete(some) == dict.fromkeys(some)
+        shows(acls, user, set())
+
+
+def test_deletion_takes_exactly_the_acl_that_is_named(acls: Acls, some: list[AclBinding], user: str) -> None:
+    named = replace(some[0], resource_name="some-1")
+    others = {
+        replace(named, resource_name="*"),
+        replace(named, resource_name="some", pattern_type=PREFIXED),
+        replace(named, host="10.0.0.9"),
+        replace(named, operation="ALL"),
+    }
+    acls.create([named, *others])
+    shows(acls, user, {named, *others})
+    acls.delete([named])
+    shows(acls, user, others)
+    acls.delete(others)
+    shows(acls, user, set())
+
+
+def test_refused_acl_has_a_fault_of_its_own_and_the_rest_is_written(
+    acls: Acls, some: list[AclBinding], user: str
+) -> None:
+    wrong = [
+        AclBinding(CLUSTER, "no-such-name", LITERAL, user, "*", "ALTER", "ALLOW"),
+        AclBinding(TOPIC, "x", LITERAL, user, "*", UNKNOWN, "ALLOW"),
+    ]
+    faults = acls.create([some[0], *wrong, some[1]])
+    refused = [fault for one in wrong if (fault := faults[one])]
+    assert [(fault.code, fault.retriable) for fault in refused] == [("INVALID_REQUEST", False)] * 2
+    assert [faults[one] for one in some[:2]] == [None, None]
+    shows(acls, user, set(some[:2]))
+    acls.delete(some[:2])
+    shows(acls, user, set())
+
+
+def test_more_than_a_request_holds_is_written_in_several(
+    acls: Acls, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "AT_ONCE", 3)
+    many = [AclBinding(TOPIC, f"some-{number}", LITERAL, user, "*", "READ", "ALLOW") for number in range(8)]
+    assert acls.create(many) == dict.fromkeys(many)
+    shows(acls, user, set(many))
+    assert acls.delete(many) == dict.fromkeys(many)
+    shows(acls, user, set())
+
+
+def test_writing_nothing_asks_nothing(acls: Acls) -> None:
+    assert acls.create([]) == acls.delete([]) == {}
+
+
+CALLS: dict[str, Callable[[Acls], object]] = {
+    "describe": lambda acls: acls.describe(),
+    "create": lambda acls: acls.create([acl("ALLOW READ User:al TOPIC x")]),
+    "delete": lambda acls: acls.delete([acl("ALLOW READ User:al TOPIC x")]),
+}
+EACH_CALL = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@EACH_CALL
+def test_missing_right_stops_the_request(
+    request: pytest.FixtureRequest, kind: str, call: Callable[[Acls], object]
+) -> None:
+    denied = MemoryAcls("b", denied={"describe", "alter"}) if kind == "memory" else kafka_acls(restricted(request))
+    with pytest.raises(RightsMissing):
+        call(denied)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@EACH_CALL
+def test_unreachable_cluster_is_said_to_be_so(
+    kind: str, call: Callable[[Acls], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "TIMEOUT", 1.0)
+    (port,) = free_ports(1)
+    silent = (
+        MemoryAcls("b", reachable=False) if kind == "memory" else kafka_acls({"bootstrap.servers": f"127.0.0.1:{port}"})
+    )
+    with pytest.raises(ClusterUnreachable):
+        call(silent)
+
+
+@pytest.fixture(scope="module")
+def without_authorizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    folder = tmp_path_factory.mktemp("without-authorizer")
+    with LocalCluster("c", folder, java_options=QUICK_START, overrides={"authorizer.class.name": ""}) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@EACH_CALL
+def test_cluster_without_an_authorizer_supports_no_acls(
+    request: pytest.FixtureRequest, kind: str, call: Callable[[Acls], object]
+) -> None:
+    open_to_all: Acls = MemoryAcls("b", authorizer=False)
+    if kind == "kafka":
+        open_to_all = kafka_acls({"bootstrap.servers": request.getfixturevalue("without_authorizer").bootstrap})
+    with pytest.raises(NotSupported, match=r"(?i)no authorizer is configured"):
+        call(open_to_all)
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.parametrize(("fixture", "error"), [("without_authorizer", NotSupported), ("restricted", RightsMissing)])
+def test_watch_through_the_jvm_tells_the_same_troubles_apart(
+    request: pytest.FixtureRequest, fixture: str, error: type[LockstepError]
+) -> None:
+    if fixture == "restricted":
+        properties = restricted(request)
+    else:
+        properties = {"bootstrap.servers": request.getfixturevalue(fixture).bootstrap}
+    watch = jvm_watch(request, properties)
+    with pytest.raises(error, match="cluster b: DescribeAcls: "):
+        watch.changed()
+    watch.close()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_what_librdkafka_does_not_know_is_unknown_and_cannot_be_written(
+    request: pytest.FixtureRequest, user: str
+) -> None:
+    acls = kafka_acls({"bootstrap.servers": broker_of(request).bootstrap})
+    create_in_java(request, USER, "User:someone", user, "CREATE_TOKENS")
+    create_in_java(request, DELEGATION_TOKEN, "token", user, "DESCRIBE")
+    seen = {
+        AclBinding(UNKNOWN, "User:someone", LITERAL, user, "*", UNKNOWN, "ALLOW"),
+        AclBinding(UNKNOWN, "token", LITERAL, user, "*", "DESCRIBE", "ALLOW"),
+    }
+    shows(acls, user, seen)
+    faults = acls.delete(seen)
+    assert [fault.code for fault in faults.values() if fault] == ["INVALID_REQUEST"] * 2
+    shows(acls, user, seen)
