@@ -16,6 +16,7 @@ import typer
 
 from app.local.cluster import LocalCluster
 from app.local.jars import PROJECT
+from bench.acls import measure_acls
 from bench.load import create_topics, topic_name, wait_for_topics
 from bench.page import render
 from bench.report import Result, read, save
@@ -28,14 +29,19 @@ RESULTS = PROJECT / "docs" / "benchmarks.json"
 def main(
     topics: Annotated[str, typer.Option(help="Numbers of topics, comma separated.")] = "2000,5000,500",
     changes: Annotated[int, typer.Option(help="Changes whose arrival is timed, in each way.")] = 50,
+    acls: Annotated[bool, typer.Option(help="Whether ACLs are measured as well.")] = True,
     only: Annotated[str, typer.Option(help="Only ways whose name contains this.")] = "",
     render_only: Annotated[bool, typer.Option("--render", help="Write the page from docs/benchmarks.json.")] = False,
 ) -> None:
     """Measures, saves after each way, and writes the page."""
     results, facts = read(RESULTS)
     if not render_only:
-        facts = _facts() | {"decoding": _decoding()}
-        for count in (int(text) for text in topics.split(",")):
+        facts |= _facts() | {"decoding": _decoding()}
+        if acls:
+            sys.stderr.write("ACLs\n")
+            facts |= {"acls": measure_acls(changes)}
+            save(RESULTS, results, facts)
+        for count in (int(text) for text in topics.split(",") if text):
             for result in _measure(count, changes, only):
                 results = [row for row in results if (row.name, row.topics) != (result.name, result.topics)]
                 results.append(result)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.acls import section
 from bench.report import Result, plot, quantile, table
 
 GOALS = (
@@ -42,6 +43,8 @@ def render(results: Sequence[Result], facts: dict[str, Any], folder: Path) -> No
         parts.append(f"## {topics:,} topics\nSeconds, CPU-seconds, MiB.\n")
         parts.append(table([result for result in results if result.topics == topics]) + "\n")
     parts += [_goals(results), _decoding(facts)]
+    if "acls" in facts:
+        parts.append(section(facts["acls"]))
     notes = folder / "benchmarks-notes.md"
     if notes.exists():
         parts.append(notes.read_text())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -28,16 +28,22 @@ MEAN_GAP = 1.0
 """Seconds between two changes on average; the gaps are distributed exponentially."""
 
 START_WITHIN = 300.0
-WRITES = frozenset({"IncrementalAlterConfigs", "AlterConfigs", "CreateTopics", "CreatePartitions", "DeleteTopics"})
+WRITES = frozenset(
+    {"IncrementalAlterConfigs", "AlterConfigs", "CreateTopics", "CreatePartitions", "DeleteTopics", "CreateAcls"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`mirror`: MM2's own interval in seconds, or None for its defaults with Lockstep beside it at this rate."""
+    """`mirror`: MM2's own interval in seconds, or None for its defaults with Lockstep beside it at this rate.
+
+    `own`: further lines of Lockstep's file.
+    """
 
     name: str
     mirror: int | None = None
     rate: int | None = None
+    own: Mapping[str, str] = field(default_factory=dict)
 
 
 SCENARIOS = (
@@ -74,6 +80,16 @@ def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result
         latencies = load.run(changes, MEAN_GAP, slowest)
         price = _idle(bench, pids, meter, max(IDLE, float(scenario.mirror or 0)))
     return Result(scenario.name, bench.topics, latencies, *price, first_comparison=first)
+
+
+@contextmanager
+def started(bench: Bench, scenario: Scenario) -> Iterator[None]:
+    """MM2 and, where the way is Lockstep's, the job beside it."""
+    with ExitStack() as stack:
+        stack.enter_context(_mirror(bench, scenario))
+        if scenario.rate is not None:
+            stack.enter_context(_job(bench, scenario))
+        yield
 
 
 def _idle(
@@ -142,7 +158,8 @@ def _job(bench: Bench, scenario: Scenario) -> Iterator[LocalJob]:
         "clusters = a, b\n"
         f"a.bootstrap.servers = {bench.source.bootstrap}\nb.bootstrap.servers = {bench.target.bootstrap}\n"
         "a->b.enabled = true\nreplication.factor = 1\n"
-        f"lockstep.observe.rate = {scenario.rate}\nlockstep.http.port = {port}\n"
+        + "".join(f"{name} = {value}\n" for name, value in scenario.own.items())
+        + f"lockstep.observe.rate = {scenario.rate}\nlockstep.http.port = {port}\n"
         f"lockstep.checkpoint.dir = {folder}/checkpoints\n"
     )
     with LocalJob(config, port, folder / "job.log") as job:

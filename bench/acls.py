@@ -1,0 +1,133 @@
+"""How soon an ACL that is granted or revoked on the source is so on the target, with many ACLs there: beside MM2."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from confluent_kafka.admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from app.local.cluster import LocalCluster
+from app.local.waiting import wait_for
+from bench.load import create_topics, topic_name, wait_for_topics
+from bench.report import quantile
+from bench.scenario import Bench, Scenario, started
+from sinks.acls import LITERAL, TOPIC, AclBinding
+from sinks.cluster.kafka import KafkaCluster
+from sinks.model import ALLOW
+
+TOPICS = 500
+ACLS = 10_000
+AT_ONCE = 1_000
+ARRIVES_WITHIN = 300.0
+
+WAYS = (
+    Scenario("Lockstep, default", rate=1000, own={"sync.full.acl.enabled": "true"}),
+    Scenario("MM2, intervals of 5 s", mirror=5),
+)
+
+Seconds = dict[str, dict[str, list[float]]]
+"""By way, by `granted` and `revoked`: seconds from the answer on the source until the target had it."""
+
+
+def measure_acls(changes: int) -> Seconds:
+    """Each way on the same clusters, one after the other."""
+    measured: Seconds = {}
+    with tempfile.TemporaryDirectory(prefix="lockstep-bench-acls-") as folder, ExitStack() as stack:
+        root = Path(folder)
+        a, b = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
+        bench = Bench(a, b, TOPICS, root)
+        create_topics(bench.source.bootstrap, TOPICS)
+        wait_for_topics(bench.source.bootstrap, {topic_name(n) for n in range(TOPICS)}, 120)
+        source = KafkaCluster("a", {"bootstrap.servers": bench.source.bootstrap})
+        stack.callback(source.close)
+        many = [_acl(f"User:app-{n}", topic_name(n % TOPICS)) for n in range(ACLS)]
+        for start in range(0, ACLS, AT_ONCE):
+            source.acls.create(many[start : start + AT_ONCE])
+        for way in WAYS:
+            with started(bench, way):
+                measured[way.name] = _changes(bench, source, way, changes)
+    return measured
+
+
+def _acl(principal: str, topic: str) -> AclBinding:
+    return AclBinding(TOPIC, topic, LITERAL, principal, "*", "READ", ALLOW)
+
+
+def _changes(bench: Bench, source: KafkaCluster, way: Scenario, changes: int) -> dict[str, list[float]]:
+    target, choice = AdminClient({"bootstrap.servers": bench.target.bootstrap}), random.Random(1)
+    name = "lockstep" if way.rate is not None else "mm2"
+    first = _acl(f"User:{name}-first", topic_name(0))
+    source.acls.create([first])
+    _wait(target, first, there=True)
+    seconds: dict[str, list[float]] = {"granted": [], "revoked": []}
+    for number in range(changes):
+        one = _acl(f"User:{name}-{number}", topic_name(choice.randrange(TOPICS)))
+        _pause(choice)
+        source.acls.create([one])
+        seconds["granted"].append(_wait(target, one, there=True))
+        # MM2 revokes nothing, so there is nothing to wait for.
+        if way.rate is not None:
+            _pause(choice)
+            source.acls.delete([one])
+            seconds["revoked"].append(_wait(target, one, there=False))
+    return seconds
+
+
+def _pause(choice: random.Random) -> None:
+    time.sleep(choice.expovariate(1.0))
+
+
+def _wait(target: AdminClient, acl: AclBinding, *, there: bool) -> float:
+    start = time.monotonic()
+    wanted = AclBindingFilter(
+        ResourceType.TOPIC,
+        f"a.{acl.resource_name}",
+        ResourcePatternType.LITERAL,
+        acl.principal,
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    what = f"{acl.principal} to be {'there' if there else 'gone'}"
+    wait_for(lambda: bool(target.describe_acls(wanted).result()) is there, ARRIVES_WITHIN, what)
+    return time.monotonic() - start
+
+
+HEADER = "| | changes | p50 | p90 | p99 | max | goal: p99 ≤ 3 s |\n|---|---|---|---|---|---|---|"
+GOAL = 3.0
+
+
+def section(seconds: Mapping[str, Mapping[str, list[float]]]) -> str:
+    """Its part of the page."""
+    changes = max(len(times["granted"]) for times in seconds.values())
+    rows = [
+        _row(f"{name}: {what}", times, name.startswith("Lockstep"))
+        for name, by_change in seconds.items()
+        for what, times in by_change.items()
+        if times
+    ]
+    table = "\n".join([HEADER, *rows])
+    return (
+        f"## ACLs\n{ACLS:,} ACLs of {TOPICS} topics on the source; {changes} of new principals are granted, and "
+        "revoked, one after the other, at random moments (1 s apart on average). Seconds until `DescribeAcls` on the target "
+        f"shows it (looked at every 50 ms). MM2 revokes nothing.\n\n{table}\n"
+    )
+
+
+def _row(name: str, times: list[float], has_goal: bool) -> str:
+    p99 = quantile(times, 0.99)
+    verdict = ("reached" if p99 <= GOAL else f"missed by {p99 - GOAL:.2f} s") if has_goal else "-"
+    shown = " | ".join(f"{quantile(times, share):.2f}" for share in (0.5, 0.9, 0.99, 1.0))
+    return f"| {name} | {len(times)} | {shown} | {verdict} |"
