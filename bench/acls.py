@@ -121,8 +121,8 @@ def section(seconds: Mapping[str, Mapping[str, list[float]]]) -> str:
     table = "\n".join([HEADER, *rows])
     return (
         f"## ACLs\n{ACLS:,} ACLs of {TOPICS} topics on the source; {changes} of new principals are granted, and "
-        "revoked, one after the other, at random moments (1 s apart on average). Seconds until `DescribeAcls` on the target "
-        f"shows it (looked at every 50 ms). MM2 revokes nothing.\n\n{table}\n"
+        "revoked, one after the other, at random moments (1 s apart on average). Seconds until `DescribeAcls` on the "
+        f"target shows it (looked at every 50 ms). MM2 revokes nothing.\n\n{table}\n"
     )
 
 
