@@ -25,6 +25,8 @@ RETRIABLE = UNREACHABLE | frozenset(
         KafkaError.NOT_ENOUGH_REPLICAS,
         KafkaError.THROTTLING_QUOTA_EXCEEDED,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )

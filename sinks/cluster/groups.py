@@ -1,0 +1,161 @@
+"""Consumer groups and the ends of logs: what the sink asks for, and Kafka's through librdkafka.
+
+librdkafka asks for one group's offsets in a request; the requests of many groups leave together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import confluent_kafka as rd
+from confluent_kafka.admin import OffsetSpec
+
+from sinks.cluster.admin import TIMEOUT, Admin
+from sinks.cluster.faults import item_fault, raised
+from sinks.errors import ItemFault
+from sinks.model import Observed
+from streaming.records import TopicPartition
+from streaming.translation import LogRange
+
+# The package's own types leave these two out.
+EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+AT_ONCE = 1000
+"""Groups whose requests are under way together: a broker queues 500 requests by default (`queued.max.requests`)."""
+
+Offsets = Mapping[TopicPartition, int]
+"""Committed offsets of one group; partitions without one are left out."""
+
+GroupFaults = dict[str, dict[TopicPartition, ItemFault | None]]
+"""Per group and partition: `None` when it was written."""
+
+
+class GroupReader(Protocol):
+    """Looks at the consumer groups of one cluster, and changes none. Raises ClusterUnreachable, RightsMissing."""
+
+    def names(self) -> set[str]:
+        """The groups that may be seen."""
+
+    def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
+        """Their committed offsets; a group that is not there has none."""
+
+    def members(self, groups: Collection[str]) -> Observed[str, int]:
+        """How many members each has; a group that is not there has none."""
+
+    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        """Start and end (high watermark) of each log. One that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""
+
+
+class Groups(GroupReader, Protocol):
+    """Looks and writes."""
+
+    def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
+        """Commits for groups without members; one that has some is the fault `UNKNOWN_MEMBER_ID`."""
+
+
+class KafkaGroups:
+    """A cluster's groups through an admin client that is shared."""
+
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+
+    def names(self) -> set[str]:
+        future = self._admin.client.list_consumer_groups(request_timeout=TIMEOUT)
+        listed, error = self._admin.settle("ListGroups", {"": future})[""]
+        if error is not None:
+            raise raised(self._admin.alias, "ListGroups", error)
+        return {found.group_id for found in listed.valid}
+
+    def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
+        items: dict[str, Offsets] = {}
+        errors: dict[str, ItemFault] = {}
+        for batch in _batches(sorted(groups)):
+            futures = {
+                group: self._admin.client.list_consumer_group_offsets(
+                    [rd.ConsumerGroupTopicPartitions(group)], request_timeout=TIMEOUT
+                )[group]
+                for group in batch
+            }
+            for group, (found, error) in self._admin.settle("OffsetFetch", futures).items():
+                if error is not None:
+                    errors[group] = item_fault(error)
+                else:
+                    items[group] = {_from_rd(one): one.offset for one in found.topic_partitions if one.offset >= 0}
+        return Observed(items, errors)
+
+    def members(self, groups: Collection[str]) -> Observed[str, int]:
+        items: dict[str, int] = {}
+        errors: dict[str, ItemFault] = {}
+        for batch in _batches(sorted(groups)):
+            futures = self._admin.client.describe_consumer_groups(list(batch), request_timeout=TIMEOUT)
+            for group, (found, error) in self._admin.settle("DescribeGroups", futures).items():
+                if error is None:
+                    items[group] = len(found.members)
+                elif error.code() == rd.KafkaError.GROUP_ID_NOT_FOUND:
+                    # Since KIP-1043 a broker says so; older ones show a group without members.
+                    items[group] = 0
+                else:
+                    errors[group] = item_fault(error)
+        return Observed(items, errors)
+
+    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        starts, errors = self._offsets(partitions, EARLIEST)
+        latest, more = self._offsets(partitions, LATEST)
+        items = {
+            where: LogRange(starts[where], latest[where]) for where in partitions if {where} <= starts.keys() & latest
+        }
+        return Observed(items, errors | more)
+
+    def _offsets(
+        self, partitions: Collection[TopicPartition], spec: OffsetSpec
+    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, ItemFault]]:
+        offsets: dict[TopicPartition, int] = {}
+        errors: dict[TopicPartition, ItemFault] = {}
+        if not partitions:
+            return offsets, errors
+        asked = {_to_rd(where): where for where in partitions}
+        futures = self._admin.client.list_offsets(dict.fromkeys(asked, spec), request_timeout=TIMEOUT)
+        for one, (found, error) in self._admin.settle("ListOffsets", futures).items():
+            if error is None:
+                offsets[asked[one]] = found.offset
+            else:
+                errors[asked[one]] = item_fault(error)
+        return offsets, errors
+
+    def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
+        faults: GroupFaults = {}
+        for batch in _batches(sorted(offsets)):
+            futures = {
+                group: self._admin.client.alter_consumer_group_offsets(
+                    [
+                        rd.ConsumerGroupTopicPartitions(
+                            group, [_to_rd(where, offset) for where, offset in offsets[group].items()]
+                        )
+                    ],
+                    request_timeout=TIMEOUT,
+                )[group]
+                for group in batch
+            }
+            for group, (found, error) in self._admin.settle("OffsetCommit", futures).items():
+                if error is not None:
+                    faults[group] = dict.fromkeys(offsets[group], item_fault(error))
+                else:
+                    faults[group] = {
+                        _from_rd(one): item_fault(one.error) if one.error else None for one in found.topic_partitions
+                    }
+        return faults
+
+
+def _batches(groups: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(groups), AT_ONCE):
+        yield groups[start : start + AT_ONCE]
+
+
+def _to_rd(where: TopicPartition, offset: int = rd.OFFSET_INVALID) -> rd.TopicPartition:
+    return rd.TopicPartition(where.topic, where.partition, offset)
+
+
+def _from_rd(one: rd.TopicPartition) -> TopicPartition:
+    return TopicPartition(one.topic, one.partition)

@@ -1,0 +1,138 @@
+"""One suite for every cluster: what `sinks.cluster.groups` promises of consumer groups and the ends of logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+
+import confluent_kafka as rd
+import pytest
+
+from app.local.waiting import wait_for
+from sinks.cluster.admin import Admin
+from sinks.cluster.groups import Groups, KafkaGroups, Offsets
+from sinks.cluster.kafka import KafkaCluster
+from sinks.cluster.memory_groups import MemoryGroups
+from sinks.model import TopicSpec
+from streaming.records import TopicPartition
+from streaming.translation import LogRange
+
+SOON = 30.0
+RECORDS = 5
+
+
+@dataclass
+class Stage:
+    """Groups of a cluster, a topic `t` of two partitions with five records in the first, and a way to join a group."""
+
+    groups: Groups
+    topic: str
+    bootstrap: str | None = None
+
+    def at(self, partition: int) -> TopicPartition:
+        return TopicPartition(self.topic, partition)
+
+    @property
+    def consumer(self) -> rd.Consumer:
+        return rd.Consumer({"bootstrap.servers": self.bootstrap, "group.id": self.topic, "session.timeout.ms": 6000})
+
+
+@pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])
+def stage(request: pytest.FixtureRequest, unique: str) -> Iterator[Stage]:
+    if request.param == "memory":
+        first, second = (TopicPartition(unique, partition) for partition in (0, 1))
+        logs = {first: LogRange(0, RECORDS), second: LogRange(0, 0)}
+        yield Stage(MemoryGroups("b", logs=logs), unique)
+        return
+    bootstrap = request.getfixturevalue("clusters").b.bootstrap
+    with closing(KafkaCluster("b", {"bootstrap.servers": bootstrap})) as cluster:
+        assert cluster.create_topics({unique: TopicSpec(2, 1)}) == {unique: None}
+        wait_for(lambda: unique in cluster.list_topics(), SOON, f"{unique} to be listed")
+        cluster.append_log(unique, [(b"k", b"v")] * RECORDS)
+    yield Stage(KafkaGroups(Admin("b", {"bootstrap.servers": bootstrap})), unique, bootstrap)
+
+
+def commit(stage: Stage, offsets: Mapping[str, Offsets]) -> None:
+    """Commits; a coordinator that is only just being made is asked again, as the walk would."""
+
+    def done() -> bool:
+        faults = [fault for of_group in stage.groups.commit(offsets).values() for fault in of_group.values() if fault]
+        assert all(fault.retriable for fault in faults), faults
+        return not faults
+
+    wait_for(done, SOON, f"the offsets of {', '.join(offsets)} to be committed")
+
+
+def test_what_is_committed_is_read_back_and_its_group_is_there(stage: Stage, unique: str) -> None:
+    wanted = {stage.at(0): 3, stage.at(1): 0}
+    commit(stage, {unique: wanted})
+    assert stage.groups.committed([unique]).items == {unique: wanted}
+    assert unique in stage.groups.names()
+    assert stage.groups.members([unique]).items == {unique: 0}
+
+
+def test_later_commit_moves_its_own_partitions_alone(stage: Stage, unique: str) -> None:
+    commit(stage, {unique: {stage.at(0): 3, stage.at(1): 0}})
+    commit(stage, {unique: {stage.at(0): 4}})
+    assert stage.groups.committed([unique]).items == {unique: {stage.at(0): 4, stage.at(1): 0}}
+
+
+def test_group_that_is_not_there_has_no_offsets_and_no_members(stage: Stage, unique: str) -> None:
+    assert stage.groups.committed([f"{unique}-none"]).items == {f"{unique}-none": {}}
+    assert stage.groups.members([f"{unique}-none"]).items == {f"{unique}-none": 0}
+    assert f"{unique}-none" not in stage.groups.names()
+
+
+def test_ends_are_those_of_the_log_and_a_partition_that_is_gone_is_an_error(stage: Stage, unique: str) -> None:
+    gone = TopicPartition(f"{unique}-none", 0)
+    seen = stage.groups.ends([stage.at(0), stage.at(1), gone])
+    assert seen.items == {stage.at(0): LogRange(0, RECORDS), stage.at(1): LogRange(0, 0)}
+    assert {where: fault.code for where, fault in seen.errors.items()} == {gone: "UNKNOWN_TOPIC_OR_PART"}
+
+
+def test_commit_of_a_topic_that_is_gone_is_a_fault_beside_its_neighbours(stage: Stage, unique: str) -> None:
+    gone = TopicPartition(f"{unique}-none", 0)
+    commit(stage, {unique: {stage.at(0): 1}})
+    faults = stage.groups.commit({unique: {stage.at(0): 2, gone: 1}})[unique]
+    assert faults[stage.at(0)] is None
+    assert (fault := faults[gone]) is not None
+    assert fault.code == "UNKNOWN_TOPIC_OR_PART"
+
+
+def test_many_groups_are_one_call(stage: Stage, unique: str) -> None:
+    wanted = {f"{unique}-{number}": {stage.at(0): number % RECORDS} for number in range(50)}
+    commit(stage, wanted)
+    assert stage.groups.committed(wanted.keys()).items == wanted
+
+
+def test_nothing_asked_is_nothing_answered(stage: Stage) -> None:
+    assert stage.groups.committed([]).items == {}
+    assert stage.groups.members([]).items == {}
+    assert stage.groups.ends([]).items == {}
+    assert stage.groups.commit({}) == {}
+
+
+def test_group_with_a_member_is_left_alone(stage: Stage, unique: str) -> None:
+    commit(stage, {unique: {stage.at(0): 1}})
+    if isinstance(stage.groups, MemoryGroups):
+        stage.groups.active[unique] = 1
+        refused(stage, unique)
+        return
+    with closing(stage.consumer) as consumer:
+        consumer.subscribe([stage.topic])
+
+        def joined() -> bool:
+            consumer.poll(0.1)
+            return bool(consumer.assignment())
+
+        wait_for(joined, SOON, "the consumer to be given its partitions")
+        refused(stage, unique)
+
+
+def refused(stage: Stage, group: str) -> None:
+    assert stage.groups.members([group]).items == {group: 1}
+    fault = stage.groups.commit({group: {stage.at(0): 5}})[group][stage.at(0)]
+    assert fault is not None
+    assert fault.code == "UNKNOWN_MEMBER_ID"
+    assert stage.groups.committed([group]).items == {group: {stage.at(0): 1}}
