@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from app.cli import ledger, look, plan, rights, validate
+from app.cli import groups, ledger, look, plan, rights, validate
 from app.cli.output import FAILED, WRONG_USAGE, complain
 from app.cli.run import demo, run
 from app.settings import ConfigurationError
@@ -28,6 +28,8 @@ for command in (
     plan.apply,
     look.status,
     look.topics,
+    groups.groups,
+    groups.offsets,
     look.look,
     ledger.audit,
     ledger.pause,

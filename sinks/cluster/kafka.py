@@ -21,6 +21,7 @@ from sinks.cluster.acls import KafkaAcls
 from sinks.cluster.admin import TIMEOUT, Admin, count_nothing
 from sinks.cluster.base import Alterations, ConfigEntry, CountRequest, Faults, Origin, Tail, TopicConfigs
 from sinks.cluster.faults import item_fault, raised
+from sinks.cluster.groups import KafkaGroups
 from sinks.cluster.logs import Log
 from sinks.errors import IncrementalUnsupported, ItemFault
 from sinks.model import Observed, TopicSpec
@@ -54,6 +55,7 @@ class KafkaCluster:
         self.alias = alias
         self._admin = Admin(alias, properties, count_request)
         self.acls = KafkaAcls(self._admin)
+        self.groups = KafkaGroups(self._admin)
         self._log = Log(alias, self._admin.config)
 
     def cluster_id(self) -> str:
