@@ -101,8 +101,13 @@ class AclPart:
         return replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting))
 
     def before_writing(self, plan: Plan) -> None:
-        """After our own write, going back to what the watch saw before would not look like a change."""
+        """Forgets both sides: going back to what a watch saw last would not look like a change.
+
+        On the target that was before our write. On the source it may be older than what was compared: an ACL that came
+        in between is written now, and revoked it would look as if nothing had happened.
+        """
         if any(change.kind is Kind.ACL for change in plan.changes):
+            self._source_watch.forget()
             self._target_watch.forget()
 
     def learn(self, moment: Moment, plan: Plan, outcomes: Sequence[Outcome]) -> None:

@@ -28,6 +28,7 @@ class TopicPart:
         self._set_aside = SetAside()
         self._dirty: set[str] = set()
         self._fresh: set[str] = set()
+        self._written: set[str] = set()
         self._blind: dict[str, Blind] = {}
         self._first = True
         self._seen = Survey(Plan(settings.flow))
@@ -65,7 +66,9 @@ class TopicPart:
             found = self._source_watch.changed(group)
             # Noted before anything else can fail: a watch reports a difference once.
             self._dirty |= found
-            self._rounds.found(len(found))
+            # Those that were forgotten after a write explain no news.
+            self._rounds.found(len(found - self._written))
+            self._written.difference_update(*group)
             differing |= found
             self.looked_at += sum(len(shard) for shard in group)
         return differing
@@ -98,8 +101,16 @@ class TopicPart:
         return replace(seen.plan, changes=tuple(todo), refused=(*seen.plan.refused, *waiting))
 
     def before_writing(self, plan: Plan) -> None:
-        """After our own write, going back to what the watch saw before would not look like a change."""
-        self._target_watch.forget({change.key[0] for change in plan.changes if change.kind in KINDS})
+        """Forgets what is written, on both sides: going back to what a watch saw last would not look like a change.
+
+        On the target that was before our write. On the source it may be older than what was compared: a change that
+        came in between is written now, and taken back it would look as if nothing had happened.
+        """
+        remote = {change.key[0] for change in plan.changes if change.kind in KINDS}
+        upstream = dict(zip(self._remote_names(self._seen.looked_at), self._seen.looked_at, strict=True))
+        self._target_watch.forget(remote)
+        self._written |= {upstream[name] for name in remote if name in upstream}
+        self._source_watch.forget(self._written)
 
     def learn(self, moment: Moment, plan: Plan, outcomes: Sequence[Outcome]) -> None:
         """What was refused is set aside; what passes by itself is compared again."""

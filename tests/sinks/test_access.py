@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from sinks.acls import AclBinding
-from sinks.cluster.memory_acls import MemoryAcls
+from sinks.cluster.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.errors import UnsafePlan
 from sinks.model import Kind
-from sinks.parts.access import REST
+from sinks.parts.access import REST, AclPart
 from sinks.settings import AclRules
 from tests.sinks.acl_builders import acl
 from tests.sinks.builders import World, flow_settings, put_topic
@@ -27,6 +29,7 @@ def world_with(*acls: AclBinding, rules: AclRules | None = None) -> World:
     built = World(flow_settings(acls=rules), source_acls=MemoryAcls("a", set(acls)))
     put_topic(built.source, "x")
     built.settle()
+    built.walk(after=REST)
     built.target_acls.writes = 0
     return built
 
@@ -143,3 +146,33 @@ def test_acl_of_a_topic_that_comes_later_comes_with_it(world: World) -> None:
     put_topic(world.source, "y1")
     world.walk(after=REST)
     assert acl("ALLOW READ User:bob TOPIC a.y…") in world.target_acls.bindings
+
+
+class Overtaken(PlainAclWatch):
+    """A look that is out of date at once: something happens right after it."""
+
+    def __init__(self, acls: MemoryAcls) -> None:
+        super().__init__(acls)
+        self.then: list[Callable[[], object]] = []
+
+    def changed(self) -> bool:
+        differs = super().changed()
+        if self.then:
+            self.then.pop(0)()
+        return differs
+
+
+def test_acl_that_is_granted_behind_a_look_and_revoked_before_the_next_is_revoked_soon(world: World) -> None:
+    acls, part = world.source_acls, world.reconcile._parts[1]
+    assert isinstance(part, AclPart)
+    watch = part._source_watch = Overtaken(acls)
+    world.walk(after=REST)
+    acls.bindings.add(acl("ALLOW DESCRIBE User:alice TOPIC x"))
+    watch.then = [lambda: acls.bindings.add(WRITE)]
+    world.walk(after=REST)
+    world.walk(after=0.1)
+    assert WRITE_THERE in world.target_acls.bindings
+    acls.bindings.remove(WRITE)
+    world.walk(after=REST)
+    world.walk(after=REST)
+    assert WRITE_THERE not in world.target_acls.bindings

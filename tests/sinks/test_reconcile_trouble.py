@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import pytest
 
 from sinks.audit import Audit
 from sinks.cluster.base import TopicConfigs
-from sinks.cluster.memory import MemoryCluster
+from sinks.cluster.memory import MemoryCluster, PlainWatch
 from sinks.errors import (
     ClusterUnreachable,
     IncrementalUnsupported,
@@ -164,3 +164,31 @@ def test_error_of_the_ledger_stops_the_walk_before_anything_is_written() -> None
         world.walk()
     world.target.reachable = True
     assert world.target.writes == 0
+
+
+class Overtaken(PlainWatch):
+    """A look that is out of date at once: something happens right after it."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        super().__init__(cluster)
+        self.then: list[Callable[[], object]] = []
+
+    def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
+        differing = super().changed(shards)
+        if self.then:
+            self.then.pop(0)()
+        return differing
+
+
+def test_config_that_is_set_behind_a_look_and_taken_back_before_the_next_is_taken_back_soon(world: World) -> None:
+    watch = world.reconcile._topics._source_watch = Overtaken(world.source)
+    world.walk()
+    set_config(world.source, "x", "retention.bytes", "5")
+    watch.then = [lambda: set_config(world.source, "x", "retention.ms", "9")]
+    world.walk()
+    world.walk()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "9", "retention.bytes": "5"}
+    set_config(world.source, "x", "retention.ms", "1")
+    world.walk()
+    world.walk()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "1", "retention.bytes": "5"}
