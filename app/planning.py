@@ -9,6 +9,7 @@ from app.wiring import Ends, ledger
 from sinks.access import survey_acls
 from sinks.errors import NotSupported
 from sinks.guard import Guard
+from sinks.ledger import Ledger
 from sinks.model import Kind
 from sinks.plan import Plan, join_plans
 from sinks.settings import FlowSettings
@@ -23,19 +24,22 @@ LAST_HEARTBEATS = 200
 
 def plan_flow(flow: FlowSettings, ends: Ends, progress: Progress = lambda done, total: None) -> Plan:
     """What `apply` would do now. Writes nothing. Raises what stops the flow."""
-    remembered = ledger(flow, ends.target, to_write=False)
+    return _planned(flow, ends, ledger(flow, ends.target, to_write=False), progress)
+
+
+def _planned(flow: FlowSettings, ends: Ends, remembered: Ledger, progress: Progress = lambda done, total: None) -> Plan:
     Guard(flow.flow, ends.source, ends.target).compare(remembered)
-    listed = list_both(flow, ends.source, ends.target)
+    listed, paused = list_both(flow, ends.source, ends.target), remembered.paused()
     seen = survey(
         flow,
         ends.source,
         ends.target,
         listed,
         owned=remembered.owned(Kind.TOPIC),
-        paused=remembered.paused(),
+        paused=paused,
         progress=progress,
     )
-    if not flow.enabled[Kind.ACL] or Kind.ACL in remembered.paused():
+    if not flow.enabled[Kind.ACL] or Kind.ACL in paused:
         return seen.plan
     try:
         acls = survey_acls(flow, ends.source.acls, ends.target.acls, listed, remembered.owned(Kind.ACL))
@@ -64,17 +68,17 @@ def newest_heartbeat(flow: FlowSettings, ends: Ends) -> Heartbeats | None:
 def status_flow(flow: FlowSettings, ends: Ends) -> FlowStatus:
     """How a flow stands, from both clusters alone: what a running job knows besides is not in it."""
     try:
-        plan, heartbeats = plan_flow(flow, ends), newest_heartbeat(flow, ends)
+        remembered = ledger(flow, ends.target, to_write=False)
+        plan, heartbeats = _planned(flow, ends, remembered), newest_heartbeat(flow, ends)
     except LockstepError as error:
         return FlowStatus(flow.flow, flow_state(str(error), None, 0), reason=str(error))
     age = max(0.0, time.time() - heartbeats.timestamp_ms / 1000) if heartbeats else None
-    paused = ledger(flow, ends.target, to_write=False).paused()
     return FlowStatus(
         flow=flow.flow,
         state=flow_state(None, age, flow.pace.heartbeat_timeout),
         heartbeat_age_seconds=age,
         reason="no job answers; this is what a look at both clusters shows",
-        kinds={kind: _kind_status(flow.enabled, paused, kind, plan) for kind in Kind},
+        kinds={kind: _kind_status(flow.enabled, remembered.paused(), kind, plan) for kind in Kind},
     )
 
 

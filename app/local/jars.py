@@ -6,6 +6,7 @@ import fcntl
 import subprocess
 import tempfile
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyspark
@@ -17,7 +18,10 @@ from streaming.errors import LockstepError
 KAFKA = "4.3.1"
 """The version of brokers, tools and MM2."""
 
-ARTIFACTS = (
+Artifact = tuple[str, str, str]
+"""Organisation, name, version."""
+
+ARTIFACTS: tuple[Artifact, ...] = (
     ("org.apache.kafka", "kafka_2.13", KAFKA),
     ("org.apache.kafka", "connect-mirror", KAFKA),
     ("org.apache.kafka", "kafka-tools", KAFKA),
@@ -34,7 +38,7 @@ MODULE = """<ivy-module version="2.0">
   </dependencies>
 </ivy-module>
 """
-DEPENDENCY = '    <dependency org="{}" name="{}" rev="{}"/>'
+DEPENDENCY = '    <dependency org="{}" name="{}" rev="{}" transitive="{}"/>'
 IVY_LINES = 12
 
 
@@ -43,24 +47,29 @@ def kafka_jars(root: Path = ROOT) -> list[Path]:
 
     Raises LockstepError where Java is missing or the download fails.
     """
-    folder = root / f"kafka-{KAFKA}"
+    return fetched(root / f"kafka-{KAFKA}", ARTIFACTS)
+
+
+def fetched(folder: Path, artifacts: Sequence[Artifact], *, alone: bool = False) -> list[Path]:
+    """The jars of these artifacts in `folder`; `alone`: without those that they need. Raises LockstepError."""
+    root = folder.parent
     if not folder.is_dir():
         root.mkdir(parents=True, exist_ok=True)
         with (root / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
-                _fetch(root, folder)
+                _fetch(root, folder, artifacts, alone)
     return sorted(folder.glob("*.jar"))
 
 
-def _fetch(root: Path, folder: Path) -> None:
+def _fetch(root: Path, folder: Path, artifacts: Sequence[Artifact], alone: bool) -> None:
     with tempfile.TemporaryDirectory(dir=root, prefix="part-") as part:
         work = Path(part)
-        dependencies = "\n".join(DEPENDENCY.format(*artifact) for artifact in ARTIFACTS)
+        dependencies = "\n".join(DEPENDENCY.format(*artifact, str(not alone).lower()) for artifact in artifacts)
         (work / "ivy.xml").write_text(MODULE.format(dependencies=dependencies), encoding="utf-8")
-        code, said = _run(_ivy(work), root)
+        code, said = _run(_ivy(work), folder)
         jars = {path.name for path in (work / "libs").glob("*.jar")}
-        if code or not jars >= {f"{name}-{version}.jar" for _, name, version in ARTIFACTS}:
+        if code or not jars >= {f"{name}-{version}.jar" for _, name, version in artifacts}:
             raise LockstepError(
                 f"Kafka's jars could not be fetched. Maven Central must be within reach (through a proxy: set "
                 f"JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=… -Dhttps.proxyPort=…); or put the jars into {folder}. "
@@ -81,10 +90,10 @@ def _ivy(work: Path) -> list[str]:
     ]
 
 
-def _run(command: list[str], root: Path) -> tuple[int, str]:
+def _run(command: list[str], folder: Path) -> tuple[int, str]:
     """Runs Ivy with a line of progress on stderr; returns its exit code and the end of what it said."""
     console = Console(stderr=True)
-    console.print(f"Fetching Kafka {KAFKA} into {root} (about 55 MB, once)", soft_wrap=True)
+    console.print(f"Fetching jars into {folder} (once; Kafka's are about 55 MB)", soft_wrap=True)
     last: deque[str] = deque(maxlen=IVY_LINES)
     found = downloaded = 0
     with (

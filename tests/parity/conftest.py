@@ -10,9 +10,16 @@ import pyspark
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from app.local.jars import kafka_jars
+from app.local.jars import ROOT, fetched, kafka_jars
 from app.local.java import java
 from tests.parity.kafka_classes import Kafka
+
+
+def old_classes() -> list[Path]:
+    """Classes that Kafka 4 no longer has; behind all others on the class path, for the rest is Kafka 4's."""
+    return fetched(
+        ROOT / "kafka-server-common-3.9.1", [("org.apache.kafka", "kafka-server-common", "3.9.1")], alone=True
+    )
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +28,7 @@ def kafka() -> Iterator[Kafka]:
     py4j = next(Path(pyspark.__file__).parent.glob("jars/py4j-*.jar"))
     port, process = launch_gateway(
         jarpath=str(py4j),
-        classpath=os.pathsep.join(map(str, kafka_jars())),
+        classpath=os.pathsep.join(map(str, [*kafka_jars(), *old_classes()])),
         java_path=java(),
         javaopts=["-Xmx512m", "-XX:+UseSerialGC"],
         die_on_exit=True,
