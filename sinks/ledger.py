@@ -16,7 +16,7 @@ import orjson
 from sinks.avro import SingleObject
 from sinks.cluster.base import Cluster, Reader
 from sinks.errors import WrongCluster
-from sinks.model import Key, Kind, Op, Outcome
+from sinks.model import Key, Kind, Op, Outcome, ScramSpec
 from streaming.errors import LockstepError
 
 log = logging.getLogger(__name__)
@@ -30,11 +30,12 @@ SCHEMA = SingleObject("ledger-entry")
 
 
 class Entry(str, Enum):
-    """The kinds of entries; the symbols of the schema."""
+    """The kinds of entries. One that a later version writes is left out by this one."""
 
     CLUSTER_ID = "CLUSTER_ID"
     OWNED = "OWNED"
     PAUSED = "PAUSED"
+    VERSION = "VERSION"
 
 
 EntryKey = tuple[Entry, tuple[str, ...]]
@@ -126,6 +127,11 @@ class Ledger:
         """Keys of this kind that Lockstep created."""
         return {key[1:] for entry, key in self._entries if entry is Entry.OWNED and key[0] == kind.value}
 
+    def versions(self, kind: Kind) -> dict[Key, str]:
+        """Which version of its secret was written last, by key."""
+        found = ((key, value.value) for (entry, key), value in self._entries.items() if entry is Entry.VERSION)
+        return {key[1:]: version for key, version in found if key[0] == kind.value}
+
     def paused(self) -> set[Kind]:
         """Kinds that `lockstep pause` stopped."""
         names = {key[0] for entry, key in self._entries if entry is Entry.PAUSED}
@@ -136,8 +142,11 @@ class Ledger:
         entries: dict[EntryKey, str | None] = {}
         for outcome in outcomes:
             change = outcome.change
-            if outcome.error or outcome.already or change.kind is Kind.TOPIC_CONFIG or change.op is Op.UPDATE:
+            if outcome.error or outcome.already or change.kind is Kind.TOPIC_CONFIG:
                 continue
-            place = (Entry.OWNED, (change.kind.value, *change.key))
-            entries[place] = "" if change.op is Op.CREATE else None
+            place = (change.kind.value, *change.key)
+            if change.op is not Op.UPDATE:
+                entries[Entry.OWNED, place] = "" if change.op is Op.CREATE else None
+            if change.kind is Kind.SCRAM_USER:
+                entries[Entry.VERSION, place] = change.after.version if isinstance(change.after, ScramSpec) else None
         self.put(entries)

@@ -42,7 +42,7 @@ def crc_64_avro(data: bytes) -> int:
 
 LEDGER_CANONICAL = (
     '{"name":"lockstep.LedgerEntry","type":"record","fields":['
-    '{"name":"entry","type":{"name":"lockstep.EntryKind","type":"enum","symbols":["CLUSTER_ID","OWNED","PAUSED"]}},'
+    '{"name":"entry","type":"string"},'
     '{"name":"key","type":{"type":"array","items":"string"}},'
     '{"name":"value","type":"string"},'
     '{"name":"since","type":"long"}]}'
@@ -66,7 +66,7 @@ def test_value_follows_the_header_as_avro_writes_it() -> None:
         varint.append(zigzag & 0x7F | 0x80)
         zigzag >>= 7
     varint.append(zigzag)
-    assert ENTRY.encode(EXAMPLE)[HEADER:] == b"\x02" + b"\x04\x0atopic\x06a.t\x00" + b"\x00" + bytes(varint)
+    assert ENTRY.encode(EXAMPLE)[HEADER:] == b"\x0aOWNED" + b"\x04\x0atopic\x06a.t\x00" + b"\x00" + bytes(varint)
 
 
 @pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.avsc")), ids=lambda path: path.stem)
@@ -145,7 +145,7 @@ def test_bytes_behind_the_value_are_damage() -> None:
         ENTRY.decode(ENTRY.encode(EXAMPLE) + b"\x00\x00")
 
 
-@pytest.mark.parametrize("value", [{}, EXAMPLE | {"entry": "OTHER"}, EXAMPLE | {"more": 1}, EXAMPLE | {"value": 1}])
+@pytest.mark.parametrize("value", [{}, EXAMPLE | {"entry": 1}, EXAMPLE | {"more": 1}, EXAMPLE | {"value": 1}])
 def test_value_that_does_not_fit_the_schema_is_refused(value: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)):
         ENTRY.encode(value)

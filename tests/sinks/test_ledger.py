@@ -9,7 +9,7 @@ import pytest
 from sinks.cluster.memory import MemoryCluster
 from sinks.errors import ItemFault, WrongCluster
 from sinks.ledger import Entry, Ledger
-from sinks.model import Kind, Outcome
+from sinks.model import Change, Kind, Outcome, ScramSpec
 from streaming.errors import LockstepError
 from tests.sinks.builders import NOON, config_change, topic_change
 
@@ -136,3 +136,24 @@ def test_first_contact_pins_and_another_id_stops_with_the_remedy(cluster: Memory
         ledger.check_cluster_id("a", "other")
     for part in ("a.bootstrap.servers", "other", "id-of-a", "nothing is written", TOPIC):
         assert part in str(stopped.value)
+
+
+ALICE = ("alice", "SCRAM-SHA-512")
+
+
+def scram(before: ScramSpec | None, after: ScramSpec | None) -> Outcome:
+    return Outcome(Change(Kind.SCRAM_USER, ALICE, before, after))
+
+
+def test_version_of_a_secret_that_was_written_is_remembered_whoever_made_the_user(cluster: MemoryCluster) -> None:
+    opened(cluster).record([scram(ScramSpec(4096), ScramSpec(4096, "2"))])
+    assert opened(cluster).versions(Kind.SCRAM_USER) == {ALICE: "2"}
+    assert opened(cluster).owned(Kind.SCRAM_USER) == set()
+
+
+def test_user_that_was_deleted_is_forgotten_with_his_version(cluster: MemoryCluster) -> None:
+    opened(cluster).record([scram(None, ScramSpec(4096, "1"))])
+    assert opened(cluster).owned(Kind.SCRAM_USER) == {ALICE}
+    opened(cluster).record([scram(ScramSpec(4096, "1"), None)])
+    assert opened(cluster).versions(Kind.SCRAM_USER) == {}
+    assert opened(cluster).owned(Kind.SCRAM_USER) == set()
