@@ -116,7 +116,7 @@ def translate(upstream: int, ends: Ends, evidence: Evidence) -> Answer | Unanswe
     method, offset = chosen
     bounds = _bounds_at_the_end(upstream, ends, history) if offset == ends.target.end else []
     if history:
-        bounds += _bounds(upstream, offset, _reaches_the_match(found, offset), history, (below, following))
+        bounds += _bounds(upstream, offset, _reached_match(found, offset), history, (below, following))
     return Answer(upstream, offset, method, min(bounds, default=None))
 
 
@@ -153,7 +153,7 @@ def _bounds_at_the_end(upstream: int, ends: Ends, history: History | None) -> li
 
 
 def _bounds(
-    upstream: int, offset: int, exact: bool, history: History, around: tuple[Pair | None, Pair | None]
+    upstream: int, offset: int, matched: int | None, history: History, around: tuple[Pair | None, Pair | None]
 ) -> list[int]:
     """Limits of the records before `upstream` that the target has, or will have, at or behind `offset`."""
     below, following = around
@@ -161,8 +161,9 @@ def _bounds(
     if following:
         later = max(offset, following.downstream)
         bounds.append(later - offset + history.resent_after(later))
-    if exact:
-        bounds.append(history.resent_after(offset))
+    if matched is not None:
+        # An answer behind the match may lie within what a restart after the match sent again.
+        bounds.append(history.resent_after(matched))
     elif below and offset >= below.downstream + (upstream > below.upstream):
         bounds.append(max(0, upstream - below.upstream - 1) + history.resent_after(below.downstream))
     return bounds
@@ -186,7 +187,7 @@ def translate_back(downstream: int, ends: Ends, evidence: Evidence) -> Answer | 
     if history and below:
         # Before a restart the target got records that lie far ahead of the pair; where it was is known by the next one.
         last = following.downstream if following else downstream
-        read = 0 if _reaches_the_match(found, offset) else max(0, downstream - below.downstream - 1)
+        read = 0 if _reached_match(found, offset) is not None else max(0, downstream - below.downstream - 1)
         bounds.append(read + history.resent_before(last))
     return Answer(offset, downstream, method, min(bounds, default=None))
 
@@ -204,9 +205,9 @@ def _candidates_back(downstream: int, evidence: Evidence, below: Pair | None) ->
     yield from sorted(rest, key=_by_offset, reverse=True)
 
 
-def _reaches_the_match(found: list[tuple[Method, int]], offset: int) -> bool:
-    """An answer that was kept may have been a match, but of the record that the group was at then."""
-    return any(method is Method.MATCHED and matched <= offset for method, matched in found)
+def _reached_match(found: list[tuple[Method, int]], offset: int) -> int | None:
+    """The match, if the answer does not lie before it: one that was kept may have been that of an earlier record."""
+    return next((matched for method, matched in found if method is Method.MATCHED and matched <= offset), None)
 
 
 def _by_offset(candidate: tuple[Method, int]) -> int:

@@ -57,6 +57,17 @@ def test_an_answer_back_skips_no_record_and_its_bound_is_true(steps: list[Step],
             assert not made.told or made.read_twice_back(answer.upstream, downstream) <= answer.error_bound
 
 
+def test_restart_right_at_an_answer_that_was_kept_is_in_its_bound() -> None:
+    made = partition([Step(0, 0, 1, 0), Step(6, 0, 2), Step(0, 0, 1, 2)])
+    previous = translate(0, made.ends, Evidence(made.history))
+    assert isinstance(previous, Answer)
+    made.step(Step(1, 0, 6))
+    answer = translate(1, made.ends, Evidence(made.history, made.match(1), previous=previous))
+    assert isinstance(answer, Answer)
+    assert answer.error_bound is not None
+    assert made.read_twice(1, answer.downstream) <= answer.error_bound
+
+
 @settings(max_examples=300, deadline=None)
 @given(WITH_RESTARTS | untold(), st.data())
 def test_an_answer_never_goes_back_while_the_group_does_not(steps: list[Step], data: st.DataObject) -> None:
