@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from app.cli import groups, ledger, look, plan, rights, validate
+from app.cli import credentials, groups, ledger, look, plan, rights, validate
 from app.cli.output import FAILED, WRONG_USAGE, complain
 from app.cli.run import demo, run
 from app.settings import ConfigurationError
@@ -38,6 +38,7 @@ for command in (
     demo,
 ):
     app.command()(command)
+app.add_typer(credentials.app, name="credentials")
 
 
 def main() -> None:

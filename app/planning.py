@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from app.wiring import Ends, ledger
-from sinks.access import survey_acls
+from sinks.access import survey_acls, survey_users
 from sinks.errors import NotSupported
 from sinks.guard import Guard
 from sinks.ledger import Ledger
@@ -14,7 +14,7 @@ from sinks.model import Kind
 from sinks.plan import Plan, join_plans
 from sinks.settings import FlowSettings
 from sinks.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
-from sinks.survey import Progress, list_both, survey
+from sinks.survey import Listed, Progress, list_both, survey
 from streaming.codec import decode_heartbeat
 from streaming.errors import LockstepError, MalformedRecord
 
@@ -39,13 +39,20 @@ def _planned(flow: FlowSettings, ends: Ends, remembered: Ledger, progress: Progr
         paused=paused,
         progress=progress,
     )
-    if not flow.enabled[Kind.ACL] or Kind.ACL in paused:
-        return seen.plan
+    plans = [seen.plan]
+    if flow.enabled[Kind.ACL] and Kind.ACL not in paused:
+        plans += _access(flow, ends, listed, remembered)
+    return join_plans(flow.flow, plans)
+
+
+def _access(flow: FlowSettings, ends: Ends, listed: Listed, remembered: Ledger) -> Iterator[Plan]:
     try:
         acls = survey_acls(flow, ends.source.acls, ends.target.acls, listed, remembered.owned(Kind.ACL))
+        yield acls.plan
+        if flow.provider and acls.principals is not None and Kind.SCRAM_USER not in remembered.paused():
+            yield survey_users(flow, ends.source.users, ends.target.users, acls.principals, flow.provider, remembered)
     except NotSupported as error:
-        acls = Plan(flow.flow, notes=(f"ACLs are left alone: {error}",))
-    return join_plans(flow.flow, (seen.plan, acls))
+        yield Plan(flow.flow, notes=(f"left alone: {error}",))
 
 
 def newest_heartbeat(flow: FlowSettings, ends: Ends) -> Heartbeats | None:

@@ -1,7 +1,7 @@
-"""Policies and filters by the class that a file names: Kafka's own by Java name, a user's by `package.module:Class`.
+"""Policies, filters, providers by the class that a file names: Kafka's by Java name, others by `package.module:Class`.
 
-The protocols are those of `streaming.naming` and `streaming.filters`. A class is made without arguments, and may have
-`configure(properties)`, which gets every property of its flow.
+The protocols are those of `streaming.naming`, `streaming.filters` and `sinks.credentials`. A class is made without
+arguments, and may have `configure(properties)`, which gets every property of its flow.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sinks.credentials import CredentialProvider, close_nothing, version_of_credential
 from streaming.errors import LockstepError, PluginError
 from streaming.filters import (
     ConfigPropertyFilter,
@@ -46,6 +47,9 @@ KINDS: Mapping[type, PluginKind] = {
         "config.property.filter.class",
         (DefaultConfigPropertyFilter,),
         {"should_replicate_source_default": lambda self, name: False},
+    ),
+    CredentialProvider: PluginKind(
+        "lockstep.credential.provider.class", (), {"version": version_of_credential, "close": close_nothing}
     ),
 }
 """By the protocol that the class must have; ours are called as Kafka's are."""

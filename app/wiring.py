@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.settings import Settings
-from sinks.apply import Writers
+from sinks.apply import Writer, Writers
 from sinks.audit import Audit, process_identity
 from sinks.cluster.admin import count_nothing
 from sinks.cluster.base import CountRequest
@@ -21,12 +21,15 @@ from sinks.ledger import Ledger
 from sinks.metrics import Metrics
 from sinks.model import Kind
 from sinks.parts.access import AclPart
+from sinks.parts.base import Part
+from sinks.parts.users import UserPart
 from sinks.reconcile import Clusters, FlowReconcile
 from sinks.settings import FlowSettings, Incremental
 from sinks.task import FlowTask
 from sinks.writers.acls import AclWriter
 from sinks.writers.configs import ConfigWriter
 from sinks.writers.topics import TopicWriter
+from sinks.writers.users import UserWriter
 from streaming.settings import Flow
 
 
@@ -78,11 +81,12 @@ class ConfigWriters:
 
 def writers_to(target: KafkaCluster, flow: FlowSettings, configs: ConfigWriters) -> Writers:
     """A writer for each kind."""
-    return {
+    writers: dict[Kind, Writer] = {
         Kind.TOPIC: TopicWriter(target),
         Kind.TOPIC_CONFIG: configs.of(target, flow.incremental),
         Kind.ACL: AclWriter(target.acls),
     }
+    return writers | ({Kind.SCRAM_USER: UserWriter(target.users, flow.provider)} if flow.provider else {})
 
 
 def flow_task(
@@ -114,6 +118,9 @@ def flow_task(
         JvmAclWatch(source.alias, gateway, source_client, count),
         JvmAclWatch(target.alias, gateway, target_client, count),
     )
+    parts: list[Part] = [acls] if flow.enabled[Kind.ACL] else []
+    if flow.provider is not None:
+        parts.append(UserPart(flow, source.users, target.users, flow.provider, lambda: acls.principals))
     reconcile = FlowReconcile(
         settings=flow,
         clusters=clusters,
@@ -121,6 +128,6 @@ def flow_task(
         open_ledger=lambda: ledger(flow, target, to_write=True),
         audit=audit(flow, target),
         writers=writers_to(target, flow, configs),
-        parts=[acls] if flow.enabled[Kind.ACL] else [],
+        parts=parts,
     )
     return FlowTask(reconcile, metrics)

@@ -108,11 +108,13 @@ class TopicSpec:
 class ScramSpec:
     """A SCRAM credential without its secret: iterations, and which version of the provider's password it is made from.
 
-    `version` is "" where it is not known: on a credential that was there before Lockstep.
+    `version` is "" where it is not known: on a credential that was there before Lockstep. `known_as`: the user on the
+    source, by whom the provider knows the password.
     """
 
     iterations: int
     version: str = ""
+    known_as: str = field(default="", compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """For the plan and the audit."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from sinks.credentials import CredentialProvider
 from sinks.model import Kind
 from sinks.principals import PrincipalFilter, PrincipalMapping
 from streaming.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
@@ -56,7 +57,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class FlowSettings:
-    """One enabled flow, with its policy and filters already built."""
+    """One enabled flow, with its policy and filters already built. `provider`: of passwords, None without any."""
 
     flow: Flow
     policy: ReplicationPolicy
@@ -70,5 +71,6 @@ class FlowSettings:
     replication_factor: int = 2
     topic_deletes: bool = False
     acls: AclRules = field(default_factory=AclRules)
+    provider: CredentialProvider | None = None
     pace: Pace = field(default_factory=Pace)
     limits: Limits = field(default_factory=Limits)

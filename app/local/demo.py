@@ -15,14 +15,16 @@ from pathlib import Path
 from types import FrameType
 
 from app.cli.output import complain, print_line, print_table
+from app.local.certificates import write_private
 from app.local.cluster import LocalCluster
-from app.local.demo_steps import STEPS, TOPICS, override
+from app.local.demo_steps import MECHANISM, PASSWORD, STEPS, TOPICS, USER, override
 from app.local.jars import PROJECT
 from app.local.job import LocalJob
 from app.local.mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import WaitedTooLong, wait_for
 from sinks.cluster.kafka import KafkaCluster
+from sinks.cluster.login import can_log_in
 from streaming.errors import LockstepError
 
 FOLDER = PROJECT / ".lockstep" / "demo"
@@ -55,9 +57,16 @@ def demo(keep: bool) -> bool:
         print_table("", ("change on a", "seconds until b had it", "MM2's own interval"), rows)
         survived = override(target, "a.orders", EXCLUDED) == "*"
         print_line(f"{EXCLUDED} set on b by another tool: {'survived' if survived else 'LOST'}")
+        refused = _log_in(b)
+        print_line(f"{USER} logs in on b with the password of a: {refused or 'yes'}")
         if keep:
             _stay(config)
-    return good and survived
+    return good and survived and refused is None
+
+
+def _log_in(target: LocalCluster) -> str | None:
+    listener = {"bootstrap.servers": target.sasl_bootstrap, "security.protocol": "SASL_PLAINTEXT"}
+    return can_log_in(target.alias, listener, USER, PASSWORD, MECHANISM)
 
 
 def _client(stack: ExitStack, cluster: LocalCluster) -> KafkaCluster:
@@ -67,12 +76,22 @@ def _client(stack: ExitStack, cluster: LocalCluster) -> KafkaCluster:
     return client
 
 
+def _passwords() -> Path:
+    """A folder with a file for each user, as Kubernetes mounts secrets."""
+    folder = FOLDER / "passwords"
+    folder.mkdir()
+    write_private(folder / USER, PASSWORD.encode())
+    return folder
+
+
 def _properties(clusters: Mapping[str, str], port: int) -> Path:
     own = {
         "sync.topic.configs.enabled": "false",
         "lockstep.sync.topic.configs.enabled": "true",
         "sync.topic.acls.enabled": "false",
         "sync.full.acl.enabled": "true",
+        "lockstep.credential.provider.class": "app.credentials.providers:DirectoryCredentialProvider",
+        "lockstep.credential.store": str(_passwords()),
         "lockstep.http.port": str(port),
         "lockstep.checkpoint.dir": str(FOLDER / "checkpoints"),
     }

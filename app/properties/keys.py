@@ -237,6 +237,60 @@ ACL_MAPPING = Key(
     "What principals are called on the target, as rules like those of ssl.principal.mapping.rules (KIP-371).",
 )
 
+KEY_LENGTHS = ("128", "192", "256")
+"""Those of AES, in bits."""
+
+CREDENTIAL_PROVIDER = Key(
+    "lockstep.credential.provider.class",
+    CLASS,
+    "app.credentials.providers:FileCredentialProvider",
+    "Lockstep",
+    "The class that knows the passwords of SCRAM users; EnvironmentCredentialProvider and DirectoryCredentialProvider "
+    "stand beside the default.",
+    Scope.JOB,
+)
+CREDENTIAL_STORE = Key(
+    "lockstep.credential.store",
+    ValueType(FOLDER.parse, "a file or folder on this machine"),
+    Path(".lockstep/credentials"),
+    "Lockstep",
+    "Their encrypted file, relative to the working directory; for DirectoryCredentialProvider the folder.",
+    Scope.JOB,
+)
+ENCODER_SECRET: Key[str | None] = Key(
+    "password.encoder.secret", TEXT, None, "KIP-226", "What passwords in that file are encrypted with.", Scope.JOB
+)
+ENCODER_OLD_SECRET: Key[str | None] = Key(
+    "password.encoder.old.secret", TEXT, None, "KIP-226", "The secret before, while it is being replaced.", Scope.JOB
+)
+ENCODER_KEYFACTORY = Key(
+    "password.encoder.keyfactory.algorithm",
+    one_of(*(f"PBKDF2WithHmacSHA{bits}" for bits in (512, 384, 256, 224, 1))),
+    "PBKDF2WithHmacSHA512",
+    "KIP-226",
+    "How the key is made from the secret.",
+    Scope.JOB,
+)
+ENCODER_CIPHER = Key(
+    "password.encoder.cipher.algorithm",
+    one_of("AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"),
+    "AES/CBC/PKCS5Padding",
+    "KIP-226",
+    "The cipher, by Java's name.",
+    Scope.JOB,
+)
+ENCODER_KEY_LENGTH = Key(
+    "password.encoder.key.length",
+    ValueType(lambda text: int(KEY_LENGTHS[KEY_LENGTHS.index(text)]), ", ".join(KEY_LENGTHS), KEY_LENGTHS),
+    256,
+    "KIP-226",
+    "Of the key, in bits; KIP-226's default, where Kafka's own is 128.",
+    Scope.JOB,
+)
+ENCODER_ITERATIONS = Key(
+    "password.encoder.iterations", integer(1024), 4096, "KIP-226", "Rounds that make the key.", Scope.JOB
+)
+
 TABLE: Mapping[str, Key[Any]] = {
     key.name: key
     for key in (
@@ -282,6 +336,14 @@ TABLE: Mapping[str, Key[Any]] = {
         ACL_PRINCIPALS,
         ACL_PRINCIPALS_EXCLUDE,
         ACL_MAPPING,
+        CREDENTIAL_PROVIDER,
+        CREDENTIAL_STORE,
+        ENCODER_SECRET,
+        ENCODER_OLD_SECRET,
+        ENCODER_KEYFACTORY,
+        ENCODER_CIPHER,
+        ENCODER_KEY_LENGTH,
+        ENCODER_ITERATIONS,
     )
 }
 """All of them, by name."""

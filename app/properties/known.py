@@ -21,16 +21,8 @@ NOT_YET = frozenset(
         "sync.group.offsets.enabled",
         "topic.listener.class",
         "group.listener.class",
-        "password.encoder.secret",
-        "password.encoder.old.secret",
-        "password.encoder.keyfactory.algorithm",
-        "password.encoder.cipher.algorithm",
-        "password.encoder.key.length",
-        "password.encoder.iterations",
         "lockstep.sync.broker.configs.enabled",
         "lockstep.broker.config.properties",
-        "lockstep.credential.provider.class",
-        "lockstep.credential.store",
         "lockstep.offset.translation",
     }
 )

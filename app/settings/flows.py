@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.credentials.providers import load_provider
 from app.plugins import load_plugin
 from app.properties import keys
 from app.properties.keys import Key
@@ -13,6 +14,7 @@ from app.properties.places import Properties
 from app.properties.values import nearest
 from app.settings.clusters import check_aliases
 from app.settings.rules import READ_BY, check_flow, check_plugins
+from sinks.credentials import CredentialProvider
 from sinks.model import Kind
 from sinks.principals import PrincipalFilter, PrincipalMapping
 from sinks.settings import AclRules, FlowSettings, Incremental, Limits, Pace
@@ -95,6 +97,7 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
     acls = _acl_rules(properties, flow, findings)
     if internal is None or acls is None:
         return None
+    provider = _provider(properties, flow, findings)
     settings = FlowSettings(
         flow=flow,
         policy=plugins[keys.POLICY],
@@ -102,12 +105,14 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
         group_filter=plugins[keys.GROUP_FILTER],
         config_filter=plugins[keys.CONFIG_FILTER],
         internal=internal,
-        enabled={kind: any(properties.get(key, flow) for key in ENABLED_BY[kind]) for kind in Kind},
+        enabled={kind: any(properties.get(key, flow) for key in ENABLED_BY[kind]) for kind in Kind}
+        | {Kind.SCRAM_USER: provider is not None},
         heartbeats_replication=properties.get(keys.HEARTBEATS_REPLICATION, flow),
         incremental=Incremental(properties.get(keys.USE_INCREMENTAL, flow)),
         replication_factor=properties.get(keys.REPLICATION_FACTOR, flow),
         topic_deletes=properties.get(keys.TOPIC_DELETES, flow),
         acls=acls,
+        provider=provider,
         pace=_pace(properties, flow),
         limits=Limits(
             properties.get(keys.MAX_DELETE_PERCENT, flow),
@@ -132,6 +137,19 @@ def _acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRul
     except LockstepError as error:
         entry = properties.entry(keys.ACL_MAPPING.name, flow) or properties.entry(keys.ACL_PRINCIPALS.name, flow)
         findings.mistake(entry, str(error))
+        return None
+
+
+def _provider(properties: Properties, flow: Flow, findings: Findings) -> CredentialProvider | None:
+    """Who knows the passwords of SCRAM users; None where users are not synced, or nothing is set up for it."""
+    default = properties.get(keys.CREDENTIAL_PROVIDER) == keys.CREDENTIAL_PROVIDER.default
+    if not properties.get(keys.SYNC_FULL_ACL, flow) or (default and not properties.get(keys.ENCODER_SECRET)):
+        return None
+    try:
+        return load_provider(properties.of_flow(flow))
+    except LockstepError as error:
+        entry = properties.entry(keys.CREDENTIAL_PROVIDER.name, flow) or properties.entry(keys.ENCODER_SECRET.name)
+        findings.mistake(entry, str(error), entry.key if entry else keys.CREDENTIAL_PROVIDER.name)
         return None
 
 

@@ -23,6 +23,7 @@ from sinks.cluster.base import Alterations, ConfigEntry, CountRequest, Faults, O
 from sinks.cluster.faults import item_fault, raised
 from sinks.cluster.groups import KafkaGroups
 from sinks.cluster.logs import Log
+from sinks.cluster.users import KafkaUsers
 from sinks.errors import IncrementalUnsupported, ItemFault
 from sinks.model import Observed, TopicSpec
 
@@ -56,6 +57,7 @@ class KafkaCluster:
         self._admin = Admin(alias, properties, count_request)
         self.acls = KafkaAcls(self._admin)
         self.groups = KafkaGroups(self._admin)
+        self.users = KafkaUsers(self._admin)
         self._log = Log(alias, self._admin.config)
 
     def cluster_id(self) -> str:

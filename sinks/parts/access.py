@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sinks.access import denied, survey_acls
@@ -45,6 +45,7 @@ class AclPart:
         self._errors: tuple[Blind, ...] = ()
         self._notes: tuple[str, ...] = ()
         self._unsupported: str | None = None
+        self.principals: Mapping[str, str] | None = None
 
     def look(self, moment: Moment) -> bool:
         """Whether the ACLs of a side differ from the last look, or topics that they are about came or went."""
@@ -87,10 +88,11 @@ class AclPart:
         """The plan for all ACLs, without the changes that are set aside for now."""
         owned = moment.ledger.owned(Kind.ACL)
         try:
-            plan = survey_acls(self._settings, self._source, self._target, moment.listed, owned)
+            seen = survey_acls(self._settings, self._source, self._target, moment.listed, owned)
         except NotSupported as error:
             self._lacks(error)
             return Plan(self._settings.flow)
+        plan, self.principals = seen.plan, seen.principals
         self._refused, self._errors = plan.refused, plan.errors
         for note in plan.notes:
             if note not in self._notes:

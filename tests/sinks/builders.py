@@ -6,20 +6,25 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from sinks.apply import Writers
+from sinks.apply import Writer
 from sinks.audit import Audit, Event, read_audit
 from sinks.cluster.base import Cluster, ConfigEntry, Origin, Reader
 from sinks.cluster.memory import MemoryCluster, PlainWatch
 from sinks.cluster.memory_acls import MemoryAcls, PlainAclWatch
+from sinks.cluster.memory_users import MemoryUsers
+from sinks.credentials import Credential
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.model import Change, Kind, TopicSpec
 from sinks.parts.access import AclPart
+from sinks.parts.base import Part
+from sinks.parts.users import UserPart
 from sinks.reconcile import Clusters, FlowReconcile, Report
 from sinks.settings import AclRules, FlowSettings, Incremental, Limits, Pace
 from sinks.writers.acls import AclWriter
 from sinks.writers.configs import ConfigWriter
 from sinks.writers.topics import TopicWriter
+from sinks.writers.users import UserWriter
 from streaming.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.naming import DefaultReplicationPolicy, internal_topics
 from streaming.settings import Flow
@@ -112,13 +117,29 @@ def overrides_of(cluster: MemoryCluster, topic: str) -> dict[str, str]:
 
 def writers_to(
     cluster: Cluster, incremental: Incremental = Incremental.REQUIRED, acls: MemoryAcls | None = None
-) -> Writers:
-    """A writer of each kind that a cluster in memory knows."""
+) -> dict[Kind, Writer]:
+    """A writer of each kind that needs no provider."""
     return {
         Kind.TOPIC: TopicWriter(cluster),
         Kind.TOPIC_CONFIG: ConfigWriter(cluster, incremental),
         Kind.ACL: AclWriter(acls or MemoryAcls(cluster.alias)),
     }
+
+
+class Passwords:
+    """A provider of the passwords that a test gives it: by user, the password and its version."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, tuple[str, str]] = {}
+
+    def credential(self, user: str) -> Credential | None:
+        return Credential(user, *self.known[user]) if user in self.known else None
+
+    def version(self, user: str) -> str | None:
+        return self.known[user][1] if user in self.known else None
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class Clock:
@@ -143,6 +164,9 @@ class World:
     read_source: Reader | None = None
     source_acls: MemoryAcls = field(default_factory=lambda: MemoryAcls("a"))
     target_acls: MemoryAcls = field(default_factory=lambda: MemoryAcls("b"))
+    source_users: MemoryUsers = field(default_factory=lambda: MemoryUsers("a"))
+    target_users: MemoryUsers = field(default_factory=lambda: MemoryUsers("b"))
+    provider: Passwords = field(default_factory=lambda: Passwords())
     reconcile: FlowReconcile = field(init=False)
 
     def __post_init__(self) -> None:
@@ -160,18 +184,22 @@ class World:
             guard=Guard(self.settings.flow, self.source, self.target),
             open_ledger=self.ledger,
             audit=audit,
-            writers=writers_to(self.target, self.settings.incremental, self.target_acls),
-            parts=[
-                AclPart(
-                    self.settings,
-                    self.source_acls,
-                    self.target_acls,
-                    PlainAclWatch(self.source_acls),
-                    PlainAclWatch(self.target_acls),
-                )
-            ],
+            writers=writers_to(self.target, self.settings.incremental, self.target_acls)
+            | {Kind.SCRAM_USER: UserWriter(self.target_users, self.provider)},
+            parts=self._parts(),
             clock=self.clock,
         )
+
+    def _parts(self) -> list[Part]:
+        acls = AclPart(
+            self.settings,
+            self.source_acls,
+            self.target_acls,
+            PlainAclWatch(self.source_acls),
+            PlainAclWatch(self.target_acls),
+        )
+        users = UserPart(self.settings, self.source_users, self.target_users, self.provider, lambda: acls.principals)
+        return [acls, users]
 
     def ledger(self) -> Ledger:
         """The ledger as it is in its topic now."""

@@ -1,0 +1,189 @@
+"""The encrypted store of SCRAM users' passwords: `lockstep.credential.store`, by default `.lockstep/credentials`.
+
+Everything in it is encoded with one secret, `password.encoder.secret`. After the secret has changed, it is read with
+`password.encoder.old.secret`, and the first change encodes everything anew (KIP-226).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from app.credentials.document import Document, Entry, Kept, changed_document, read_document
+from app.credentials.encoder import EncoderSettings, PasswordEncoder, UndecodablePassword
+from sinks.credentials import Credential
+from streaming.errors import LockstepError
+
+CHECK = "lockstep credentials"
+"""The known word by which the secret is tried."""
+
+VERSION = "%Y%m%dT%H%M%S.%fZ"
+"""A version is the time at which its password was given: a store that was lost and made anew has no old one again."""
+
+Signature = tuple[int, int, int] | None
+
+
+def utc_now() -> datetime:
+    """Now, in UTC."""
+    return datetime.now(timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A user in the store: the versions of the password in force and of the one under way, where there is one."""
+
+    user: str
+    version: str | None
+    pending: str | None
+
+
+class CredentialStore:
+    """Passwords by user. Reads the file again when it has changed, writes it as a whole."""
+
+    def __init__(self, path: Path, settings: EncoderSettings, now: Callable[[], datetime] = utc_now) -> None:
+        """Raises LockstepError for settings of the encoder that cannot be used. The file need not be there."""
+        self.path, self._now = path, now
+        self._encoder = PasswordEncoder(settings.secret, settings)
+        self._old = PasswordEncoder(settings.old_secret, settings) if settings.old_secret else None
+        self._seen: tuple[Signature, Document] = (None, Document())
+
+    def users(self) -> list[Listed]:
+        """Everybody in it, by name."""
+        return [
+            Listed(user, _version(entry.current), _version(entry.pending))
+            for user, entry in sorted(self._document().users.items())
+        ]
+
+    def version(self, user: str) -> str | None:
+        """The version of the password in force; decodes nothing."""
+        return _version(self._entry(user).current)
+
+    def credential(self, user: str) -> Credential | None:
+        """The password in force. Raises LockstepError where the secret is another one."""
+        return self._decoded(user, self._entry(user).current)
+
+    def pending(self, user: str) -> Credential | None:
+        """The password that is under way. Raises as `credential`."""
+        return self._decoded(user, self._entry(user).pending)
+
+    def put(self, passwords: Mapping[str, str]) -> str:
+        """Keeps these from now on, all or none; returns their version. Raises LockstepError while one is under way."""
+        version = self._now().strftime(VERSION)
+        credentials = [Credential(user, password, version) for user, password in passwords.items()]
+        with self._changed() as document:
+            for one in credentials:
+                _raise_if_pending(one.user, document)
+                document.users[one.user] = Entry(self._kept(one))
+        return version
+
+    def begin(self, user: str, password: str, *, anew: bool = False) -> Credential:
+        """Keeps a password as under way, beside the one in force. `anew`: instead of another that is under way.
+
+        Raises LockstepError where there is such another.
+        """
+        pending = Credential(user, password, self._now().strftime(VERSION))
+        with self._changed() as document:
+            if not anew:
+                _raise_if_pending(user, document)
+            entry = document.users.get(user, Entry())
+            document.users[user] = replace(entry, pending=self._kept(pending))
+        return pending
+
+    def promote(self, user: str, version: str) -> None:
+        """The password under way is in force from now on. Raises LockstepError where it is another one by now."""
+        with self._changed() as document:
+            entry = document.users.get(user, Entry())
+            if entry.pending is not None and entry.pending.version == version:
+                document.users[user] = Entry(entry.pending)
+            elif entry.current is None or entry.current.version != version:
+                raise LockstepError(
+                    f"the password of {user} was changed by somebody else meanwhile: what the clusters have may be "
+                    f"another one than the store; run `lockstep credentials set {user} --both`"
+                )
+
+    def remove(self, user: str, *, force: bool = False) -> bool:
+        """Forgets a user; False if he was not there. Raises LockstepError while one is under way, but `force`."""
+        with self._changed() as document:
+            if not force:
+                _raise_if_pending(user, document)
+            return document.users.pop(user, None) is not None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _entry(self, user: str) -> Entry:
+        return self._document().users.get(user, Entry())
+
+    def _document(self) -> Document:
+        signature = _signature(self.path)
+        if signature is None or signature != self._seen[0]:
+            self._seen = (signature, read_document(self.path))
+        return self._seen[1]
+
+    @contextmanager
+    def _changed(self) -> Iterator[Document]:
+        with changed_document(self.path) as document:
+            self._fit(document)
+            yield document
+
+    def _fit(self, document: Document) -> None:
+        """Everything is encoded with the secret of now when this returns. Raises LockstepError where it cannot be."""
+        if document.check is None:
+            document.check = self._encoder.encode(CHECK)
+        elif not _fits(self._encoder, document.check):
+            if self._old is None or not _fits(self._old, document.check):
+                raise LockstepError(f"{self._wrong_secret()}; nothing was written")
+            old = self._old
+            document.check = self._encoder.encode(CHECK)
+            for user, entry in document.users.items():
+                document.users[user] = entry.mapped(lambda encoded: self._encoder.encode(old.decode(encoded)))
+
+    def _kept(self, credential: Credential) -> Kept:
+        return Kept(credential.version, self._encoder.encode(credential.password))
+
+    def _decoded(self, user: str, kept: Kept | None) -> Credential | None:
+        if kept is None:
+            return None
+        for encoder in (self._encoder, self._old):
+            try:
+                if encoder is not None:
+                    return Credential(user, encoder.decode(kept.password), kept.version)
+            except UndecodablePassword:
+                continue
+        raise LockstepError(f"{self._wrong_secret()}: the password of {user} cannot be read")
+
+    def _wrong_secret(self) -> str:
+        return (
+            f"the credential store {self.path} was encrypted with another password.encoder.secret than the one given; "
+            "if it was changed, give the one before as password.encoder.old.secret"
+        )
+
+
+def _version(kept: Kept | None) -> str | None:
+    return kept.version if kept else None
+
+
+def _fits(encoder: PasswordEncoder, check: str) -> bool:
+    try:
+        return encoder.decode(check) == CHECK
+    except UndecodablePassword:
+        return False
+
+
+def _raise_if_pending(user: str, document: Document) -> None:
+    if document.users.get(user, Entry()).pending is not None:
+        raise LockstepError(
+            f"a new password of {user} is under way to the clusters: finish it with `lockstep credentials rotate "
+            f"{user}`, or give another one with `lockstep credentials set {user} --both`"
+        )
+
+
+def _signature(path: Path) -> Signature:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

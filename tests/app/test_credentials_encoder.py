@@ -1,0 +1,107 @@
+"""Passwords encrypted in the format of Kafka's brokers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.credentials.encoder import CIPHERS, KEY_FACTORIES, EncoderSettings, PasswordEncoder, UndecodablePassword
+from streaming.errors import LockstepError
+
+QUICK = EncoderSettings("the secret", iterations=2)
+PASSWORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+
+
+def encoder(secret: str = "the secret", settings: EncoderSettings = QUICK) -> PasswordEncoder:
+    return PasswordEncoder(secret, settings)
+
+
+def fields(encoded: str) -> dict[str, str]:
+    return dict(part.split(":") for part in encoded.split(","))
+
+
+@settings(max_examples=30, deadline=None)
+@given(PASSWORDS, st.sampled_from(sorted(CIPHERS)), st.sampled_from(sorted(KEY_FACTORIES)), st.sampled_from([128, 256]))
+def test_what_was_encoded_is_decoded_whatever_the_settings(password: str, cipher: str, factory: str, bits: int) -> None:
+    chosen = replace(QUICK, cipher_algorithm=cipher, keyfactory_algorithm=factory, key_length=bits)
+    assert encoder().decode(encoder(settings=chosen).encode(password)) == password
+
+
+@settings(max_examples=30, deadline=None)
+@given(PASSWORDS, st.sampled_from(sorted(CIPHERS)))
+def test_another_secret_decodes_nothing(password: str, cipher: str) -> None:
+    encoded = encoder(settings=replace(QUICK, cipher_algorithm=cipher)).encode(password)
+    with pytest.raises(UndecodablePassword):
+        encoder("another secret").decode(encoded)
+
+
+def test_defaults_are_those_of_kip_226() -> None:
+    found = fields(PasswordEncoder("s", EncoderSettings("s")).encode("geheim€"))
+    assert found["keyFactoryAlgorithm"] == "PBKDF2WithHmacSHA512"
+    assert found["cipherAlgorithm"] == "AES/CBC/PKCS5Padding"
+    assert (found["keyLength"], found["iterations"], found["passwordLength"]) == ("256", "4096", "7")
+    assert "geheim" not in str(found)
+
+
+def test_length_is_counted_in_javas_characters() -> None:
+    assert fields(encoder().encode("a\N{GRINNING FACE}"))["passwordLength"] == "3"
+
+
+def test_same_password_is_never_encoded_the_same_way() -> None:
+    assert encoder().encode("p") != encoder().encode("p")
+
+
+def test_order_of_the_fields_and_white_space_do_not_matter() -> None:
+    parts = encoder().encode("p").split(",")
+    assert encoder().decode(" , ".join(reversed(parts))) == "p"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("salt", "%%%"),
+        ("keyLength", "64"),
+        ("keyLength", "long"),
+        ("iterations", "0"),
+        ("iterations", "99999999999999999999"),
+        ("passwordLength", "9"),
+        ("cipherAlgorithm", "DES/CBC/PKCS5Padding"),
+        ("keyFactoryAlgorithm", "PBKDF2WithHmacMD5"),
+        ("initializationVector", "AAAA"),
+        ("encryptedPassword", "AAAA"),
+    ],
+)
+def test_damage_is_said_and_shows_nothing(field: str, value: str) -> None:
+    damaged = fields(encoder().encode("geheim")) | {field: value}
+    with pytest.raises(UndecodablePassword) as caught:
+        encoder().decode(",".join(f"{name}:{text}" for name, text in damaged.items()))
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "salt:", "a:b,c"])
+def test_text_that_is_none_of_ours_is_refused(text: str) -> None:
+    with pytest.raises(UndecodablePassword):
+        encoder().decode(text)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"keyfactory_algorithm": "MD5"}, "password.encoder.keyfactory.algorithm=MD5"),
+        ({"cipher_algorithm": "DES"}, "password.encoder.cipher.algorithm=DES"),
+        ({"key_length": 64}, "allowed: 128, 192, 256"),
+        ({"iterations": 0}, "password.encoder.iterations must be 1 or more"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(LockstepError, match=said):
+        encoder(settings=replace(QUICK, **wrong))  # type: ignore[arg-type]  # a table of wrong values
+
+
+def test_empty_secret_is_refused_and_no_secret_is_shown() -> None:
+    with pytest.raises(LockstepError, match=r"password\.encoder\.secret is missing"):
+        encoder("")
+    assert "hidden" not in repr(EncoderSettings("hidden", "hidden too"))

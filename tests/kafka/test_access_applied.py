@@ -1,0 +1,75 @@
+"""ACLs and a SCRAM user on real brokers: `lockstep apply` brings them, revokes them, and the user logs in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.local.jars import PROJECT
+from app.local.waiting import wait_for
+from sinks.acls import LITERAL, PREFIXED, TOPIC, AclBinding
+from sinks.cluster.kafka import KafkaCluster
+from sinks.cluster.login import can_log_in
+from sinks.cluster.users import Upsertion
+from sinks.model import ALLOW
+from tests.conftest import Clusters
+from tests.kafka.staging import client_of, create, write_properties
+
+pytestmark = pytest.mark.kafka
+
+SOON = 30.0
+MECHANISM = "SCRAM-SHA-512"
+PASSWORD = "a s3cret of this test"
+
+
+def apply(config: Path, user: str) -> None:
+    """`lockstep apply` in a process that has the user's password in its environment."""
+    environment = os.environ | {f"LOCKSTEP_CREDENTIAL_{user.upper()}": PASSWORD}
+    command = [sys.executable, "-m", "app.main", "apply", "--yes", "--config", str(config)]
+    run = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False, timeout=90)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert PASSWORD not in run.stdout + run.stderr
+
+
+def of(cluster: KafkaCluster, principal: str) -> set[AclBinding]:
+    return {acl for acl in cluster.acls.describe() if acl.principal == principal}
+
+
+def test_acls_and_their_user_come_over_and_go_again(clusters: Clusters, unique: str, tmp_path: Path) -> None:
+    topic, principal, name = f"{unique}-orders", f"User:{unique}", f"{unique}access"
+    config = write_properties(
+        tmp_path,
+        clusters.a,
+        clusters.b,
+        f"{unique}-.*",
+        source=name,
+        **{
+            "sync.full.acl.enabled": "true",
+            "lockstep.acl.principals": unique,
+            "lockstep.credential.provider.class": "app.credentials.providers:EnvironmentCredentialProvider",
+        },
+    )
+    write = AclBinding(TOPIC, topic, LITERAL, principal, "*", "WRITE", ALLOW)
+    prefix = AclBinding(TOPIC, f"{unique}-", PREFIXED, principal, "*", "READ", ALLOW)
+    write_there = AclBinding(TOPIC, f"{name}.{topic}", LITERAL, principal, "*", "WRITE", ALLOW)
+    prefix_there = AclBinding(TOPIC, f"{name}.{unique}-", PREFIXED, principal, "*", "READ", ALLOW)
+    listener = {"bootstrap.servers": clusters.b.sasl_bootstrap, "security.protocol": "SASL_PLAINTEXT"}
+    with client_of(clusters.a) as a, client_of(clusters.b) as b:
+        create(a, topic, 1, {})
+        a.acls.create([write, prefix])
+        a.users.upsert([Upsertion(unique, MECHANISM, 8192, PASSWORD)])
+        wait_for(lambda: of(a, principal) == {write, prefix}, SOON, "the ACLs to be seen")
+        wait_for(lambda: a.users.describe([unique]), SOON, "the user to be seen")
+        apply(config, unique)
+        wait_for(lambda: of(b, principal) == {write_there, prefix_there}, SOON, "the ACLs on the target")
+        assert b.users.describe([unique]) == {unique: {MECHANISM: 8192}}
+        assert can_log_in("b", listener, unique, PASSWORD, MECHANISM) is None
+        assert can_log_in("b", listener, unique, "another", MECHANISM) is not None
+        a.acls.delete([write])
+        wait_for(lambda: of(a, principal) == {prefix}, SOON, "the ACL to be gone")
+        apply(config, unique)
+        wait_for(lambda: of(b, principal) == {prefix_there}, SOON, "the ACL to be revoked")
