@@ -49,6 +49,7 @@ class Scenario:
 SCENARIOS = (
     Scenario("Lockstep, default (1,000 topics/s)", rate=1000),
     Scenario("Lockstep, `lockstep.observe.rate=0`", rate=0),
+    Scenario("Lockstep, a trigger every 2 s", rate=1000, own={"lockstep.trigger.interval": "2 seconds"}),
     Scenario("MM2, intervals of 1 s", mirror=1),
     Scenario("MM2, intervals of 5 s", mirror=5),
     Scenario("MM2, intervals of 60 s", mirror=60),
