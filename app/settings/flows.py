@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.credentials.providers import load_provider
 from app.plugins import load_plugin
 from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import Findings
 from app.properties.places import Properties
 from app.properties.values import nearest
+from app.settings.access import acl_rules, credential_provider
 from app.settings.clusters import check_aliases
 from app.settings.rules import READ_BY, check_flow, check_plugins
-from sinks.credentials import CredentialProvider
 from sinks.model import Kind
-from sinks.principals import PrincipalFilter, PrincipalMapping
-from sinks.settings import AclRules, FlowSettings, Incremental, Limits, Pace
+from sinks.settings import FlowSettings, Incremental, Limits, Pace
 from streaming.errors import LockstepError
 from streaming.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.naming import InternalTopics, ReplicationPolicy, check_topic_name, internal_topics
@@ -94,10 +92,9 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
     if None in plugins.values():
         return None
     internal = _internal_topics(properties, flow, plugins[keys.POLICY], findings)
-    acls = _acl_rules(properties, flow, findings)
+    acls, provider = acl_rules(properties, flow, findings), credential_provider(properties, flow, findings)
     if internal is None or acls is None:
         return None
-    provider = _provider(properties, flow, findings)
     settings = FlowSettings(
         flow=flow,
         policy=plugins[keys.POLICY],
@@ -121,41 +118,6 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
     )
     check_plugins(properties, settings, findings)
     return settings
-
-
-PRINCIPALS: tuple[Key[tuple[str, ...]], ...] = (keys.ACL_PRINCIPALS, keys.ACL_PRINCIPALS_EXCLUDE)
-
-
-def _acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRules | None:
-    try:
-        return AclRules(
-            full=properties.get(keys.SYNC_FULL_ACL, flow),
-            deletes=properties.get(keys.ACL_DELETES, flow),
-            principals=PrincipalFilter({key.name: _listed(properties, key, flow) for key in PRINCIPALS}),
-            mapping=PrincipalMapping.parse(properties.get(keys.ACL_MAPPING, flow)),
-        )
-    except LockstepError as error:
-        entry = properties.entry(keys.ACL_MAPPING.name, flow) or properties.entry(keys.ACL_PRINCIPALS.name, flow)
-        findings.mistake(entry, str(error))
-        return None
-
-
-def _provider(properties: Properties, flow: Flow, findings: Findings) -> CredentialProvider | None:
-    """Who knows the passwords of SCRAM users; None where users are not synced, or nothing is set up for it."""
-    default = properties.get(keys.CREDENTIAL_PROVIDER) == keys.CREDENTIAL_PROVIDER.default
-    if not properties.get(keys.SYNC_FULL_ACL, flow) or (default and not properties.get(keys.ENCODER_SECRET)):
-        return None
-    try:
-        return load_provider(properties.of_flow(flow))
-    except LockstepError as error:
-        entry = properties.entry(keys.CREDENTIAL_PROVIDER.name, flow) or properties.entry(keys.ENCODER_SECRET.name)
-        findings.mistake(entry, str(error), entry.key if entry else keys.CREDENTIAL_PROVIDER.name)
-        return None
-
-
-def _listed(properties: Properties, key: Key[tuple[str, ...]], flow: Flow) -> str:
-    words: tuple[str, ...] = properties.get(key, flow)
-    return ",".join(words)
 
 
 def _pace(properties: Properties, flow: Flow) -> Pace:

@@ -182,17 +182,17 @@ def test_a_sync_that_both_do_is_a_warning_that_says_how_to_leave_it_to_lockstep(
     assert warnings(tmp_path, TWO + off) == []
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("lockstep.acl.principal.mapping=RULE:^(.*$/x/", "lockstep.acl.principal.mapping: the rule"),
-        ("lockstep.acl.principals=a(b", "lockstep.acl.principals"),
-    ],
-)
-def test_a_rule_for_principals_that_is_none_is_a_mistake_in_its_line(tmp_path: Path, line: str, said: str) -> None:
-    (found,) = mistakes(tmp_path, QUIET + TWO + f"{line}\n")
-    assert found.startswith(":9: lockstep.acl")
-    assert said in found
+def test_rules_for_principals_and_a_provider_that_are_none_are_mistakes_each_in_its_line(tmp_path: Path) -> None:
+    lines = (
+        "lockstep.acl.principals=a(b",
+        "lockstep.acl.principal.mapping=RULE:^(.*$/x/",
+        "lockstep.credential.provider.class=no.such:Provider",
+        "sync.full.acl.enabled=true",
+    )
+    found = mistakes(tmp_path, QUIET + TWO + "\n".join(lines) + "\n")
+    starts = [f":{number}: {line.partition('=')[0]}: " for number, line in enumerate(lines[:3], 9)]
+    assert [text.startswith(start) for text, start in zip(found, starts, strict=True)] == [True, True, True]
+    assert all(text.count("lockstep.acl.principal.mapping") == 1 for text in found if "mapping" in text)
 
 
 def test_an_interval_for_mm2_alone_is_a_warning(tmp_path: Path) -> None:
