@@ -18,7 +18,7 @@ from sinks.settings import FlowSettings
 log = logging.getLogger(__name__)
 
 REST = 2.0
-"""Seconds between two looks where no metadata log tells of changes: a look at 10,000 ACLs costs a broker 0.1 s."""
+"""Seconds between two looks where no metadata log tells of changes: each look asks a broker for all ACLs."""
 
 REST_WHEN_QUIET = 10.0
 """Seconds between two looks while the metadata log is listened to and quiet; at news there is one at once."""
