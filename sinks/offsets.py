@@ -65,7 +65,6 @@ class GroupOffset:
 class _Seen:
     """All that was read, partitions by their names on their own cluster."""
 
-    committed: Mapping[str, Offsets]
     there: Observed[str, Offsets]
     members: Observed[str, int]
     target: Observed[TopicPartition, LogRange]
@@ -107,7 +106,6 @@ def _look(settings: FlowSettings, source: End, target: End, listed: Listed, comm
     syncs = (source if internal.offset_syncs_cluster == settings.flow.source else target).reader
     # The target's ends before the source's: a group at the source's end has then read all that lies below the target's.
     return _Seen(
-        committed=committed,
         there=target.groups.committed(committed),
         members=target.groups.members(committed),
         histories=_histories(syncs.read_log(internal.offset_syncs)),

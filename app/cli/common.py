@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from app.cli.output import Output, errors
+from app.cli.output import Output, complain, errors
 from app.settings import Settings, load
+from app.wiring import Ends, both_ends
+from sinks.settings import FlowSettings
+from streaming.errors import LockstepError
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", help="The properties file, MM2's own.", show_default=True, dir_okay=False)
@@ -27,6 +30,21 @@ DEFAULT_CONFIG = Path("conf/mirror.properties")
 def loaded(config: Path, flow: list[str] | None) -> Settings:
     """The settings of the flows asked for. Raises ConfigurationError with every mistake."""
     return load(config, flow or ())
+
+
+def of_each_flow(
+    settings: Settings, found: Callable[[FlowSettings, Ends], Sequence[Any]], name: str
+) -> tuple[list[dict[str, Any]], bool]:
+    """A row for each flow with what was found under this name; and whether a flow failed, which is complained of."""
+    flows, failed = [], False
+    for one in settings.flows:
+        try:
+            with both_ends(settings, one) as ends:
+                flows.append({"source": one.flow.source, "target": one.flow.target, name: found(one, ends)})
+        except LockstepError as error:
+            complain(f"{one.flow.name}: {error}")
+            failed = True
+    return flows, failed
 
 
 @contextmanager

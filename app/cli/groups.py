@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
-from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
-from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
-from app.settings import Settings
-from app.wiring import Ends, both_ends
+from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, of_each_flow
+from app.cli.output import DONE, FAILED, Output, print_json, print_line, print_table
+from app.wiring import Ends
 from sinks.offsets import End, GroupOffset, count_verdicts, replicated_groups, survey_offsets
 from sinks.settings import FlowSettings
 from sinks.survey import list_both
-from streaming.errors import LockstepError
 
 GroupOption = Annotated[
     list[str] | None,
@@ -30,7 +28,7 @@ def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
         listed = list_both(one, ends.source, ends.target)
         return list(replicated_groups(one, ends.source.groups, listed))
 
-    flows, failed = _of_each_flow(loaded(config, flow), found, "groups")
+    flows, failed = of_each_flow(loaded(config, flow), found, "groups")
     if output is Output.JSON:
         print_json({"flows": flows})
     else:
@@ -54,7 +52,7 @@ def offsets(
         source, target = End(ends.source, ends.source.groups), End(ends.target, ends.target.groups)
         return survey_offsets(one, source, target, listed, group)
 
-    flows, failed = _of_each_flow(loaded(config, flow), found, "offsets")
+    flows, failed = of_each_flow(loaded(config, flow), found, "offsets")
     if output is Output.JSON:
         rows = [row | {"offsets": [offset.as_json() for offset in row["offsets"]]} for row in flows]
         print_json({"flows": rows})
@@ -62,20 +60,6 @@ def offsets(
         for row in flows:
             _print(f"{row['source']}->{row['target']}", row["offsets"])
     raise typer.Exit(FAILED if failed else DONE)
-
-
-def _of_each_flow(
-    settings: Settings, found: Callable[[FlowSettings, Ends], Sequence[Any]], name: str
-) -> tuple[list[dict[str, Any]], bool]:
-    flows, failed = [], False
-    for one in settings.flows:
-        try:
-            with both_ends(settings, one) as ends:
-                flows.append({"source": one.flow.source, "target": one.flow.target, name: found(one, ends)})
-        except LockstepError as error:
-            complain(f"{one.flow.name}: {error}")
-            failed = True
-    return flows, failed
 
 
 def _print(name: str, rows: Sequence[GroupOffset]) -> None:

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import httpx
 import typer
 
-from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
-from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
+from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, of_each_flow
+from app.cli.output import DONE, FAILED, Output, print_json, print_line, print_table
 from app.planning import status_flow
 from app.settings import Settings
-from app.wiring import both_ends
+from app.wiring import Ends, both_ends
+from sinks.settings import FlowSettings
 from sinks.survey import list_both
 from streaming.errors import LockstepError
 
@@ -72,23 +73,16 @@ def _print_status(row: dict[str, Any]) -> None:
 
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
     """The topics that are replicated now, with their name on both sides."""
-    settings = loaded(config, flow)
-    flows, failed = [], False
-    for one in settings.flows:
-        row: dict[str, Any] = {"source": one.flow.source, "target": one.flow.target, "topics": []}
-        try:
-            with both_ends(settings, one) as ends:
-                listed = list_both(one, ends.source, ends.target)
-        except LockstepError as error:
-            complain(f"{one.flow.name}: {error}")
-            failed = True
-            continue
-        row["topics"] = [
+
+    def found(one: FlowSettings, ends: Ends) -> list[dict[str, str]]:
+        listed = list_both(one, ends.source, ends.target)
+        return [
             {"upstream": upstream, "remote": remote}
             for upstream, remote in sorted(listed.desired.remote.items())
             if remote in listed.target
         ]
-        flows.append(row)
+
+    flows, failed = of_each_flow(loaded(config, flow), found, "topics")
     if output is Output.JSON:
         print_json({"flows": flows})
     else:
