@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sinks.cluster.base import Alterations, ConfigEntry, Faults, Origin, Reader, Record, Tail, TopicConfigs
-from sinks.errors import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing
+from sinks.cluster.memory_answers import answer, permit
+from sinks.errors import IncrementalUnsupported, ItemFault
 from sinks.model import Observed, TopicSpec
 
 BUILT_IN: Mapping[str, str] = {
@@ -158,13 +159,10 @@ class MemoryCluster:
         self.writes += 1
 
     def _answer(self) -> None:
-        if not self.reachable:
-            raise ClusterUnreachable(f"{self.alias}: no answer (in-memory cluster)")
+        answer(self.alias, self.reachable)
 
     def _check(self, operation: str) -> None:
-        self._answer()
-        if operation in self.denied:
-            raise RightsMissing(f"{self.alias}: not permitted to {operation} (in-memory cluster)")
+        permit(self.alias, self.reachable, self.denied, operation)
 
 
 class MemoryTail:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from sinks.acls import CLUSTER, AclBinding
 from sinks.cluster.acls import AclFaults, AclReader
-from sinks.errors import ClusterUnreachable, ItemFault, NotSupported, RightsMissing
+from sinks.cluster.memory_answers import permit
+from sinks.errors import ItemFault, NotSupported
 
 CLUSTER_NAME = "kafka-cluster"
 
@@ -65,10 +66,7 @@ class MemoryAcls:
             self.writes += 1
 
     def _check(self, operation: str) -> None:
-        if not self.reachable:
-            raise ClusterUnreachable(f"{self.alias}: no answer (in-memory cluster)")
-        if operation in self.denied:
-            raise RightsMissing(f"{self.alias}: not permitted to {operation} (in-memory cluster)")
+        permit(self.alias, self.reachable, self.denied, operation)
         if not self.authorizer:
             raise NotSupported(f"{self.alias}: no authorizer is configured (in-memory cluster)")
 

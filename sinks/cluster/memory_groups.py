@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from sinks.cluster.groups import GroupFaults, Offsets
-from sinks.errors import ClusterUnreachable, ItemFault
+from sinks.cluster.memory_answers import answer
+from sinks.errors import ItemFault
 from sinks.model import Observed
 from streaming.records import TopicPartition
 from streaming.translation import LogRange
@@ -60,5 +61,4 @@ class MemoryGroups:
         return faults
 
     def _answer(self) -> None:
-        if not self.reachable:
-            raise ClusterUnreachable(f"{self.alias}: no answer (in-memory cluster)")
+        answer(self.alias, self.reachable)

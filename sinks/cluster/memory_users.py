@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
+from sinks.cluster.memory_answers import permit
 from sinks.cluster.users import Upsertion, UserFaults
-from sinks.errors import ClusterUnreachable, ItemFault, RightsMissing
+from sinks.errors import ItemFault
 from sinks.model import Key
 
 LEAST, MOST = 4096, 16384
@@ -82,7 +83,4 @@ class MemoryUsers:
             self.writes += 1
 
     def _check(self, operation: str) -> None:
-        if not self.reachable:
-            raise ClusterUnreachable(f"{self.alias}: no answer (in-memory cluster)")
-        if operation in self.denied:
-            raise RightsMissing(f"{self.alias}: not permitted to {operation} (in-memory cluster)")
+        permit(self.alias, self.reachable, self.denied, operation)
