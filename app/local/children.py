@@ -93,12 +93,17 @@ def _popen(command: Sequence[str], log: Path, at_death: signal.Signals, environm
         )
 
 
-def _tie_to_parent(at_death: signal.Signals) -> Callable[[], None] | None:
-    if sys.platform != "linux":
-        return None
-    parent, prctl = os.getpid(), ctypes.CDLL(None).prctl  # found here: between fork and exec little is allowed
+def _tie_to_parent(at_death: signal.Signals) -> Callable[[], None]:
+    linux = sys.platform == "linux"
+    parent, prctl = os.getpid(), ctypes.CDLL(None).prctl if linux else None  # between fork and exec little is allowed
 
     def tie() -> None:
+        # A Ctrl-C between fork and here was for the parent, which then ends this child: it must not raise in it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if prctl is None:
+            return
         prctl(PR_SET_PDEATHSIG, at_death)
         if os.getppid() != parent:  # it died before the line above
             os._exit(1)
@@ -112,6 +117,7 @@ def _spawner() -> SimpleQueue[Callable[[], None]]:
     queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
     def serve() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         while True:
             queue.get()()
 
