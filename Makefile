@@ -31,7 +31,7 @@ check: setup ## format, lint, types, import contracts, unit tests: under a minut
 	$(MAKE) --no-print-directory unit
 
 unit: setup ## the tests that need neither Spark nor a broker
-	$(BIN)/python -m pytest tests/app tests/streaming tests/sinks
+	$(BIN)/python -m pytest tests/app tests/streaming tests/sinks tests/bench
 
 test: check ## everything: real brokers, real MM2, real Spark
 	$(BIN)/python -m pytest tests $(ARGS)

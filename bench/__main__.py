@@ -16,7 +16,12 @@ import typer
 
 from app.local.cluster import LocalCluster
 from app.local.jars import PROJECT
+from bench import groups_page
 from bench.acls import measure_acls
+from bench.drill import run
+from bench.drill.programs import WRITERS
+from bench.groups import FULL, measure_groups
+from bench.groups import save as save_groups
 from bench.load import create_topics, topic_name, wait_for_topics
 from bench.page import render
 from bench.report import Result, read, save
@@ -31,11 +36,16 @@ def main(
     changes: Annotated[int, typer.Option(help="Changes whose arrival is timed, in each way.")] = 50,
     acls: Annotated[bool, typer.Option(help="Whether ACLs are measured as well.")] = True,
     only: Annotated[str, typer.Option(help="Only ways whose name contains this.")] = "",
+    drill: Annotated[
+        int, typer.Option(help="Rounds of the failover drill, and nothing but what is about offsets.")
+    ] = 0,
+    groups: Annotated[bool, typer.Option("--groups", help="The age of synced offsets, and nothing else.")] = False,
     render_only: Annotated[bool, typer.Option("--render", help="Write the page from docs/benchmarks.json.")] = False,
 ) -> None:
     """Measures, saves after each way, and writes the page."""
     results, facts = read(RESULTS)
-    if not render_only:
+    _offsets(drill, groups)
+    if not (render_only or drill or groups):
         facts |= _facts() | {"decoding": _decoding()}
         if acls:
             sys.stderr.write("ACLs\n")
@@ -47,6 +57,14 @@ def main(
                 results.append(result)
                 save(RESULTS, results, facts)
     render(results, facts, PROJECT / "docs")
+
+
+def _offsets(rounds: int, groups: bool) -> None:
+    """What is kept in files of their own."""
+    if rounds:
+        run.drill(rounds, run.Way(), run.FULL, run.RESULTS)
+    if groups:
+        save_groups(groups_page.RESULTS, measure_groups(FULL, WRITERS, many=True))
 
 
 def _measure(topics: int, changes: int, only: str) -> Iterator[Result]:

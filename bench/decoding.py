@@ -52,7 +52,8 @@ def records_in_memory(spark: SparkSession, count: int, partitions: int) -> DataF
     columns = "number long, cluster string, topic string, key binary, value binary"
     samples = F.broadcast(spark.createDataFrame(_samples(), columns))
     numbers = spark.range(count, numPartitions=partitions).select((F.col("id") % DISTINCT).alias("number"))
-    frame = numbers.join(samples, "number").drop("number").withColumn("timestamp", F.current_timestamp()).cache()
+    frame = numbers.join(samples, "number").drop("number").withColumn("timestamp", F.current_timestamp())
+    frame = frame.withColumn("offset", F.col("timestamp").cast("long")).cache()
     frame.count()
     return frame
 

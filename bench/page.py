@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench import groups_page
 from bench.acls import section
+from bench.drill import run as drill
+from bench.drill import section as drill_section
 from bench.report import Result, plot, quantile, table
 
 GOALS = (
@@ -45,10 +48,17 @@ def render(results: Sequence[Result], facts: dict[str, Any], folder: Path) -> No
     parts += [_goals(results), _decoding(facts)]
     if "acls" in facts:
         parts.append(section(facts["acls"]))
+    parts += _offsets(folder)
     notes = folder / "benchmarks-notes.md"
     if notes.exists():
         parts.append(notes.read_text())
     (folder / "benchmarks.md").write_text("\n".join(parts))
+
+
+def _offsets(folder: Path) -> list[str]:
+    """What was measured of synced offsets, each from its own file."""
+    moved, ages = drill.read(folder / drill.RESULTS.name), groups_page.read(folder / groups_page.RESULTS.name)
+    return [*([drill_section.section(moved)] if moved else []), *([groups_page.section(ages)] if ages else [])]
 
 
 def _goals(results: Sequence[Result]) -> str:

@@ -1,0 +1,33 @@
+"""`python -m bench.drill`: failovers tried out; writes docs/benchmarks-drill.json."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.drill.programs import WRITERS
+from bench.drill.run import FULL, RESULTS, SMOKE, Way, drill
+from bench.drill.section import section
+
+
+def main(
+    rounds: Annotated[int, typer.Option(help="How many; MM2 is killed in every other.")] = 8,
+    writer: Annotated[
+        str, typer.Option(help="Who commits on the target: lockstep, or mm2 with its own sync.")
+    ] = "lockstep",
+    read_committed: Annotated[bool, typer.Option(help="Whether MM2 leaves out aborted transactions.")] = True,
+    smoke: Annotated[bool, typer.Option(help="Short rounds with few groups: two of them take two minutes.")] = False,
+    out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
+) -> None:
+    """Plays the rounds, saves after each, and prints what came out."""
+    if writer not in WRITERS:
+        raise typer.BadParameter(f"{writer}: one of {', '.join(WRITERS)}", param_hint="--writer")
+    found = drill(rounds, Way(writer, read_committed), SMOKE if smoke else FULL, out)
+    sys.stdout.write(section(found))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,159 @@
+"""From what was seen of both clusters to a row for each group and partition, and from rows to lines of a table."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from bench.drill.count import Moved, Partition
+from bench.drill.look import Logs, Moment
+from bench.drill.readers import PLACES, Reader
+from streaming.records import TopicPartition
+
+CALM, AFTER, DURING = MOMENTS = ("not killed", "killed", "while it catches up")
+"""When the source is lost: MM2 ran all the time; it was killed and has caught up again; it has just been restarted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One partition of one group at one moment of one round.
+
+    `least`: records that would be read twice from the best offset there is. `missing`: needed ones without a copy on
+    the target. `checkpoint` is MM2's, `synced` the offset committed on the target; of each what is skipped and read
+    again, both None where there is no offset.
+    """
+
+    round: int
+    moment: str
+    topic: str
+    place: str
+    least: int
+    missing: int
+    checkpoint: tuple[int, int] | None
+    synced: tuple[int, int] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """As it is saved."""
+        return asdict(self)
+
+
+def row_from_json(saved: Mapping[str, Any]) -> Row:
+    """What `Row.as_json` made."""
+    pairs = {name: saved[name] and (saved[name][0], saved[name][1]) for name in ("checkpoint", "synced")}
+    return Row(**{**saved, **pairs})
+
+
+def rows(
+    number: int, moment: str, readers: Sequence[Reader], seen: Moment, source: Logs, target: Logs
+) -> Iterator[Row]:
+    """`source` and `target`: the logs when all was over, by the partitions' names on the source."""
+    for one in readers:
+        for where in one.topic.partitions:
+            written = {name: offset for offset, name in one.topic.written[where]}
+            partition = Partition(written, source[where], target.get(where, []), seen.ends.get(where, 0))
+            position = seen.positions[one.group][where]
+            yield Row(
+                number,
+                moment,
+                one.topic.kind.name,
+                one.place,
+                partition.least(position),
+                partition.missing(position),
+                _of(partition, position, seen.checkpoints[one.group].get(where)),
+                _of(partition, position, seen.committed[one.group].get(where)),
+            )
+
+
+def _of(partition: Partition, position: int, start: int | None) -> tuple[int, int] | None:
+    moved: Moved | None = None if start is None else partition.moved(position, start)
+    return None if moved is None else (moved.skipped, moved.again)
+
+
+def aborted(readers: Sequence[Reader], target: Logs) -> int:
+    """Records on the target that no consumer of the source could read: those of transactions that were aborted."""
+    written: dict[TopicPartition, set[int]] = {}
+    for one in readers:
+        written |= {where: {name for _, name in one.topic.written[where]} for where in one.topic.partitions}
+    return sum(name not in written[where] for where, log in target.items() for _, name in log)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one way of syncing came to, over some rows. `median` and `most`: of records read twice.
+
+    `absent`: rows for which it gave no offset.
+    """
+
+    skipped: int
+    median: float | None
+    most: int | None
+    absent: int
+
+    def cells(self) -> list[str]:
+        """Of a table."""
+        shown = ["-" if value is None else f"{value:,.10g}" for value in (self.median, self.most)]
+        return [str(self.skipped), *shown, str(self.absent)]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """All rows of one place and topic at one kind of moment."""
+
+    moment: str
+    place: str
+    topic: str
+    count: int
+    least: float
+    most_of_least: int
+    checkpoint: Side
+    synced: Side
+
+
+def lines(found: Sequence[Row]) -> list[Line]:
+    """In the order of `MOMENTS`, `PLACES` and topics as they came."""
+    topics = list(dict.fromkeys(row.topic for row in found))
+    keys = [(moment, place, topic) for moment in MOMENTS for place in PLACES for topic in topics]
+    grouped = {key: [row for row in found if (row.moment, row.place, row.topic) == key] for key in keys}
+    return [_line(*key, of_key) for key, of_key in grouped.items() if of_key]
+
+
+def _line(moment: str, place: str, topic: str, found: Sequence[Row]) -> Line:
+    least = [row.least for row in found]
+    sides = _side([row.checkpoint for row in found]), _side([row.synced for row in found])
+    return Line(moment, place, topic, len(found), statistics.median(least), max(least), *sides)
+
+
+def _side(found: Sequence[tuple[int, int] | None]) -> Side:
+    there = [pair for pair in found if pair is not None]
+    again = [pair[1] for pair in there]
+    skipped = sum(pair[0] for pair in there)
+    return Side(
+        skipped,
+        statistics.median(again) if again else None,
+        max(again) if again else None,
+        len(found) - len(there),
+    )
+
+
+GOALS: Final = (
+    "skipped, all",
+    "read twice at the end, after MM2 has caught up",
+    "median read twice, to a tenth of MM2's",
+)
+
+
+def goals(found: Sequence[Row]) -> list[tuple[str, str, bool]]:
+    """What was set out to be reached, what came out, and whether that is it; of the offsets on the target."""
+    skipped = sum(row.synced[0] for row in found if row.synced)
+    settled = [row for row in found if row.moment != DURING]
+    at_end = max((row.synced[1] for row in settled if row.synced and row.place == PLACES[0]), default=0)
+    rest = [row for row in settled if row.place != PLACES[0] and row.synced and row.checkpoint]
+    ours = statistics.median([row.synced[1] for row in rest if row.synced] or [0])
+    mm2 = statistics.median([row.checkpoint[1] for row in rest if row.checkpoint] or [0])
+    return [
+        (GOALS[0], f"{skipped} (goal: 0)", skipped == 0),
+        (GOALS[1], f"{at_end} at most (goal: 0)", at_end == 0),
+        (GOALS[2], f"{ours:g} to {mm2:g}", ours <= mm2 / 10),
+    ]

@@ -1,0 +1,48 @@
+"""MM2 and the job as both measurements of offsets run them: at their shortest intervals, one of them committing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from app.local.job import LocalJob
+from app.local.mirror import mirror_properties
+from app.local.ports import free_ports
+
+LOCKSTEP, MM2 = WRITERS = ("lockstep", "mm2")
+"""Who commits on the target: never both."""
+
+EVERY_SECOND: Final = ("refresh.topics", "refresh.groups", "emit.checkpoints", "sync.group.offsets")
+
+
+def mm2_properties(clusters: Mapping[str, str], writer: str, topics: str, groups: str, **more: str) -> dict[str, str]:
+    """MM2's file, for bootstrap servers by alias; its checkpoints are on whoever commits. `more`: further keys."""
+    every_second = {f"{name}.interval.seconds": "1" for name in EVERY_SECOND}
+    own = {
+        "topics": topics,
+        "groups": groups,
+        "emit.checkpoints.enabled": "true",
+        "sync.group.offsets.enabled": str(writer == MM2).lower(),
+        # MM2's own default: the heartbeats that the flow a->b copies.
+        "b->a.emit.heartbeats.enabled": "true",
+    }
+    return mirror_properties(clusters, ["a->b"], **(every_second | own | more))
+
+
+@contextmanager
+def committing_job(folder: Path, properties: Mapping[str, str]) -> Iterator[LocalJob]:
+    """The job on MM2's file, committing on the target; it has compared everything once."""
+    port = free_ports(1)[0]
+    folder.mkdir(parents=True)
+    own = {
+        "lockstep.sync.group.offsets.enabled": "true",
+        "lockstep.http.port": str(port),
+        "lockstep.checkpoint.dir": str(folder / "checkpoints"),
+    }
+    config = folder / "mirror.properties"
+    config.write_text("".join(f"{name} = {value}\n" for name, value in {**properties, **own}.items()))
+    with LocalJob(config, port, folder / "job.log") as job:
+        job.wait_until_walked()
+        yield job

@@ -1,0 +1,151 @@
+"""One round: topics, groups, writers; MM2 killed and started again or not; and what each group would meet."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from app.local.cluster import LocalCluster
+from app.local.mirror import LocalMirror
+from app.local.waiting import wait_for
+from bench.drill.judge import AFTER, CALM, DURING, Row, aborted, rows
+from bench.drill.load import Load, Topic, create, running
+from bench.drill.look import Logs, Moment, Target, read_logs, remote
+from bench.drill.readers import Commits, Reader, readers
+from bench.drill.still import Still
+from sinks.cluster.kafka import KafkaCluster
+from streaming.records import TopicPartition
+
+COPIED_WITHIN = 300.0
+"""Seconds for whatever MM2 has to do."""
+
+NAME = "drill-{:03d}"
+
+
+@dataclass(frozen=True)
+class Size:
+    """`seconds` of writing (at least), `groups` for each topic and place, `settle`: seconds without a change that
+    count as the end of catching up."""
+
+    seconds: float
+    groups: int
+    settle: float
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What all rounds share. `check` raises when a program that must run has ended."""
+
+    a: LocalCluster
+    b: LocalCluster
+    source: KafkaCluster
+    target: KafkaCluster
+    mirror: LocalMirror
+    check: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a round came to. `aborted`: records of aborted transactions that MM2 copied; `cleaned`: compacted away."""
+
+    rows: list[Row]
+    aborted: int
+    cleaned: int
+
+
+def play(ground: Ground, size: Size, number: int, *, kill: bool) -> Played:
+    """One round, on topics and with groups of its own. Raises LockstepError, WaitedTooLong."""
+    chance = random.Random(number)
+    # An earlier round that came to no end may have left it dead.
+    ground.mirror.start()
+    topics = create(ground.source, NAME.format(number))
+    found = readers(topics, size.groups, chance)
+    commits = Commits(ground.source, found, size.seconds, chance)
+    commits.begin()
+    loads = [Load(ground.a.bootstrap, topic, seed) for seed, topic in enumerate(topics, start=number * len(topics))]
+    with _looking(ground, found, topics) as target:
+        _begin(ground, target, loads, topics)
+        during = _write(ground, target, size, commits, loads, chance if kill else None)
+        after = _caught_up(ground, target, size, commits, topics)
+    source, copied = _logs(ground, topics)
+    moments = [(AFTER if kill else CALM, after), *([(DURING, during)] if during else [])]
+    judged = [row for name, seen in moments for row in rows(number, name, found, seen, source, copied)]
+    cleaned = sum(len(topic.written[where]) - len(source[where]) for topic in topics for where in topic.partitions)
+    return Played(judged, aborted(found, copied), cleaned)
+
+
+@contextmanager
+def _looking(ground: Ground, found: Sequence[Reader], topics: Sequence[Topic]) -> Iterator[Target]:
+    partitions = [where for topic in topics for where in topic.partitions]
+    target = Target(ground.target, [one.group for one in found], partitions)
+    try:
+        yield target
+    finally:
+        target.close()
+
+
+def _begin(ground: Ground, target: Target, loads: Sequence[Load], topics: Sequence[Topic]) -> None:
+    names = {f"a.{topic.name}" for topic in topics}
+    wait_for(lambda: names <= ground.target.list_topics().keys(), COPIED_WITHIN, "the remote topics")
+    for load in loads:
+        load.begin()
+    count = sum(topic.kind.partitions for topic in topics)
+    wait_for(lambda: sum(map(bool, target.ends().values())) == count, COPIED_WITHIN, "first records to be copied")
+
+
+def _write(
+    ground: Ground, target: Target, size: Size, commits: Commits, loads: Sequence[Load], kill: random.Random | None
+) -> Moment | None:
+    """Writes and commits for the round's time; with `kill`, what was seen while MM2 caught up."""
+    during: Moment | None = None
+    work = {f"load-{number}": load.run for number, load in enumerate(loads)}
+    with ExitStack() as stack:
+        stack.enter_context(running(work))
+        stack.enter_context(running({"commits": commits.run}))
+        end = time.monotonic() + size.seconds
+        if kill is not None:
+            _pass(size.seconds * kill.uniform(0.3, 0.7))
+            during = _kill(ground, target, commits)
+        _pass(end - time.monotonic())
+    commits.finish()
+    return during
+
+
+def _kill(ground: Ground, target: Target, commits: Commits) -> Moment:
+    ground.mirror.kill()
+    before = target.ends()
+    ground.mirror.start()
+    wait_for(lambda: target.ends() != before, COPIED_WITHIN, "MM2 to copy again after it was killed")
+    return target.moment(commits)
+
+
+def _pass(seconds: float) -> None:
+    # The load is a matter of time: nothing comes about that could be waited for.
+    threading.Event().wait(max(0.0, seconds))
+
+
+def _caught_up(ground: Ground, target: Target, size: Size, commits: Commits, topics: Sequence[Topic]) -> Moment:
+    """When the last record of each partition is the last on the target, and offsets and ends have stood still."""
+    last = {where: topic.written[where][-1][1] for topic in topics for where in topic.partitions}
+
+    def copied() -> bool:
+        ground.check()
+        return target.last_copied(ground.b.bootstrap) == last
+
+    wait_for(copied, COPIED_WITHIN, "the target to have the last records")
+    still = Still(lambda: target.moment(commits), size.settle)
+    what = f"ends and offsets on the target to stand still for {size.settle:g} s"
+    wait_for(still, COPIED_WITHIN + size.settle, what)
+    ground.check()
+    return still.seen
+
+
+def _logs(ground: Ground, topics: Sequence[Topic]) -> tuple[Logs, Logs]:
+    partitions = [where for topic in topics for where in topic.partitions]
+    beginning: dict[TopicPartition, int] = dict.fromkeys(partitions, 0)
+    copied = read_logs(ground.b.bootstrap, {remote(where): 0 for where in partitions})
+    return read_logs(ground.a.bootstrap, beginning), {where: copied[remote(where)] for where in partitions}

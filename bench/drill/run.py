@@ -1,0 +1,128 @@
+"""All rounds, on one pair of clusters with one MM2 and one job."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from app.local.cluster import LocalCluster
+from app.local.jars import PROJECT
+from app.local.mirror import LocalMirror
+from app.local.waiting import WaitedTooLong
+from bench.drill.judge import Row, row_from_json
+from bench.drill.load import CLEANER
+from bench.drill.programs import LOCKSTEP, committing_job, mm2_properties
+from bench.drill.round import Ground, Played, Size, play
+from sinks.cluster.kafka import KafkaCluster
+
+RESULTS: Final = PROJECT / "docs" / "benchmarks-drill.json"
+FULL: Final = Size(seconds=40.0, groups=4, settle=10.0)
+SMOKE: Final = Size(seconds=10.0, groups=1, settle=4.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """`writer` of the offsets on the target; `read_committed`: MM2's consumer leaves out what was aborted."""
+
+    writer: str = LOCKSTEP
+    read_committed: bool = True
+
+
+@dataclass(frozen=True)
+class Drill:
+    """What was found; `failed`: why rounds have no result.
+
+    `aborted`: records of aborted transactions that MM2 copied. `cleaned`: those that compaction took from the source.
+    """
+
+    way: Way
+    size: Size
+    rounds: int
+    rows: list[Row]
+    aborted: int
+    cleaned: int
+    failed: list[str]
+
+    def after(self, played: Played) -> Drill:
+        """With one more round."""
+        return replace(
+            self,
+            rounds=self.rounds + 1,
+            rows=self.rows + played.rows,
+            aborted=self.aborted + played.aborted,
+            cleaned=self.cleaned + played.cleaned,
+        )
+
+    def save(self, path: Path) -> None:
+        """Everything, so that the table can be made again."""
+        size = {"seconds": self.size.seconds, "groups": self.size.groups, "settle": self.size.settle}
+        document = {
+            "way": {"writer": self.way.writer, "read_committed": self.way.read_committed},
+            "size": size,
+            "rounds": self.rounds,
+            "aborted": self.aborted,
+            "cleaned": self.cleaned,
+            "failed": self.failed,
+        }
+        rows = b",\n".join(orjson.dumps(row.as_json()) for row in self.rows)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A row a line: a thousand of them, each spread over ten, would be no file to look at.
+        path.write_bytes(orjson.dumps(document)[:-1] + b',\n"rows": [\n' + rows + b"\n]}\n")
+
+
+def read(path: Path) -> Drill | None:
+    """What `Drill.save` wrote; None where there is no file."""
+    if not path.exists():
+        return None
+    saved: dict[str, Any] = orjson.loads(path.read_bytes())
+    found = [row_from_json(row) for row in saved["rows"]]
+    way, size = Way(**saved["way"]), Size(**saved["size"])
+    return Drill(way, size, saved["rounds"], found, saved["aborted"], saved["cleaned"], saved["failed"])
+
+
+def drill(rounds: int, way: Way, size: Size, save: Path) -> Drill:
+    """Saves after each round; every other one kills MM2. One that does not come to its end is told, and left out."""
+    found = Drill(way, size, 0, [], 0, 0, [])
+    with tempfile.TemporaryDirectory(prefix="lockstep-drill-") as folder, _ground(Path(folder), way) as ground:
+        for number in range(rounds):
+            kill = number % 2 == 1
+            sys.stderr.write(f"round {number + 1} of {rounds}{', MM2 is killed' if kill else ''}\n")
+            try:
+                found = found.after(play(ground, size, number, kill=kill))
+            except WaitedTooLong as error:
+                sys.stderr.write(f"left out: {error}\n")
+                found = replace(found, rounds=found.rounds + 1, failed=[*found.failed, str(error)])
+            found.save(save)
+    return found
+
+
+@contextmanager
+def _ground(root: Path, way: Way) -> Iterator[Ground]:
+    with ExitStack() as stack:
+        clusters = {alias: LocalCluster(alias, root / alias, heap="768m", overrides=CLEANER) for alias in "ab"}
+        a, b = (stack.enter_context(cluster) for cluster in clusters.values())
+        source, target = (KafkaCluster(alias, {"bootstrap.servers": one.bootstrap}) for alias, one in clusters.items())
+        for client in (source, target):
+            stack.callback(client.close)
+        isolation = "read_committed" if way.read_committed else "read_uncommitted"
+        properties = mm2_properties(
+            {"a": a.bootstrap, "b": b.bootstrap},
+            way.writer,
+            topics="drill-.*",
+            groups="drill-.*",
+            **{"a->b.consumer.isolation.level": isolation},
+        )
+        mirror = stack.enter_context(LocalMirror(properties, root / "mirror"))
+        job = stack.enter_context(committing_job(root / "job", properties)) if way.writer == LOCKSTEP else None
+        yield Ground(a, b, source, target, mirror, job.check if job else _nothing)
+
+
+def _nothing() -> None:
+    """There is no job that could end."""

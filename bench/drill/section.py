@@ -1,0 +1,71 @@
+"""The drill's part of docs/benchmarks.md."""
+
+from __future__ import annotations
+
+from bench.drill.judge import Line, goals, lines
+from bench.drill.run import Drill
+
+HEADER = (
+    "| groups | MM2's checkpoints: skipped | read twice, median | max | not synced "
+    "| {writer}: skipped | read twice, median | max | not synced | least possible, median | max |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|"
+)
+NAMES = {"lockstep": "Lockstep", "mm2": "MM2's own sync"}
+HEADINGS = {
+    "not killed": "MM2 not killed",
+    "killed": "MM2 killed and restarted, the target has caught up",
+    "while it catches up": "MM2 killed, just restarted and still catching up",
+}
+
+
+INTRO = """## A failover drill
+
+`python -m bench.drill` writes five topics on the source (busy, quiet, compacted while it is written, transacted with
+a fifth of the transactions aborted, idle), MM2 copies them with its checkpoints every second, and groups with known
+positions commit and stop. Then the source counts as lost. What a group has still to read on the source is compared,
+record by record, with what it gets on the target from the offset committed there, and from MM2's last checkpoint.
+
+Skipped: it needs the record, the target has it, and it does not get it. Least possible: read twice from the best
+offset there is; after a crash MM2 sends records again, and some positions have no offset without repetition. Numbers
+are records; in brackets the partitions of groups that a row is made of.
+
+{rounds} rounds of at least {seconds} s, MM2 killed (SIGKILL) in every other, {groups} groups for each topic and place.
+Compaction took {cleaned} records from the source. MM2's consumer has `isolation.level={isolation}`: {aborted} records
+of aborted transactions are on the target. Offsets had {settle} s without a change after the target had caught up, but
+for the last table."""
+
+
+def section(drill: Drill) -> str:
+    """Goals and a table for each moment."""
+    found = lines(drill.rows)
+    parts = [_intro(drill), _goals(drill)]
+    for moment in dict.fromkeys(line.moment for line in found):
+        rows = [_row(line) for line in found if line.moment == moment]
+        header = HEADER.format(writer=NAMES[drill.way.writer])
+        parts.append("\n".join([f"### {HEADINGS[moment]}\n", header, *rows]) + "\n")
+    return "\n".join(parts)
+
+
+def _intro(drill: Drill) -> str:
+    facts = {
+        "rounds": drill.rounds,
+        "seconds": f"{drill.size.seconds:g}",
+        "groups": drill.size.groups,
+        "settle": f"{drill.size.settle:g}",
+        "isolation": "read_committed" if drill.way.read_committed else "read_uncommitted",
+        "aborted": f"{drill.aborted:,}",
+        "cleaned": f"{drill.cleaned:,}",
+    }
+    failed = "".join(f"\n\nA round came to no end and is left out: {text}." for text in drill.failed)
+    return INTRO.format(**facts) + failed + "\n"
+
+
+def _goals(drill: Drill) -> str:
+    rows = [f"| {what} | {text} | {'reached' if good else 'missed'} |" for what, text, good in goals(drill.rows)]
+    return "\n".join([f"| {NAMES[drill.way.writer]} | measured | |\n|---|---|---|", *rows]) + "\n"
+
+
+def _row(line: Line) -> str:
+    least = [f"{line.least:g}", str(line.most_of_least)]
+    cells = [f"{line.place}, {line.topic} ({line.count})", *line.checkpoint.cells(), *line.synced.cells(), *least]
+    return "| " + " | ".join(cells) + " |"

@@ -1,0 +1,94 @@
+"""Two clusters, topics full of records on one of them, and groups that read two partitions each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import Producer
+
+from app.local.cluster import LocalCluster
+from app.local.waiting import wait_for
+from sinks.cluster.groups import Offsets
+from sinks.cluster.kafka import KafkaCluster
+from sinks.model import TopicSpec
+from streaming.errors import LockstepError
+from streaming.records import TopicPartition
+
+PARTITIONS: Final = 4
+RECORDS: Final = 400
+"""In each partition. A group begins at `BEGINNING` and is synced anew when its offset on the target is past half."""
+
+BEGINNING: Final = 10
+WITHIN: Final = 300.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Both clusters; `names`: of the topics on the source."""
+
+    clusters: Mapping[str, str]
+    source: KafkaCluster
+    target: KafkaCluster
+    names: Sequence[str]
+    root: Path
+
+    def partitions(self, number: int) -> list[TopicPartition]:
+        """Those that a group reads: one on each of two topics."""
+        topics = (self.names[number % len(self.names)], self.names[(number * 7 + 1) % len(self.names)])
+        return [TopicPartition(topic, number % PARTITIONS) for topic in dict.fromkeys(topics)]
+
+    def commit(self, groups: Mapping[str, int], offset: int) -> None:
+        """All these groups (name to number) at this offset. Raises LockstepError when one is refused."""
+        wanted: dict[str, Offsets] = {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()}
+        faults = [fault for of in self.source.groups.commit(wanted).values() for fault in of.values() if fault]
+        if faults:
+            raise LockstepError(f"{len(faults)} commits on the source were refused: {faults[0]}")
+
+    def synced(self, groups: Mapping[str, int]) -> set[str]:
+        """Those of them whose offsets on the target are all past half."""
+        seen = self.target.groups.committed(groups).items
+        return {
+            name
+            for name, number in groups.items()
+            if all(
+                seen.get(name, {}).get(TopicPartition(f"a.{at.topic}", at.partition), 0) > RECORDS // 2
+                for at in self.partitions(number)
+            )
+        }
+
+
+@contextmanager
+def pair_of(root: Path, topics: int) -> Iterator[Pair]:
+    """New clusters with so many topics and their records on the source."""
+    with ExitStack() as stack:
+        a, b = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
+        source, target = (KafkaCluster(one.alias, {"bootstrap.servers": one.bootstrap}) for one in (a, b))
+        for client in (source, target):
+            stack.callback(client.close)
+        names = [f"age-{number:03d}" for number in range(topics)]
+        source.create_topics({name: TopicSpec(PARTITIONS, 1) for name in names})
+        wait_for(lambda: {*names} <= source.list_topics().keys(), WITHIN, "the topics to be listed")
+        _fill(a.bootstrap, names)
+        yield Pair({"a": a.bootstrap, "b": b.bootstrap}, source, target, names, root)
+
+
+def _fill(bootstrap: str, names: Sequence[str]) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
+    for number in range(RECORDS):
+        for name in names:
+            for partition in range(PARTITIONS):
+                producer.produce(name, b"%d" % number, partition=partition)
+        producer.poll(0)
+    if left := producer.flush(WITHIN):
+        raise LockstepError(f"{left} records could not be written within {WITHIN:g} s")
+
+
+def copied(pair: Pair) -> bool:
+    """Whether MM2 has copied all records."""
+    remote = [TopicPartition(f"a.{name}", number) for name in pair.names for number in range(PARTITIONS)]
+    ends = pair.target.groups.ends(remote).items
+    return len(ends) == len(remote) and all(log.end >= RECORDS for log in ends.values())
