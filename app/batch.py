@@ -84,6 +84,8 @@ class Batch:
         start = time.perf_counter()
         hints = collect_hints(frame)
         self._heartbeats.note(hints)
+        for task in self._tasks:
+            task.hear(hints.syncs.get(task.flow, ()), hints.checkpoints.get(task.flow, ()))
         if self._walk:
             self._news.wait(0)
             self.step(PATIENCE)

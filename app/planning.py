@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from app.wiring import Ends, ledger
+from app.wiring import Ends, audit, ends_of, ledger, mirror_topics
 from sinks.access import survey_acls, survey_users
+from sinks.apply import apply_steps
 from sinks.errors import NotSupported
 from sinks.guard import Guard
 from sinks.ledger import Ledger
-from sinks.model import Kind
-from sinks.plan import Plan, join_plans
+from sinks.model import Kind, Outcome
+from sinks.offset_memory import OffsetMemory
+from sinks.offsets import (
+    GroupOffset,
+    backward,
+    chosen_groups,
+    forward,
+    replicated_offsets,
+    survey_offsets,
+)
+from sinks.plan import Plan, join_plans, make_plan
 from sinks.settings import FlowSettings
 from sinks.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
 from sinks.survey import Listed, Progress, list_both, survey
+from sinks.writers.groups import GroupWriter
 from streaming.codec import decode_heartbeat
 from streaming.errors import LockstepError, MalformedRecord
 
@@ -42,6 +53,9 @@ def _planned(flow: FlowSettings, ends: Ends, remembered: Ledger, progress: Progr
     plans = [seen.plan]
     if flow.enabled[Kind.ACL] and Kind.ACL not in paused:
         plans += _access(flow, ends, listed, remembered)
+    if flow.enabled[Kind.GROUP_OFFSET] and Kind.GROUP_OFFSET not in paused:
+        rows = group_offsets(flow, ends, listed, remembered)
+        plans.append(make_plan(flow.flow, [change for row in rows if (change := row.change)]))
     return join_plans(flow.flow, plans)
 
 
@@ -53,6 +67,42 @@ def _access(flow: FlowSettings, ends: Ends, listed: Listed, remembered: Ledger) 
             yield survey_users(flow, ends.source.users, ends.target.users, acls.principals, flow.provider, remembered)
     except NotSupported as error:
         yield Plan(flow.flow, notes=(f"left alone: {error}",))
+
+
+def group_offsets(
+    flow: FlowSettings,
+    ends: Ends,
+    listed: Listed,
+    remembered: Ledger,
+    groups: Collection[str] | None = None,
+    *,
+    back: bool = False,
+) -> list[GroupOffset]:
+    """A row for each group (of `groups`, if given) and partition; `back`: from the target to the source.
+
+    The offsets come from the ledger and from what compaction left of MM2's topics.
+    """
+    memory = OffsetMemory()
+    memory.load(remembered, mirror_topics(flow, ends.source, ends.target))
+    source, target = ends_of(ends.source, ends.target)
+    crossing = backward(source, target, listed) if back else forward(flow, source, target, listed)
+    chosen = chosen_groups(flow, crossing.here.groups.names())
+    wanted = chosen if groups is None else [group for group in chosen if group in groups]
+    return survey_offsets(flow, crossing, replicated_offsets(crossing, wanted), memory)
+
+
+def write_back(flow: FlowSettings, ends: Ends, rows: Iterable[GroupOffset]) -> tuple[Outcome, ...]:
+    """Writes what `group_offsets` found on the way back to the source's groups, audited on the target."""
+    Guard(flow.flow, ends.source, ends.target).check(ledger(flow, ends.target, to_write=True))
+    plan = make_plan(flow.flow, [change for row in rows if (change := row.change)])
+    writers = {Kind.GROUP_OFFSET: GroupWriter(ends.source.alias, ends.source.groups)}
+    outcomes: list[Outcome] = []
+    try:
+        for step in apply_steps(plan, writers):
+            outcomes += step
+    finally:
+        audit(flow, ends.target).record(plan, outcomes)
+    return tuple(outcomes)
 
 
 def newest_heartbeat(flow: FlowSettings, ends: Ends) -> Heartbeats | None:

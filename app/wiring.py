@@ -10,24 +10,30 @@ from typing import Any
 from app.settings import Settings
 from sinks.apply import Writer, Writers
 from sinks.audit import Audit, process_identity
+from sinks.checkpoints import CheckpointEmitter
 from sinks.cluster.admin import count_nothing
 from sinks.cluster.base import CountRequest
 from sinks.cluster.jvm import JvmWatch
 from sinks.cluster.jvm_acls import JvmAclWatch
+from sinks.cluster.jvm_groups import JvmGroupWatch
 from sinks.cluster.kafka import KafkaCluster
 from sinks.cluster.quorum import QuorumPulse
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.metrics import Metrics
 from sinks.model import Kind
+from sinks.offset_memory import MirrorTopics, OffsetMemory
+from sinks.offsets import End
 from sinks.parts.access import AclPart
 from sinks.parts.base import Part
+from sinks.parts.groups import GroupEnds, GroupPart
 from sinks.parts.users import UserPart
 from sinks.reconcile import Clusters, FlowReconcile
 from sinks.settings import FlowSettings, Incremental
 from sinks.task import FlowTask
 from sinks.writers.acls import AclWriter
 from sinks.writers.configs import ConfigWriter
+from sinks.writers.groups import GroupWriter
 from sinks.writers.topics import TopicWriter
 from sinks.writers.users import UserWriter
 from streaming.settings import Flow
@@ -68,6 +74,18 @@ def ledger(flow: FlowSettings, target: KafkaCluster, *, to_write: bool) -> Ledge
     return Ledger(flow.internal.ledger, target, target if to_write else None, flow.replication_factor)
 
 
+def ends_of(source: KafkaCluster, target: KafkaCluster) -> tuple[End, End]:
+    """Both sides as the survey of groups needs them."""
+    return End(source, source.groups), End(target, target.groups)
+
+
+def mirror_topics(flow: FlowSettings, source: KafkaCluster, target: KafkaCluster) -> MirrorTopics:
+    """Where MM2 writes what the flow's offsets follow from."""
+    internal = flow.internal
+    syncs_on = source if internal.offset_syncs_cluster == source.alias else target
+    return MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, target)
+
+
 class ConfigWriters:
     """One ConfigWriter per target and mode, so that flows into one target fall back, and warn, once."""
 
@@ -85,6 +103,7 @@ def writers_to(target: KafkaCluster, flow: FlowSettings, configs: ConfigWriters)
         Kind.TOPIC: TopicWriter(target),
         Kind.TOPIC_CONFIG: configs.of(target, flow.incremental),
         Kind.ACL: AclWriter(target.acls),
+        Kind.GROUP_OFFSET: GroupWriter(target.alias, target.groups),
     }
     return writers | ({Kind.SCRAM_USER: UserWriter(target.users, flow.provider)} if flow.provider else {})
 
@@ -121,6 +140,14 @@ def flow_task(
     parts: list[Part] = [acls] if flow.enabled[Kind.ACL] else []
     if flow.provider is not None:
         parts.append(UserPart(flow, source.users, target.users, flow.provider, lambda: acls.principals))
+    memory = OffsetMemory()
+    groups = GroupEnds(
+        *ends_of(source, target),
+        mirror_topics(flow, source, target),
+        JvmGroupWatch(source.alias, gateway, source_client, count),
+    )
+    emit = CheckpointEmitter(flow.internal.checkpoints, target, flow.replication_factor)
+    parts.append(GroupPart(flow, groups, memory, emit if flow.emit_checkpoints else None))
     reconcile = FlowReconcile(
         settings=flow,
         clusters=clusters,
@@ -130,4 +157,4 @@ def flow_task(
         writers=writers_to(target, flow, configs),
         parts=parts,
     )
-    return FlowTask(reconcile, metrics)
+    return FlowTask(reconcile, metrics, memory.hear)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from heapq import nlargest
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from sinks.model import Kind
+from sinks.parts.base import GroupStanding
 from sinks.reconcile import Report
 from sinks.status import FlowStatus, Task
+from streaming.settings import Flow
 
 PHASES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """Histogram bounds in seconds: a look takes hundredths, a first comparison of a large cluster a minute."""
+
+WORST = 1000
+"""Groups whose error bound is shown: those with the largest."""
 
 
 class Metrics:
@@ -29,6 +35,10 @@ class Metrics:
         self._refusals = self._counter("refused", "Changes that the target refused", *flow, "kind")
         self._requests = self._counter("admin_requests", "Requests of the admin API", "cluster", "api", "result")
         self._undecodable = self._counter("undecodable", "Records that are none of MM2's", "topic")
+        self._verdicts = self._gauge("offset_verdicts", "Partitions of groups by verdict", *flow, "verdict")
+        self._bounds = self._gauge("offset_error_bound_records", "Most records that are read twice", *flow, "group")
+        self._standing: dict[Flow, GroupStanding] = {}
+        self._shown: dict[Flow, frozenset[str]] = {}
         self._reconcile = Histogram(
             "lockstep_reconcile_seconds",
             "Seconds of a walk's phases",
@@ -62,6 +72,8 @@ class Metrics:
     def report(self, report: Report) -> None:
         """What a walk did."""
         flow = report.plan.flow
+        if report.groups is not None:
+            self._groups(flow, report.groups)
         for phase, seconds in report.seconds.items():
             self._reconcile.labels(flow.source, flow.target, phase).observe(seconds)
         for outcome in report.outcomes:
@@ -69,6 +81,19 @@ class Metrics:
             self._changes.labels(flow.source, flow.target, kind, op, outcome.result).inc()
             if outcome.error and not outcome.error.retriable:
                 self._refusals.labels(flow.source, flow.target, kind).inc()
+
+    def _groups(self, flow: Flow, groups: GroupStanding) -> None:
+        if self._standing.get(flow) is groups:
+            return
+        self._standing[flow] = groups
+        for verdict, count in groups.verdicts.items():
+            self._verdicts.labels(flow.source, flow.target, verdict.value).set(count)
+        worst = dict(nlargest(WORST, groups.bounds.items(), key=lambda item: item[1]))
+        for group in self._shown.get(flow, frozenset()) - worst.keys():
+            self._bounds.remove(flow.source, flow.target, group)
+        for group, bound in worst.items():
+            self._bounds.labels(flow.source, flow.target, group).set(bound)
+        self._shown[flow] = frozenset(worst)
 
     def status(self, status: FlowStatus) -> None:
         """How a flow stands after a batch."""

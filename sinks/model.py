@@ -23,6 +23,7 @@ class Kind(str, Enum):
     TOPIC_CONFIG = "topic-config"
     ACL = "acl"
     SCRAM_USER = "scram-user"
+    GROUP_OFFSET = "group-offset"
 
     def __str__(self) -> str:
         return self.value
@@ -44,6 +45,7 @@ KEY_FIELDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.TOPIC_CONFIG: ("topic", "name"),
     Kind.ACL: ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission"),
     Kind.SCRAM_USER: ("user", "mechanism"),
+    Kind.GROUP_OFFSET: ("group", "topic", "partition"),
 }
 """The names of a key's parts, in order, as the plan's JSON shows them."""
 
@@ -52,9 +54,10 @@ ALLOWED: Mapping[Kind, frozenset[Op]] = {
     Kind.TOPIC_CONFIG: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
     Kind.ACL: frozenset({Op.CREATE, Op.DELETE}),
     Kind.SCRAM_USER: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
+    Kind.GROUP_OFFSET: frozenset({Op.CREATE, Op.UPDATE}),
 }
 """What may happen to a kind at all. An update of a topic is the growth of its partitions; they never shrink. An ACL is
-its key: there is nothing to update."""
+its key: there is nothing to update. A group's offsets only move forward."""
 
 DENY, ALLOW = "DENY", "ALLOW"
 
@@ -70,8 +73,10 @@ ORDER: Mapping[tuple[Kind, Op, str], int] = {
     (Kind.ACL, Op.CREATE, ALLOW): 8,
     (Kind.ACL, Op.DELETE, ALLOW): 9,
     (Kind.ACL, Op.DELETE, DENY): 10,
-    (Kind.SCRAM_USER, Op.DELETE, ""): 11,
-    (Kind.TOPIC, Op.DELETE, ""): 12,
+    (Kind.GROUP_OFFSET, Op.CREATE, ""): 11,
+    (Kind.GROUP_OFFSET, Op.UPDATE, ""): 12,
+    (Kind.SCRAM_USER, Op.DELETE, ""): 13,
+    (Kind.TOPIC, Op.DELETE, ""): 14,
 }
 """In which order changes are applied, by kind, operation and an ACL's permission.
 
@@ -121,12 +126,12 @@ class ScramSpec:
         return {"iterations": self.iterations, "version": self.version}
 
 
-Value = str | TopicSpec | ScramSpec
-"""One side of a change. An ACL's is its permission, which is in the key as well."""
+Value = str | int | TopicSpec | ScramSpec
+"""One side of a change. An ACL's is its permission, which is in the key as well; a group's is its offset."""
 
 
 def value_as_json(value: Value | None) -> Any:
-    """A side of a change as JSON: strings as they are, topics and credentials as objects."""
+    """A side of a change as JSON: strings and numbers as they are, topics and credentials as objects."""
     return value.as_json() if isinstance(value, TopicSpec | ScramSpec) else value
 
 
@@ -153,6 +158,8 @@ class Change:
             raise ValueError(f"acl {self.key}: the permission is ALLOW or DENY")
         if isinstance(self.before, TopicSpec) and isinstance(self.after, TopicSpec):
             self._check_growth(self.before, self.after)
+        if isinstance(self.before, int) and isinstance(self.after, int) and self.after < self.before:
+            raise ValueError(f"group-offset {self.key}: offsets move only forward ({self.before} to {self.after})")
 
     def _check_growth(self, before: TopicSpec, after: TopicSpec) -> None:
         if after.partitions < before.partitions:
@@ -181,9 +188,10 @@ class Change:
         }
 
 
-def key_as_json(kind: Kind, key: Key) -> dict[str, str]:
-    """`{"topic": "a.orders", "name": "retention.ms"}` and the like."""
-    return dict(zip(KEY_FIELDS[kind], key, strict=True))
+def key_as_json(kind: Kind, key: Key) -> dict[str, str | int]:
+    """`{"topic": "a.orders", "name": "retention.ms"}` and the like; a partition is a number."""
+    fields = zip(KEY_FIELDS[kind], key, strict=True)
+    return {name: int(part) if name == "partition" else part for name, part in fields}
 
 
 K = TypeVar("K")

@@ -16,7 +16,7 @@ from sinks.cluster.base import Cluster, Deaf, Listening, Reader, Watch
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.model import Key, Kind, Op, Outcome
-from sinks.parts.base import Moment, Part, Standing
+from sinks.parts.base import GroupStanding, Moment, Part, Standing
 from sinks.parts.topics import TopicPart
 from sinks.plan import Plan, join_plans
 from sinks.settings import FlowSettings
@@ -40,7 +40,7 @@ class Report:
     """What one walk saw and did. `everything`: it compared all of both sides.
 
     `unsupported`: kinds that a cluster does not have, with the reason. `not_there`: MM2's internal topics that do not
-    exist yet, each with the cluster it belongs on. `seconds`: by phase.
+    exist yet, each with the cluster it belongs on. `seconds`: by phase. `groups`: None where they are not looked at.
     """
 
     plan: Plan
@@ -50,6 +50,7 @@ class Report:
     unsupported: Mapping[Kind, str] = field(default_factory=dict)
     not_there: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+    groups: GroupStanding | None = None
 
 
 class FlowReconcile:
@@ -118,11 +119,13 @@ class FlowReconcile:
 
     def _remembered(self, everything: bool) -> Ledger:
         # Read again with every comparison of everything: `lockstep pause` and `apply` write the ledger, too.
-        if self._ledger is None or everything:
-            ledger = self._open_ledger()
+        ledger = self._ledger or self._open_ledger()
+        if everything or self._ledger is None:
+            if ledger is self._ledger:
+                ledger.refresh()
             self._guard.check(ledger)
             self._ledger, self.paused = ledger, frozenset(ledger.paused())
-        return self._ledger
+        return ledger
 
     def _apply(self, plan: Plan, due: Sequence[Part], ledger: Ledger) -> tuple[Outcome, ...]:
         if not plan.changes:
@@ -150,7 +153,12 @@ class FlowReconcile:
         ledger.record(outcomes)
         # A refusal stands in the plan until it is mended, but is an event once; what failed now is one already.
         known = self._audited | {(o.change.kind, o.change.op, o.change.key) for o in outcomes}
-        self._audit.record(plan, outcomes, [refusal for refusal in plan.refused if refusal.place not in known])
+        events = [outcome for outcome in outcomes if _is_event(outcome)]
+        self._audit.record(
+            plan,
+            events,
+            [refusal for refusal in plan.refused if refusal.place not in known],
+        )
         self._audited = frozenset(refusal.place for refusal in plan.refused)
 
     def _report(
@@ -169,6 +177,7 @@ class FlowReconcile:
             unsupported={kind: reason for part in standing for kind, reason in part.unsupported.items()},
             not_there=self._not_there(moment),
             seconds=watch.laps,
+            groups=next((part.groups for part in standing if part.groups is not None), None),
         )
 
     def _not_there(self, moment: Moment) -> tuple[str, ...]:
@@ -188,6 +197,12 @@ class FlowReconcile:
             part.close()
         self._clusters.source.close()
         self._clusters.target.close()
+
+
+def _is_event(outcome: Outcome) -> bool:
+    # That a group's offset moves on is content, like records; that it is there at all, or could not move, is news.
+    change = outcome.change
+    return outcome.error is not None or change.kind is not Kind.GROUP_OFFSET or change.op is not Op.UPDATE
 
 
 class _Stopwatch:

@@ -57,7 +57,10 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class FlowSettings:
-    """One enabled flow, with its policy and filters already built. `provider`: of passwords, None without any."""
+    """One enabled flow, with its policy and filters already built. `provider`: of passwords, None without any.
+
+    `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`.
+    """
 
     flow: Flow
     policy: ReplicationPolicy
@@ -70,6 +73,8 @@ class FlowSettings:
     incremental: Incremental = Incremental.REQUESTED
     replication_factor: int = 2
     topic_deletes: bool = False
+    emit_checkpoints: bool = False
+    matching: bool = True
     acls: AclRules = field(default_factory=AclRules)
     provider: CredentialProvider | None = None
     pace: Pace = field(default_factory=Pace)

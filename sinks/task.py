@@ -20,6 +20,7 @@ from sinks.model import Kind, Outcome
 from sinks.reconcile import FlowReconcile, Report
 from sinks.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
 from streaming.errors import LockstepError
+from streaming.hints import CheckpointSeen, SyncSeen
 
 log = logging.getLogger(__name__)
 
@@ -28,13 +29,22 @@ LONGEST_WAIT = 30.0
 
 DENIED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
 
+Hear = Callable[[Collection[SyncSeen], Collection[CheckpointSeen]], None]
+"""Takes in the offset-syncs and checkpoints of a batch; called from the batch's thread."""
+
 
 class FlowTask:
     """`step` belongs to the batch's thread; `status` and `look` may be called from any."""
 
-    def __init__(self, reconcile: FlowReconcile, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        reconcile: FlowReconcile,
+        metrics: Metrics,
+        hear: Hear = lambda syncs, checkpoints: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.flow = reconcile.settings.flow
-        self._reconcile, self._metrics, self._clock = reconcile, metrics, clock
+        self._reconcile, self._metrics, self._hear, self._clock = reconcile, metrics, hear, clock
         self._walked = threading.Condition()
         self._walks_begun = self._walks_done = 0
         self._requested: set[str] = set()
@@ -49,6 +59,10 @@ class FlowTask:
     def _first(self, kind: Kind) -> KindStatus:
         enabled = self._reconcile.settings.enabled.get(kind, False)
         return KindStatus(Task.ACTIVE if enabled else Task.DISABLED, None if enabled else "not enabled")
+
+    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+        """What MM2 told of offsets in a batch; the next walk takes it in."""
+        self._hear(syncs, checkpoints)
 
     def step(self, heartbeats: Heartbeats | None, *, everything: bool = False) -> FlowStatus:
         """One micro-batch of this flow. Never raises what concerns the flow alone: its status says it."""

@@ -39,6 +39,7 @@ SCHEMA = StructType(
         StructField("timestamp_ms", LongType()),
         StructField("metadata", StringType()),
         StructField("appended_ms", LongType()),
+        StructField("position", LongType()),
         StructField("error", StringType()),
     ]
 )
@@ -47,7 +48,7 @@ SCHEMA = StructType(
 `cluster`, `topic`: where the record was read. `record`: a RecordKind. `source`, `target`: the flow that it tells of.
 `replicated`: whether it is a heartbeat that MM2 copied (see `streaming.hints`). `subject_topic`, `subject_partition`:
 what a checkpoint or an offset-sync is about. `timestamp_ms`: the heartbeat's own clock. `appended_ms`: the timestamp
-of the Kafka record that carries it. `error`: one of `codec.REASONS`, or null.
+of the Kafka record that carries it, `position` its offset there. `error`: one of `codec.REASONS`, or null.
 """
 
 _KINDS = tuple(RecordKind)
@@ -217,6 +218,7 @@ def _row() -> list[Column]:
         "target": F.coalesce(F.col("role.target"), fields["target"]),
         "replicated": (kind == _HEARTBEAT) & F.col("role.source").isNotNull(),
         "appended_ms": F.unix_millis("timestamp"),
+        "position": F.col("offset"),
         "error": F.col("_error"),
     }
     return [columns[field.name].cast(field.dataType).alias(field.name) for field in SCHEMA]

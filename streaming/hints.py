@@ -1,24 +1,28 @@
-"""What a micro-batch says: which flows live, and where the sink should look first.
+"""What a micro-batch says: which flows live, and which offsets MM2 tells of.
 
-Hints are never the truth about a cluster. A topic or a group in them is worth a look before others; that all is as it
-should be follows from comparing the clusters. So a hint that is lost or comes twice does no harm.
+None of it is the truth about a cluster. That all is as it should be follows from comparing the clusters, so what comes
+twice does no harm, and what is lost is read again from MM2's topics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streaming.records import RecordKind
 from streaming.settings import Flow
 
+NUMBERS = ("subject_partition", "upstream_offset", "downstream_offset", "position")
+"""Columns of `decode.SCHEMA` whose values stand one after another in `Summary.numbers`."""
+
 
 class Summary(NamedTuple):
     """Decoded rows that say the same, as Spark counted them: one row of `query.summarize`.
 
     `name`: a checkpoint's group or an offset-sync's topic. `newest_ms`, `appended_ms`: the latest of `timestamp_ms`
-    and of `appended_ms` among them. `record` and the like as in `decode.SCHEMA`.
+    and of `appended_ms` among them. `record` and the like as in `decode.SCHEMA`. `numbers`: those of `NUMBERS` for each
+    row, `topics`: the topic of each checkpoint.
     """
 
     record: str
@@ -31,6 +35,29 @@ class Summary(NamedTuple):
     rows: int
     newest_ms: int | None
     appended_ms: int | None
+    numbers: Sequence[int] = ()
+    topics: Sequence[str] = ()
+
+
+class SyncSeen(NamedTuple):
+    """An offset-sync, and its place in the offset-syncs topic. The topic is named as on the source."""
+
+    position: int
+    topic: str
+    partition: int
+    upstream: int
+    downstream: int
+
+
+class CheckpointSeen(NamedTuple):
+    """A checkpoint, and its place in the checkpoints topic. The topic that it is about is named as on the target."""
+
+    position: int
+    group: str
+    topic: str
+    partition: int
+    upstream: int
+    downstream: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +80,14 @@ class Hints:
 
     `heartbeats`: those that MM2 copied, which prove that records cross; the flow is that of the topic, see `roles`.
     `emitted`: those that a heartbeat connector wrote to the target itself, which prove that MM2 runs there.
-    `syncs`: upstream topics that records arrived of. `groups`: groups that a checkpoint was written for.
+    `syncs`, `checkpoints`: in the order in which MM2 wrote them.
     `undecodable`: rows without a meaning, by topic and reason. `rows`: how many there were in all.
     """
 
     heartbeats: Mapping[Flow, HeartbeatSeen] = field(default_factory=dict)
     emitted: Mapping[Flow, HeartbeatSeen] = field(default_factory=dict)
-    syncs: Mapping[Flow, frozenset[str]] = field(default_factory=dict)
-    groups: Mapping[Flow, frozenset[str]] = field(default_factory=dict)
+    syncs: Mapping[Flow, Sequence[SyncSeen]] = field(default_factory=dict)
+    checkpoints: Mapping[Flow, Sequence[CheckpointSeen]] = field(default_factory=dict)
     undecodable: Mapping[tuple[str, str], int] = field(default_factory=dict)
     rows: int = 0
 
@@ -69,7 +96,8 @@ def hints_of(summaries: Iterable[Summary], read_ms: int) -> Hints:
     """The hints of one batch, read at `read_ms` (ms since the epoch)."""
     heartbeats: dict[Flow, HeartbeatSeen] = {}
     emitted: dict[Flow, HeartbeatSeen] = {}
-    names: dict[str, dict[Flow, set[str]]] = {RecordKind.OFFSET_SYNC.value: {}, RecordKind.CHECKPOINT.value: {}}
+    syncs: dict[Flow, list[SyncSeen]] = {}
+    checkpoints: dict[Flow, list[CheckpointSeen]] = {}
     undecodable: dict[tuple[str, str], int] = {}
     rows = 0
     for summary in summaries:
@@ -78,13 +106,29 @@ def hints_of(summaries: Iterable[Summary], read_ms: int) -> Hints:
         if summary.error is not None:
             key = (summary.topic, summary.error)
             undecodable[key] = undecodable.get(key, 0) + summary.rows
-        elif flow is not None and summary.name is not None and summary.record in names:
-            names[summary.record].setdefault(flow, set()).add(summary.name)
+        elif flow is not None and summary.name is not None and summary.record == RecordKind.OFFSET_SYNC.value:
+            syncs.setdefault(flow, []).extend(_syncs(summary.name, summary.numbers))
+        elif flow is not None and summary.name is not None and summary.record == RecordKind.CHECKPOINT.value:
+            checkpoints.setdefault(flow, []).extend(_checkpoints(summary.name, summary.topics, summary.numbers))
         elif flow is not None and summary.newest_ms is not None:
             seen = heartbeats if summary.replicated else emitted
             seen[flow] = _heartbeat(summary, summary.newest_ms, read_ms)
-    syncs, groups = ({flow: frozenset(found) for flow, found in by_flow.items()} for by_flow in names.values())
-    return Hints(heartbeats, emitted, syncs, groups, undecodable, rows)
+    for seen_syncs in syncs.values():
+        seen_syncs.sort()
+    for seen_checkpoints in checkpoints.values():
+        seen_checkpoints.sort()
+    return Hints(heartbeats, emitted, syncs, checkpoints, undecodable, rows)
+
+
+def _syncs(topic: str, numbers: Sequence[int]) -> Iterator[SyncSeen]:
+    fields = [iter(numbers)] * len(NUMBERS)
+    return (SyncSeen(position, topic, part, up, down) for part, up, down, position in zip(*fields, strict=True))
+
+
+def _checkpoints(group: str, topics: Sequence[str], numbers: Sequence[int]) -> Iterator[CheckpointSeen]:
+    fields = [iter(numbers)] * len(NUMBERS)
+    for topic, (part, up, down, position) in zip(topics, zip(*fields, strict=True), strict=True):
+        yield CheckpointSeen(position, group, topic, part, up, down)
 
 
 def _flow(summary: Summary) -> Flow | None:

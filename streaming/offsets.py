@@ -6,7 +6,7 @@ A sync says that the record at an upstream offset arrived at a downstream one. O
 - what is left of *older* ones. A sync whose upstream offset goes back tells of a restart: MM2 sends once more what lies
   behind. For offsets before that, the older pairs still hold, since a log only grows. For those behind it the live
   history is the better one. MM2 forgets the older ones;
-- the *restarts*, each with the most records that were sent again, for the error bound.
+- the *restarts*, each with the most records that were sent again, for the error bound, and how far MM2 was before.
 
 A downstream offset that goes back means that the target's partition was truncated or made again: nothing known holds.
 A topic that was deleted and made again between two syncs is not seen here: whoever knows its id drops its histories.
@@ -24,6 +24,9 @@ from streaming.records import MAX_INT64, TopicPartition
 
 MAX_RESTARTS = 8
 """So many are told apart; what lies before counts as one."""
+_FIELDS = 3
+"""Of a restart: the downstream offset it went on at, how many records were sent again, and the upstream offset that MM2
+was to send next before it."""
 NOWHERE = -1
 """The position of a history that took no sync from the topic as it is now."""
 
@@ -58,34 +61,40 @@ class History:
         self._live = first(upstream, downstream)
         self._older = self._restarts = _NONE
 
-    def take(self, upstream: int, downstream: int, position: int, after_hole: bool = False) -> None:
-        """Takes a sync in; one that was taken before changes nothing.
+    def take(self, upstream: int, downstream: int, position: int, after_hole: bool = False) -> bool:
+        """Takes a sync in; one that was taken before changes nothing. Whether it tells of a restart.
 
         `after_hole`: syncs of this partition may be missing between the last one and this.
         """
         if position <= self.position:
-            return
+            return False
         self.position = position
         live = self._live
         ahead, written = upstream - live[0], downstream - live[1]
         if written <= 0:
             if ahead or written:
                 self._begin(upstream, downstream)
-            return
-        if after_hole or written > ahead:
-            self._note_restart(downstream, written - (min(ahead, 0) if after_hole else ahead))
+            return False
+        restarted = after_hole or written > ahead
+        if restarted:
+            self._note_restart(upstream, downstream, written - (min(ahead, 0) if after_hole else ahead))
         if ahead < 0:
             self._older = _thinned([pair for pair in self.pairs() if pair.upstream < upstream], upstream)
             self._live = first(upstream, downstream)
         else:
             admit(live, upstream, downstream)
+        return restarted
 
-    def _note_restart(self, downstream: int, resent: int) -> None:
+    def _note_restart(self, upstream: int, downstream: int, resent: int) -> None:
         # More records on the target than offsets on the source: some of them are there twice.
         known = self._restarts
-        if len(known) == 2 * MAX_RESTARTS:
-            known = array("q", (known[2], known[1] + known[3])) + known[4:]
-        self._restarts = known + array("q", (downstream, resent))
+        if len(known) == _FIELDS * MAX_RESTARTS:
+            known = array("q", (known[3], known[1] + known[4], max(known[2], known[5]))) + known[6:]
+        self._restarts = known + array("q", (downstream, resent, min(upstream + resent, MAX_INT64)))
+
+    def _restarted(self) -> Iterator[tuple[int, int, int]]:
+        known = iter(self._restarts)
+        return zip(known, known, known, strict=True)
 
     def pairs(self) -> Iterator[Pair]:
         """All that is kept, oldest first; downstream offsets rise, upstream offsets never fall."""
@@ -100,14 +109,28 @@ class History:
         """The sync that was taken last."""
         return Pair(self._live[0], self._live[1])
 
-    def around(self, upstream: int) -> tuple[Pair | None, Pair | None]:
-        """The last pair at or before an upstream offset in the newest history that covers it, and the next one."""
+    def around(self, upstream: int, before: int = MAX_INT64) -> tuple[Pair | None, Pair | None]:
+        """The last pair at or before an upstream offset in the newest history that covers it, and the next one.
+
+        `before`: of the pairs below this downstream offset alone.
+        """
         below = None
         for pair in self.pairs():
+            if pair.downstream >= before:
+                break
             if pair.upstream > upstream:
                 return below, pair
             below = pair
         return below, None
+
+    def resending_since(self, end: int) -> int | None:
+        """Where on the target MM2 began to send again, while it is not yet as far as it was before its restart.
+
+        `end`: of the target's log. Until then the target lacks, behind that offset, records that it has before it.
+        """
+        # Where the source has gaps fewer records come again, and each gap makes a sync.
+        arrived = self.latest.upstream + max(0, end - self.latest.downstream)
+        return next((since for since, _, was_at in self._restarted() if arrived < was_at), None)
 
     def around_downstream(self, downstream: int) -> tuple[Pair | None, Pair | None]:
         """The last pair at or before a downstream offset, and the next one."""
@@ -120,17 +143,16 @@ class History:
 
     def resent_after(self, downstream: int) -> int:
         """The most records that restarts behind a downstream offset sent again."""
-        known = self._restarts
-        return sum(known[at + 1] for at in range(0, len(known), 2) if known[at] > downstream)
+        return sum(resent for at, resent, _ in self._restarted() if at > downstream)
 
     def resent_before(self, downstream: int) -> int:
         """The most records below a downstream offset that were there twice, or lie ahead of the pairs behind them.
 
         What came before the earliest pair is not known, and counts.
         """
-        known = self._restarts
         earliest = next(self.pairs()).downstream
-        return earliest + sum(known[at + 1] for at in range(0, len(known), 2) if at == 0 or known[at] <= downstream)
+        known = enumerate(self._restarted())
+        return earliest + sum(resent for number, (at, resent, _) in known if number == 0 or at <= downstream)
 
     def to_bytes(self, codec: Codec) -> bytes:
         """All of it, for the ledger."""
@@ -163,7 +185,7 @@ def _thinned(pairs: list[Pair], upstream: int) -> array[int]:
 
 
 def _well_formed(live: Sequence[int], older: Sequence[int], restarts: Sequence[int]) -> bool:
-    if not live or len(live) % WIDTH or len(older) % 2 or len(restarts) % 2 or live[-1] != SLOTS:
+    if not live or len(live) % WIDTH or len(older) % 2 or len(restarts) % _FIELDS or live[-1] != SLOTS:
         return False
     upstreams, downstreams = [*older[::2], *live[-3::-3]], [*older[1::2], *live[-2::-3]]
     return (
@@ -183,8 +205,12 @@ class Histories:
         self.position = NOWHERE
         """The highest offset in the offset-syncs topic that a sync was taken from."""
 
-    def take(self, topic: str, partition: int, upstream: int, downstream: int, position: int) -> None:
-        """Takes in the sync at the offset `position` of the offset-syncs topic; twice does no harm."""
+    def take(self, topic: str, partition: int, upstream: int, downstream: int, position: int) -> bool:
+        """Takes in the sync at the offset `position` of the offset-syncs topic; twice does no harm.
+
+        Whether it tells of a restart of MM2.
+        """
+        restarted = False
         partitions = self._topics.get(topic)
         if partitions is None:
             partitions = self._topics[topic] = {}
@@ -192,9 +218,10 @@ class Histories:
         if history is None:
             partitions[partition] = History(upstream, downstream, position)
         else:
-            history.take(upstream, downstream, position, history.position < self._hole <= position)
+            restarted = history.take(upstream, downstream, position, history.position < self._hole <= position)
         if position > self.position:
             self.position = position
+        return restarted
 
     def note_hole(self, position: int) -> None:
         """Syncs before this offset of the offset-syncs topic may be missing: compaction took them before we read."""
@@ -219,6 +246,10 @@ class Histories:
     def of(self, where: TopicPartition) -> History | None:
         """The history of one partition, None where no sync was seen."""
         return self._topics.get(where.topic, {}).get(where.partition)
+
+    def topics(self) -> frozenset[str]:
+        """Those with a history."""
+        return frozenset(self._topics)
 
     def changed_since(self, position: int) -> list[TopicPartition]:
         """The partitions that took a sync behind this offset of the offset-syncs topic, for who writes them down.

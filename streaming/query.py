@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import LongType
 
 from streaming.decode import decode
-from streaming.hints import Hints, Summary, hints_of
+from streaming.hints import NUMBERS, Hints, Summary, hints_of
 from streaming.query_plan import QueryPlan
 from streaming.restarts import root_cause
 from streaming.source import read_all
@@ -44,11 +45,14 @@ def start(spark: SparkSession, plan: QueryPlan, sink: Sink, once: bool = False) 
 
 
 def summarize(batch: DataFrame) -> DataFrame:
-    """One row for all rows of a batch that say the same (`hints.Summary`).
+    """One row for all rows of a batch that say the same (`hints.Summary`), with the offsets that they tell of.
 
     All is brought to one partition first: a batch holds little, and one task without a shuffle costs less than any
     exchange between two.
     """
+    tells = F.col("error").isNull() & F.col("subject_topic").isNotNull()
+    # Plain numbers come over to Python far cheaper than rows do.
+    numbers = F.array(*[F.col(name).cast(LongType()) for name in NUMBERS])
     by: list[Column | str] = ["record", "source", "target", "replicated", "topic", _name().alias("name"), "error"]
     return (
         batch.coalesce(1)
@@ -57,6 +61,8 @@ def summarize(batch: DataFrame) -> DataFrame:
             F.count("*").alias("rows"),
             F.max("timestamp_ms").alias("newest_ms"),
             F.max("appended_ms").alias("appended_ms"),
+            F.flatten(F.collect_list(F.when(tells, numbers))).alias("numbers"),
+            F.collect_list(F.when(tells & F.col("group").isNotNull(), F.col("subject_topic"))).alias("topics"),
         )
     )
 

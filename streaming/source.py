@@ -11,7 +11,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
-from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
 from streaming.query_plan import ClusterSource, QueryPlan
 from streaming.records import RecordKind
@@ -33,6 +33,7 @@ RAW = StructType(
         StructField("key", BinaryType()),
         StructField("value", BinaryType()),
         StructField("timestamp", TimestampType()),
+        StructField("offset", LongType()),
         StructField("role", ROLE),
     ]
 )
@@ -97,6 +98,7 @@ def read_cluster(spark: SparkSession, source: ClusterSource, max_offsets_per_tri
         "key",
         "value",
         "timestamp",
+        "offset",
         role_of_topic(source.topics).alias("role"),
     )
 

@@ -15,8 +15,8 @@ source may hold what never reached the target.
 
 An error bound counts as far as the syncs were read. What MM2 sends again after its next crash is in no bound; and a
 restart stays unseen where MM2 joined its sync with a later one and as many offsets are missing as were sent twice.
-After a restart an answer skips nothing once MM2 has sent again all that it had sent: until then the copies that it
-counts on are still to come, in MM2's own answers as well.
+After a restart MM2 sends records again. Until it is as far as it was, the new copies may never come, should it die once
+more; so what counts is what lies before the restart. MM2's own answers count on the copies that are still to come.
 """
 
 from __future__ import annotations
@@ -107,9 +107,10 @@ class Evidence:
 def translate(upstream: int, ends: Ends, evidence: Evidence) -> Answer | Unanswered:
     """The answer for a group at `upstream` on the source. It goes back only where the group did."""
     history, previous = evidence.history, evidence.previous
-    below, following = history.around(upstream) if history else (None, None)
+    limit = limit_while_resending(history, ends.target)
+    below, following = history.around(upstream, limit) if history else (None, None)
     kept = (previous.method, previous.downstream) if previous and previous.upstream <= upstream else None
-    found = list(_candidates(upstream, ends, evidence, below, following))
+    found = list(_candidates(upstream, ends, evidence, below, (following or NEVER).downstream, limit))
     chosen = _choose(found, kept, ends.target)
     if chosen is None:
         return _reason(history, bool(found))
@@ -120,19 +121,29 @@ def translate(upstream: int, ends: Ends, evidence: Evidence) -> Answer | Unanswe
     return Answer(upstream, offset, method, min(bounds, default=None))
 
 
+def limit_while_resending(history: History | None, target: LogRange) -> int:
+    """Answers by what MM2 sent must lie before this downstream offset.
+
+    It is the place of MM2's restart while it sends again what it had sent: should it die once more, the target would
+    have those records before that place only.
+    """
+    since = history.resending_since(target.end) if history else None
+    return MAX_INT64 if since is None else since
+
+
 def _candidates(
-    upstream: int, ends: Ends, evidence: Evidence, below: Pair | None, following: Pair | None
+    upstream: int, ends: Ends, evidence: Evidence, below: Pair | None, following: int, limit: int
 ) -> Iterator[tuple[Method, int]]:
-    """Safe offsets on the target, the preferred first."""
+    """Safe offsets on the target, the preferred first. `following`: the downstream offset of the next pair."""
     source, matched, checkpoint = ends.source, evidence.matched, evidence.checkpoint
     if source and ends.replication_alone and _read_to_the_end(upstream, source, ends.markers_only):
         yield Method.TIP, ends.target.end
-    if matched is not None and below and below.downstream <= matched < (following or NEVER).downstream:
+    if matched is not None and below and below.downstream <= matched < min(following, limit):
         yield Method.MATCHED, matched
     rest = []
     if below:
         rest.append((Method.CONSERVATIVE, below.downstream + (upstream > below.upstream)))
-    if checkpoint and checkpoint.upstream <= upstream:
+    if checkpoint and checkpoint.upstream <= upstream and checkpoint.downstream < limit:
         rest.append((Method.CHECKPOINT, checkpoint.downstream))
     yield from sorted(rest, key=_by_offset, reverse=True)
 

@@ -36,7 +36,8 @@ class Facts:
 
     `answer`: the offset found for it, or why there is none. `log`: the partition there, None where it does not exist.
     `committed`: the group's offset there, None if it has none. `members`: how many the group has there. `enabled`:
-    whether the offset is to be written at all. `source_empty`: no record is left where the group comes from.
+    whether the offset is to be written at all. `source_empty`: no record is left where the group comes from, and
+    `beyond_end`: the group's offset there lies behind the log's end.
     `error`: why one of these could not be read.
     """
 
@@ -47,6 +48,7 @@ class Facts:
     members: int = 0
     enabled: bool = True
     source_empty: bool = False
+    beyond_end: bool = False
     error: str | None = None
 
 
@@ -72,11 +74,17 @@ def _ahead(facts: Facts) -> bool:
 
 
 Rule = tuple[Callable[[Facts], bool], Verdict, str]
+SYNCED = "the group goes on at this offset on {onto}"
 MADE_AGAIN = "the offset lies outside the log on {onto}, which was truncated or made again"
 
 VERDICTS: tuple[Rule, ...] = (
     (lambda facts: facts.error is not None, Verdict.ERROR, "{error}"),
     (lambda facts: facts.log is None, Verdict.TOPIC_MISSING, "the partition does not exist on {onto}"),
+    (
+        lambda facts: facts.beyond_end,
+        Verdict.ERROR,
+        "the group's offset lies behind the end of the log that it comes from, which was truncated or made again",
+    ),
     (lambda facts: facts.answer is Unanswered.BEYOND_END, Verdict.ERROR, MADE_AGAIN),
     (
         lambda facts: isinstance(facts.answer, Unanswered) and facts.source_empty,
@@ -97,7 +105,7 @@ VERDICTS: tuple[Rule, ...] = (
     (
         lambda facts: facts.committed == facts.answer,
         Verdict.SYNCED,
-        "the group goes on at this offset on {onto}",
+        SYNCED,
     ),
     (
         lambda facts: facts.members > 0,
@@ -112,6 +120,11 @@ VERDICTS: tuple[Rule, ...] = (
     ),
     (lambda facts: True, Verdict.PENDING, "to be written: the group is at {committed} on {onto}"),
 )
+
+
+def written(onto: str) -> Judgement:
+    """Of an offset that was just written."""
+    return Judgement(Verdict.SYNCED, SYNCED.format(onto=onto))
 
 
 def judge(facts: Facts) -> Judgement:

@@ -143,9 +143,30 @@ SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
     "sync.topic.configs.interval.seconds", integer(1), None, "MM2", f"{REST} configs; {NO_REST}", acts=Acts.PREFIXED
 )
 SYNC_GROUP_OFFSETS = Key(
-    "sync.group.offsets.enabled", BOOLEAN, False, "MM2", "Whether offsets of groups are written.", acts=Acts.NOT_YET
+    "sync.group.offsets.enabled",
+    BOOLEAN,
+    False,
+    "MM2",
+    "Whether the offsets of consumer groups without members on the target are written there.",
 )
-EMIT_CHECKPOINTS = Key("emit.checkpoints.enabled", BOOLEAN, True, "MM2", "Whether MM2 writes checkpoints.")
+SYNC_GROUP_OFFSETS_INTERVAL: Key[int | None] = Key(
+    "sync.group.offsets.interval.seconds", integer(1), None, "MM2", f"{REST} groups; {NO_REST}", acts=Acts.PREFIXED
+)
+EMIT_CHECKPOINTS = Key(
+    "emit.checkpoints.enabled",
+    BOOLEAN,
+    False,
+    "MM2",
+    "Whether Lockstep writes checkpoints as MM2 does, so that MM2's connector for them can be switched off.",
+    acts=Acts.PREFIXED,
+)
+OFFSET_TRANSLATION = Key(
+    "lockstep.offset.translation",
+    one_of("matched", "conservative"),
+    "matched",
+    "Lockstep",
+    "How an offset is translated: matched looks for the record itself on the target, conservative reads syncs alone.",
+)
 
 TRIGGER_INTERVAL = Key(
     "lockstep.trigger.interval", DURATION_SECONDS, 1.0, "Lockstep", "Time between two batches.", Scope.JOB
@@ -318,7 +339,9 @@ TABLE: Mapping[str, Key[Any]] = {
         REFRESH_TOPICS_INTERVAL,
         SYNC_TOPIC_CONFIGS_INTERVAL,
         SYNC_GROUP_OFFSETS,
+        SYNC_GROUP_OFFSETS_INTERVAL,
         EMIT_CHECKPOINTS,
+        OFFSET_TRANSLATION,
         TRIGGER_INTERVAL,
         CHECKPOINT_DIR,
         HTTP_HOST,

@@ -18,12 +18,10 @@ ENDS = ("source", "target")
 
 NOT_YET = frozenset(
     {
-        "sync.group.offsets.enabled",
         "topic.listener.class",
         "group.listener.class",
         "lockstep.sync.broker.configs.enabled",
         "lockstep.broker.config.properties",
-        "lockstep.offset.translation",
     }
 )
 """Keys that are meant for Lockstep and that this version does not act on."""

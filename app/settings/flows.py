@@ -34,12 +34,14 @@ ENABLED_BY: Mapping[Kind, tuple[Key[bool], ...]] = {
     Kind.TOPIC_CONFIG: (keys.SYNC_TOPIC_CONFIGS,),
     Kind.ACL: (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL),
     Kind.SCRAM_USER: (),
+    Kind.GROUP_OFFSET: (keys.SYNC_GROUP_OFFSETS,),
 }
 """Which keys turn a kind on: one of them is enough."""
 
 INTERVALS: Mapping[Kind, Key[int | None]] = {
     Kind.TOPIC: keys.REFRESH_TOPICS_INTERVAL,
     Kind.TOPIC_CONFIG: keys.SYNC_TOPIC_CONFIGS_INTERVAL,
+    Kind.GROUP_OFFSET: keys.SYNC_GROUP_OFFSETS_INTERVAL,
 }
 
 
@@ -108,6 +110,8 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
         incremental=Incremental(properties.get(keys.USE_INCREMENTAL, flow)),
         replication_factor=properties.get(keys.REPLICATION_FACTOR, flow),
         topic_deletes=properties.get(keys.TOPIC_DELETES, flow),
+        emit_checkpoints=properties.get(keys.EMIT_CHECKPOINTS, flow),
+        matching=properties.get(keys.OFFSET_TRANSLATION, flow) == "matched",
         acls=acls,
         provider=provider,
         pace=_pace(properties, flow),

@@ -23,6 +23,7 @@ from app.properties.keys import (
     REFRESH_TOPICS_INTERVAL,
     SEPARATOR,
     SYNC_GROUP_OFFSETS,
+    SYNC_GROUP_OFFSETS_INTERVAL,
     SYNC_TOPIC_ACLS,
     SYNC_TOPIC_CONFIGS,
     SYNC_TOPIC_CONFIGS_INTERVAL,
@@ -48,6 +49,20 @@ READ_BY: Mapping[Key[str], tuple[Key[Any], ...]] = {
 }
 """Which keys Kafka's own class reads, by the key that names the class."""
 
+INTERVAL_OF: Mapping[Key[Any], Key[bool]] = {
+    REFRESH_TOPICS_INTERVAL: REFRESH_TOPICS,
+    SYNC_TOPIC_CONFIGS_INTERVAL: SYNC_TOPIC_CONFIGS,
+    SYNC_GROUP_OFFSETS_INTERVAL: SYNC_GROUP_OFFSETS,
+}
+"""MM2's intervals, each with the key that turns on what it is about."""
+
+BOTH_SYNC: Mapping[Key[bool], str] = {
+    SYNC_TOPIC_CONFIGS: "topic configs",
+    SYNC_TOPIC_ACLS: "topic ACLs",
+    SYNC_GROUP_OFFSETS: "group offsets",
+}
+"""What MM2 may keep in step as well."""
+
 LITERAL = re.compile(r"[a-zA-Z0-9_-]+")
 """A pattern that matches one topic and no other, dots left aside."""
 
@@ -57,17 +72,29 @@ def check_flow(properties: Properties, flow: Flow, findings: Findings) -> None:
     internal = properties.entry(INTERNAL_SEPARATOR.name, flow)
     if internal is not None and properties.entry(SEPARATOR.name, flow) is None:
         findings.warn(internal, f"changes nothing without {SEPARATOR.name}: the separator is a dot either way")
-    offsets = properties.entry(SYNC_GROUP_OFFSETS.name, flow)
-    if properties.get(SYNC_GROUP_OFFSETS, flow) and not properties.get(EMIT_CHECKPOINTS, flow):
-        findings.warn(
-            offsets, f"contradicts {EMIT_CHECKPOINTS.name}=false: MM2 syncs no offsets where it writes no checkpoints"
-        )
+    _check_checkpoints(properties, flow, findings)
     _check_interval(properties, flow, findings)
     _check_both_sync(properties, flow, findings)
-    for key, enabled in ((REFRESH_TOPICS_INTERVAL, REFRESH_TOPICS), (SYNC_TOPIC_CONFIGS_INTERVAL, SYNC_TOPIC_CONFIGS)):
+    for key, enabled in INTERVAL_OF.items():
         entry = properties.mm2_entry(key.name, flow)
         if entry is not None and properties.get(key, flow) is None and properties.get(enabled, flow):
             findings.warn(entry, f"holds for MM2 only: Lockstep looks in every trigger, or as lockstep.{key.name} says")
+
+
+def _check_checkpoints(properties: Properties, flow: Flow, findings: Findings) -> None:
+    entry = properties.mm2_entry(EMIT_CHECKPOINTS.name, flow)
+    mm2_emits = entry is None or properties.mm2_get(EMIT_CHECKPOINTS, flow)
+    if properties.mm2_get(SYNC_GROUP_OFFSETS, flow) and not mm2_emits:
+        findings.warn(
+            properties.mm2_entry(SYNC_GROUP_OFFSETS.name, flow),
+            f"contradicts {EMIT_CHECKPOINTS.name}=false: MM2 syncs no offsets where it writes no checkpoints",
+        )
+    if properties.get(EMIT_CHECKPOINTS, flow) and mm2_emits:
+        findings.warn(
+            properties.entry(EMIT_CHECKPOINTS.name, flow),
+            f"MM2 and Lockstep both write the checkpoints of {flow.name}: to leave it to Lockstep, write "
+            f"{EMIT_CHECKPOINTS.name}=false as well",
+        )
 
 
 def _check_interval(properties: Properties, flow: Flow, findings: Findings) -> None:
@@ -80,7 +107,7 @@ def _check_interval(properties: Properties, flow: Flow, findings: Findings) -> N
 
 
 def _check_both_sync(properties: Properties, flow: Flow, findings: Findings) -> None:
-    for key, what in ((SYNC_TOPIC_CONFIGS, "topic configs"), (SYNC_TOPIC_ACLS, "topic ACLs")):
+    for key, what in BOTH_SYNC.items():
         if properties.mm2_get(key, flow) and properties.get(key, flow):
             entry = properties.mm2_entry(key.name, flow)
             findings.warn(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sinks.errors import ItemFault
 from sinks.model import Observed, TopicSpec
@@ -57,6 +57,21 @@ Record = tuple[bytes, bytes | None]
 """Key and value; the value `None` is a tombstone."""
 
 
+class Placed(NamedTuple):
+    """A record and its offset in the log."""
+
+    position: int
+    key: bytes
+    value: bytes | None
+
+
+class Stretch(NamedTuple):
+    """A part of a log, oldest record first. `whole`: it is all that the log has."""
+
+    records: list[Placed]
+    whole: bool
+
+
 class Tail(Protocol):
     """A log that is followed: everything there is, then what comes."""
 
@@ -85,6 +100,13 @@ class Reader(Protocol):
         """The records of a one-partition topic up to the end it has now; empty if there is no such topic.
 
         `last`: no more than those of this many offsets before the end.
+        """
+
+    def read_log_from(self, topic: str, position: int) -> Stretch:
+        """The records at and behind an offset, up to the end that the log has now.
+
+        All of them where the log ends before that offset, since it was made again then; none, which is the whole, if
+        there is no such topic.
         """
 
     def follow_log(self, topic: str) -> Tail:

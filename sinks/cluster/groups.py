@@ -25,6 +25,9 @@ LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 AT_ONCE = 1000
 """Groups whose requests are under way together: a broker queues 500 requests by default (`queued.max.requests`)."""
 
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""What a topic has where the cluster gives none."""
+
 Offsets = Mapping[TopicPartition, int]
 """Committed offsets of one group; partitions without one are left out."""
 
@@ -46,6 +49,9 @@ class GroupReader(Protocol):
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         """Start and end (high watermark) of each log. One that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """The id of each topic that is there (KIP-516): another one means that it was made again. "" without ids."""
 
 
 class Groups(GroupReader, Protocol):
@@ -107,6 +113,17 @@ class KafkaGroups:
             where: LogRange(starts[where], latest[where]) for where in partitions if {where} <= starts.keys() & latest
         }
         return Observed(items, errors | more)
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        names = sorted(topics)
+        ids: dict[str, str] = {}
+        for start in range(0, len(names), AT_ONCE):
+            asked = rd.TopicCollection(names[start : start + AT_ONCE])
+            futures = self._admin.client.describe_topics(asked, request_timeout=TIMEOUT)
+            for name, (found, error) in self._admin.settle("DescribeTopics", futures).items():
+                if error is None:
+                    ids[name] = "" if str(found.topic_id) == NO_ID else str(found.topic_id)
+        return ids
 
     def _offsets(
         self, partitions: Collection[TopicPartition], spec: OffsetSpec

@@ -19,7 +19,7 @@ from confluent_kafka.admin import ConfigEntry as RdEntry
 
 from sinks.cluster.acls import KafkaAcls
 from sinks.cluster.admin import TIMEOUT, Admin, count_nothing
-from sinks.cluster.base import Alterations, ConfigEntry, CountRequest, Faults, Origin, Tail, TopicConfigs
+from sinks.cluster.base import Alterations, ConfigEntry, CountRequest, Faults, Origin, Stretch, Tail, TopicConfigs
 from sinks.cluster.faults import item_fault, raised
 from sinks.cluster.groups import KafkaGroups
 from sinks.cluster.logs import Log
@@ -163,6 +163,9 @@ class KafkaCluster:
 
     def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
         return self._log.read(topic, last) if topic in self.list_topics() else []
+
+    def read_log_from(self, topic: str, position: int) -> Stretch:
+        return self._log.read_from(topic, position) if topic in self.list_topics() else Stretch([], whole=True)
 
     def follow_log(self, topic: str) -> Tail:
         return self._log.follow(topic)

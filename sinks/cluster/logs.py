@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from sinks.cluster.base import Placed, Stretch
 from sinks.cluster.faults import error_of, raised
 from sinks.errors import ClusterUnreachable
 
@@ -53,14 +54,25 @@ class Log:
 
     def read(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
         """Every record there is now, or those of the last offsets. Raises ClusterUnreachable when nothing comes."""
+
+        def start(first: int, end: int) -> int:
+            return first if last is None else max(first, end - last)
+
+        return [(key, value) for _, key, value in self._read(topic, start).records]
+
+    def read_from(self, topic: str, position: int) -> Stretch:
+        """Every record at and behind an offset, or all of a log that ends before. Raises ClusterUnreachable."""
+        return self._read(topic, lambda first, end: first if position > end else max(first, position))
+
+    def _read(self, topic: str, start: Callable[[int, int], int]) -> Stretch:
         consumer = Consumer(self._config | READING | {"enable.partition.eof": True, "fetch.wait.max.ms": 20})
         try:
-            start = 0
-            if last is not None:
-                first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT)
-                start = max(first, end - last)
-            consumer.assign([TopicPartition(topic, 0, start)])
-            return self._read_to_end(consumer, topic)
+            first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT)
+            chosen = start(first, end)
+            if chosen >= end:
+                return Stretch([], whole=first == end)
+            consumer.assign([TopicPartition(topic, 0, chosen)])
+            return Stretch(self._read_to_end(consumer, topic), whole=chosen == first)
         except KafkaException as exception:
             error = error_of(exception)
             if error is None:
@@ -69,14 +81,14 @@ class Log:
         finally:
             consumer.close()
 
-    def _read_to_end(self, consumer: Consumer, topic: str) -> list[tuple[bytes, bytes | None]]:
-        records: list[tuple[bytes, bytes | None]] = []
+    def _read_to_end(self, consumer: Consumer, topic: str) -> list[Placed]:
+        records: list[Placed] = []
         deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             for message in consumer.consume(num_messages=1000, timeout=0.2):
                 error = message.error()
                 if error is None:
-                    records.append((message.key() or b"", message.value()))
+                    records.append(Placed(message.offset() or 0, message.key() or b"", message.value()))
                     deadline = time.monotonic() + TIMEOUT
                 elif error.code() == KafkaError._PARTITION_EOF:
                     return records

@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sinks.cluster.base import Alterations, ConfigEntry, Faults, Origin, Reader, Record, Tail, TopicConfigs
+from sinks.cluster.base import (
+    Alterations,
+    ConfigEntry,
+    Faults,
+    Origin,
+    Placed,
+    Reader,
+    Record,
+    Stretch,
+    Tail,
+    TopicConfigs,
+)
 from sinks.cluster.memory_answers import answer, permit
 from sinks.errors import IncrementalUnsupported, ItemFault
 from sinks.model import Observed, TopicSpec
@@ -147,6 +158,11 @@ class MemoryCluster:
         self._answer()
         records = self.topics[topic].records if topic in self.topics else []
         return list(records) if last is None else records[max(0, len(records) - last) :]
+
+    def read_log_from(self, topic: str, position: int) -> Stretch:
+        records = [Placed(at, *record) for at, record in enumerate(self.read_log(topic))]
+        whole = position == 0 or position > len(records) or topic not in self.topics
+        return Stretch(records if whole else records[position:], whole)
 
     def follow_log(self, topic: str) -> Tail:
         return MemoryTail(self, topic)

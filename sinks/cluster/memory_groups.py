@@ -18,7 +18,8 @@ ACTIVE = ItemFault("UNKNOWN_MEMBER_ID", "The coordinator is not aware of this me
 
 @dataclass
 class MemoryGroups:
-    """`offsets`: committed, by group; `active`: members, by group; `logs`: start and end of each partition.
+    """`offsets`: committed, by group; `active`: members, by group; `logs`: start and end of each partition;
+    `ids`: of topics that were made again, all others have the id that their name makes.
 
     `writes` counts write requests. Not `reachable`, it answers nothing.
     """
@@ -27,6 +28,7 @@ class MemoryGroups:
     offsets: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
     active: dict[str, int] = field(default_factory=dict)
     logs: dict[TopicPartition, LogRange] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
     reachable: bool = True
     writes: int = 0
 
@@ -46,6 +48,11 @@ class MemoryGroups:
         self._answer()
         found = {where: self.logs[where] for where in partitions if where in self.logs}
         return Observed(found, {where: GONE for where in partitions if where not in self.logs})
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        self._answer()
+        there = {where.topic for where in self.logs}
+        return {topic: self.ids.get(topic, f"id-of-{topic}") for topic in topics if topic in there}
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
         self._answer()

@@ -14,6 +14,7 @@ from sinks.ledger import Ledger
 from sinks.model import Kind, Outcome
 from sinks.plan import Blind, Plan, Refusal
 from sinks.survey import Listed
+from streaming.verdicts import Verdict
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,15 @@ class Moment:
 
 
 @dataclass(frozen=True)
+class GroupStanding:
+    """How consumer groups stand. `verdicts`: partitions of groups by verdict; `bounds`: by group, the most records that
+    it reads twice in one of its partitions."""
+
+    verdicts: Mapping[Verdict, int]
+    bounds: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Standing:
     """What a part knows of besides this walk's plan: refused changes that wait, what could not be seen, and kinds that
     a cluster does not support, each with the reason."""
@@ -43,6 +53,7 @@ class Standing:
     refused: Sequence[Refusal] = ()
     errors: Sequence[Blind] = ()
     unsupported: Mapping[Kind, str] = field(default_factory=dict)
+    groups: GroupStanding | None = None
 
 
 class Part(Protocol):

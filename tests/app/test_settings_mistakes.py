@@ -207,7 +207,8 @@ def test_an_interval_for_mm2_alone_is_a_warning(tmp_path: Path) -> None:
     ("lines", "said"),
     [
         (
-            "sync.group.offsets.enabled=true\nemit.checkpoints.enabled=false\n",
+            "sync.group.offsets.enabled=true\nemit.checkpoints.enabled=false\n"
+            "lockstep.sync.group.offsets.enabled=false\n",
             "sync.group.offsets.enabled: contradicts emit.checkpoints.enabled=false",
         ),
         (

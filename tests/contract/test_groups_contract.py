@@ -11,7 +11,9 @@ import pytest
 
 from app.local.waiting import wait_for
 from sinks.cluster.admin import Admin
+from sinks.cluster.group_watch import GroupWatch, PlainGroupWatch
 from sinks.cluster.groups import Groups, KafkaGroups, Offsets
+from sinks.cluster.jvm_groups import JvmGroupWatch
 from sinks.cluster.kafka import KafkaCluster
 from sinks.cluster.memory_groups import MemoryGroups
 from sinks.model import TopicSpec
@@ -136,3 +138,46 @@ def refused(stage: Stage, group: str) -> None:
     assert fault is not None
     assert fault.code == "UNKNOWN_MEMBER_ID"
     assert stage.groups.committed([group]).items == {group: {stage.at(0): 1}}
+
+
+def test_topic_made_again_has_another_id_and_one_that_is_gone_none(stage: Stage, unique: str) -> None:
+    ids = stage.groups.topic_ids([stage.topic, f"{unique}-none"])
+    assert list(ids) == [stage.topic]
+    assert ids[stage.topic]
+    if stage.bootstrap is None:
+        return
+    with closing(KafkaCluster("b", {"bootstrap.servers": stage.bootstrap})) as cluster:
+        cluster.delete_topics([stage.topic])
+        wait_for(lambda: not stage.groups.topic_ids([stage.topic]), SOON, f"{stage.topic} to be gone")
+        wait_for(
+            lambda: cluster.create_topics({stage.topic: TopicSpec(1, 1)}) == {stage.topic: None},
+            SOON,
+            "the topic again",
+        )
+    wait_for(lambda: bool(stage.groups.topic_ids([stage.topic])), SOON, f"{stage.topic} to be back")
+    assert stage.groups.topic_ids([stage.topic]) != ids
+
+
+@pytest.fixture(params=["plain", pytest.param("jvm", marks=pytest.mark.spark)])
+def watch(request: pytest.FixtureRequest, stage: Stage) -> Iterator[GroupWatch]:
+    if request.param == "plain" or stage.bootstrap is None:
+        yield PlainGroupWatch(stage.groups)
+        return
+    gateway = request.getfixturevalue("spark").sparkContext._gateway
+    with closing(
+        JvmGroupWatch("b", gateway, {"bootstrap.servers": stage.bootstrap}, lambda alias, api, result: None)
+    ) as made:
+        yield made
+
+
+def test_watch_reports_every_group_at_first_and_then_each_commit_once(
+    stage: Stage, watch: GroupWatch, unique: str
+) -> None:
+    one, two = f"{unique}-1", f"{unique}-2"
+    commit(stage, {one: {stage.at(0): 1}, two: {stage.at(0): 1}})
+    assert watch.changed([one, two]) == {one, two}
+    assert watch.changed([one, two]) == set()
+    commit(stage, {two: {stage.at(1): 0}})
+    assert watch.changed([one, two]) == {two}
+    assert watch.changed([two]) == set()
+    assert watch.changed([one, two, f"{unique}-none"]) >= {one}

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.cluster.base import Cluster, Record, Tail
+from sinks.cluster.base import Cluster, Placed, Record, Stretch, Tail
 
 SOON = 30.0
 """Seconds until what was appended must be told."""
@@ -50,6 +50,22 @@ def test_long_log_is_read_to_its_end(cluster: Cluster, unique: str) -> None:
     records: list[tuple[bytes, bytes | None]] = [(b"k%d" % number, b"v" * 100) for number in range(5000)]
     cluster.append_log(unique, records)
     assert cluster.read_log(unique) == records
+
+
+def test_log_is_read_from_an_offset_on_and_says_so(cluster: Cluster, unique: str) -> None:
+    cluster.create_log(unique, 1, {})
+    cluster.append_log(unique, [(b"a", b"1"), (b"b", None), (b"a", b"3")])
+    assert cluster.read_log_from(unique, 1) == Stretch([Placed(1, b"b", None), Placed(2, b"a", b"3")], whole=False)
+    assert cluster.read_log_from(unique, 3) == Stretch([], whole=False)
+    assert [placed.position for placed in cluster.read_log_from(unique, 0).records] == [0, 1, 2]
+    assert cluster.read_log_from(unique, 0).whole
+
+
+def test_log_that_ends_before_that_offset_was_made_again_and_is_read_whole(cluster: Cluster, unique: str) -> None:
+    assert cluster.read_log_from(unique, 4) == Stretch([], whole=True)
+    cluster.create_log(unique, 1, {})
+    cluster.append_log(unique, [(b"a", b"1")])
+    assert cluster.read_log_from(unique, 4) == Stretch([Placed(0, b"a", b"1")], whole=True)
 
 
 def told(tail: Tail, count: int) -> list[Record]:

@@ -64,7 +64,7 @@ class Noted:
 
     @property
     def topics(self) -> list[str]:
-        return [topic for hints in self.hints for topic in sorted(hints.syncs.get(FLOW, ()))]
+        return [topic for hints in self.hints for topic in sorted({sync.topic for sync in hints.syncs.get(FLOW, ())})]
 
     @property
     def rows(self) -> int:
@@ -178,7 +178,7 @@ def test_broken_records_are_counted_and_the_query_goes_on(spark: SparkSession, t
         codec.UNKNOWN_VERSION: 1,
         codec.SHORT_KEY: 1,
     }
-    assert {group for hints in sink.hints for group in hints.groups.get(FLOW, ())} == {"g"}
+    assert {seen.group for hints in sink.hints for seen in hints.checkpoints.get(FLOW, ())} == {"g"}
 
 
 def test_a_heartbeat_says_how_old_it_is(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:

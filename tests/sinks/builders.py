@@ -8,21 +8,28 @@ from datetime import datetime, timezone
 
 from sinks.apply import Writer
 from sinks.audit import Audit, Event, read_audit
+from sinks.checkpoints import CheckpointEmitter
 from sinks.cluster.base import Cluster, ConfigEntry, Origin, Reader
+from sinks.cluster.group_watch import PlainGroupWatch
 from sinks.cluster.memory import MemoryCluster, PlainWatch
 from sinks.cluster.memory_acls import MemoryAcls, PlainAclWatch
+from sinks.cluster.memory_groups import MemoryGroups
 from sinks.cluster.memory_users import MemoryUsers
 from sinks.credentials import Credential
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.model import Change, Kind, TopicSpec
+from sinks.offset_memory import MirrorTopics, OffsetMemory
+from sinks.offsets import End
 from sinks.parts.access import AclPart
 from sinks.parts.base import Part
+from sinks.parts.groups import GroupEnds, GroupPart
 from sinks.parts.users import UserPart
 from sinks.reconcile import Clusters, FlowReconcile, Report
 from sinks.settings import AclRules, FlowSettings, Incremental, Limits, Pace
 from sinks.writers.acls import AclWriter
 from sinks.writers.configs import ConfigWriter
+from sinks.writers.groups import GroupWriter
 from sinks.writers.topics import TopicWriter
 from sinks.writers.users import UserWriter
 from streaming.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
@@ -44,6 +51,7 @@ def flow_settings(
     acls: AclRules | None = None,
     pace: Pace | None = None,
     limits: Limits | None = None,
+    emit_checkpoints: bool = False,
 ) -> FlowSettings:
     """A flow of MM2's defaults; `properties` are for its policy and filters."""
     policy = policy or DefaultReplicationPolicy()
@@ -61,6 +69,7 @@ def flow_settings(
         incremental=incremental,
         replication_factor=1,
         topic_deletes=topic_deletes,
+        emit_checkpoints=emit_checkpoints,
         acls=acls or AclRules(full=True),
         pace=pace or Pace(observe_rate=0),
         limits=limits or Limits(),
@@ -166,6 +175,9 @@ class World:
     target_acls: MemoryAcls = field(default_factory=lambda: MemoryAcls("b"))
     source_users: MemoryUsers = field(default_factory=lambda: MemoryUsers("a"))
     target_users: MemoryUsers = field(default_factory=lambda: MemoryUsers("b"))
+    source_groups: MemoryGroups = field(default_factory=lambda: MemoryGroups("a"))
+    target_groups: MemoryGroups = field(default_factory=lambda: MemoryGroups("b"))
+    memory: OffsetMemory = field(init=False)
     provider: Passwords = field(default_factory=lambda: Passwords())
     reconcile: FlowReconcile = field(init=False)
 
@@ -185,7 +197,10 @@ class World:
             open_ledger=self.ledger,
             audit=audit,
             writers=writers_to(self.target, self.settings.incremental, self.target_acls)
-            | {Kind.SCRAM_USER: UserWriter(self.target_users, self.provider)},
+            | {
+                Kind.SCRAM_USER: UserWriter(self.target_users, self.provider),
+                Kind.GROUP_OFFSET: GroupWriter("b", self.target_groups),
+            },
             parts=self._parts(),
             clock=self.clock,
         )
@@ -199,7 +214,19 @@ class World:
             PlainAclWatch(self.target_acls),
         )
         users = UserPart(self.settings, self.source_users, self.target_users, self.provider, lambda: acls.principals)
-        return [acls, users]
+        return [acls, users, self._groups()]
+
+    def _groups(self) -> GroupPart:
+        internal = self.settings.internal
+        self.memory = OffsetMemory()
+        ends = GroupEnds(
+            End(self.source, self.source_groups),
+            End(self.target, self.target_groups),
+            MirrorTopics(internal.offset_syncs, self.source, internal.checkpoints, self.target),
+            PlainGroupWatch(self.source_groups),
+        )
+        emit = CheckpointEmitter(internal.checkpoints, self.target, 1)
+        return GroupPart(self.settings, ends, self.memory, emit if self.settings.emit_checkpoints else None)
 
     def ledger(self) -> Ledger:
         """The ledger as it is in its topic now."""

@@ -11,9 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from sinks.errors import ItemFault
 from sinks.metrics import Metrics
 from sinks.model import Kind, Outcome
+from sinks.parts.base import GroupStanding
 from sinks.plan import Plan
 from sinks.reconcile import Report
 from sinks.status import FlowState, FlowStatus, KindStatus, Task
+from streaming.verdicts import Verdict
 from tests.sinks.builders import FLOW, config_change, topic_change
 
 PROMISED = {
@@ -26,6 +28,8 @@ PROMISED = {
     "lockstep_last_success_timestamp_seconds": {"source", "target", "kind"},
     "lockstep_reconcile_seconds_bucket": {"source", "target", "phase", "le"},
     "lockstep_admin_requests_total": {"cluster", "api", "result"},
+    "lockstep_offset_verdicts": {"source", "target", "verdict"},
+    "lockstep_offset_error_bound_records": {"source", "target", "group"},
     "lockstep_batch_seconds_bucket": {"le"},
     "lockstep_batch_rows": set(),
     "lockstep_undecodable_total": {"topic"},
@@ -60,6 +64,7 @@ def metrics() -> Metrics:
     passing = Outcome(topic_change("a.u", None, 1), ItemFault("REQUEST_TIMED_OUT", "", retriable=True))
     applied = Outcome(topic_change("a.t", None, 1))
     built.report(Report(Plan(FLOW), (applied, passing, refused), seconds={"observe": 0.02, "apply": 0.3}))
+    built.report(Report(Plan(FLOW), groups=GroupStanding({Verdict.SYNCED: 4}, {"late": 7})))
     built.status(
         FlowStatus(
             FLOW,
@@ -138,3 +143,13 @@ def test_heartbeat_that_never_came_has_no_age() -> None:
     built = Metrics("1")
     built.status(FlowStatus(FLOW, FlowState.NO_HEARTBEAT))
     assert value(samples(built), "lockstep_flow_heartbeat_age_seconds") is None
+
+
+def test_worst_error_bounds_are_shown_and_a_group_that_is_no_longer_among_them_is_not(metrics: Metrics) -> None:
+    name = "lockstep_offset_error_bound_records"
+    bounds = {f"g{number}": number for number in range(1, 1003)}
+    metrics.report(Report(Plan(FLOW), groups=GroupStanding({Verdict.PENDING: 2}, bounds)))
+    found = samples(metrics)
+    assert value(found, name, group="g1002") == 1002
+    assert [value(found, name, group=group) for group in ("g1", "g2", "late")] == [None] * 3
+    assert value(found, "lockstep_offset_verdicts", verdict="PENDING") == 2

@@ -8,7 +8,20 @@ import pytest
 
 from sinks.cluster.memory import MemoryCluster
 from sinks.cluster.memory_groups import MemoryGroups
-from sinks.offsets import End, GroupOffset, count_verdicts, replicated_groups, survey_offsets
+from sinks.ledger import Ledger
+from sinks.model import Change, Kind
+from sinks.offset_memory import MirrorTopics, OffsetMemory
+from sinks.offsets import (
+    Crossing,
+    End,
+    GroupOffset,
+    backward,
+    chosen_groups,
+    count_verdicts,
+    forward,
+    replicated_offsets,
+    survey_offsets,
+)
 from sinks.settings import FlowSettings
 from sinks.survey import list_both
 from streaming.codec import encode_checkpoint, encode_offset_sync
@@ -41,8 +54,20 @@ class Stage:
         self.a.append_log(topic, [encode_offset_sync(OffsetSync(X, upstream, downstream))])
 
     def rows(self, *groups: str) -> list[GroupOffset]:
+        crossing = self.crossing()
+        chosen = groups or chosen_groups(self.settings, crossing.here.groups.names())
+        return survey_offsets(self.settings, crossing, replicated_offsets(crossing, chosen), self.memory())
+
+    def crossing(self) -> Crossing:
         listed = list_both(self.settings, self.a, self.b)
-        return survey_offsets(self.settings, End(self.a, self.on_a), End(self.b, self.on_b), listed, groups or None)
+        return forward(self.settings, End(self.a, self.on_a), End(self.b, self.on_b), listed)
+
+    def memory(self) -> OffsetMemory:
+        internal, memory = self.settings.internal, OffsetMemory()
+        syncs_on = self.a if internal.offset_syncs_cluster == "a" else self.b
+        ledger = Ledger(internal.ledger, self.b, None, 1)
+        memory.load(ledger, MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, self.b))
+        return memory
 
     def row(self) -> dict[str, object]:
         (found,) = self.rows()
@@ -64,8 +89,43 @@ def test_group_at_the_end_goes_on_at_the_targets_end(stage: Stage) -> None:
         "method": "tip",
         "error_bound": 100,
         "verdict": "PENDING",
-        "reason": "sync.group.offsets.enabled is false: the offset is not written",
+        "reason": "to be written: the group is at no offset on b",
     }
+
+
+def test_offset_that_is_not_to_be_written_says_so(stage: Stage) -> None:
+    stage.settings = flow_settings(enabled=[Kind.TOPIC])
+    assert stage.row()["reason"] == "sync.group.offsets.enabled is false: the offset is not written"
+    assert [row.change for row in stage.rows()] == [None]
+
+
+def test_group_behind_the_end_of_its_log_tells_of_a_topic_that_was_made_again(stage: Stage) -> None:
+    stage.on_a.logs[X] = LogRange(0, 50)
+    row = stage.row()
+    assert row["verdict"] == "ERROR"
+    assert "truncated or made again" in str(row["reason"])
+
+
+def test_on_the_way_back_a_group_goes_on_at_the_source_behind_what_it_read_on_the_target(stage: Stage) -> None:
+    stage.sync(40, 30)
+    stage.sync(80, 70)
+    stage.on_b.offsets["g"] = {AX: 75}
+    stage.on_a.offsets["g"] = {X: 20}
+    listed = list_both(stage.settings, stage.a, stage.b)
+    crossing = backward(End(stage.a, stage.on_a), End(stage.b, stage.on_b), listed)
+    (row,) = survey_offsets(stage.settings, crossing, replicated_offsets(crossing, ["g"]), stage.memory())
+    assert row.as_json() | {"reason": ""} == {
+        "group": "g",
+        "topic": "x",
+        "partition": 0,
+        "upstream_offset": 81,
+        "downstream_offset": 75,
+        "method": "conservative",
+        "error_bound": 19,
+        "verdict": "PENDING",
+        "reason": "",
+    }
+    assert row.change == Change(Kind.GROUP_OFFSET, ("g", "x", "0"), 20, 81)
 
 
 def test_group_behind_goes_on_at_the_last_sync_before_it(stage: Stage) -> None:
@@ -112,8 +172,8 @@ def test_groups_are_those_that_the_filter_lets_through_with_offsets_on_replicate
     stage.settings = flow_settings({"topics.exclude": "y", "groups.exclude": "h"})
     put_topic(stage.a, "y")
     stage.on_a.offsets |= {"h": {X: 1}, "only-y": {TopicPartition("y", 0): 1}, "none": {}}
-    listed = list_both(stage.settings, stage.a, stage.b)
-    assert replicated_groups(stage.settings, stage.on_a, listed) == {"g": {X: 100}}
+    assert chosen_groups(stage.settings, stage.on_a.names()) == ["g", "none", "only-y"]
+    assert replicated_offsets(stage.crossing(), ["g", "none", "only-y"]) == {"g": {X: 100}}
 
 
 def test_only_the_groups_asked_for_are_looked_at(stage: Stage) -> None:

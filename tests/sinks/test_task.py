@@ -49,7 +49,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def task(walks: Walks, clock: Clock) -> FlowTask:
-    return FlowTask(walks, Metrics("0"), clock)  # type: ignore[arg-type]
+    return FlowTask(walks, Metrics("0"), clock=clock)  # type: ignore[arg-type]
 
 
 def beat(seconds_ago: float = 0.0, latency_ms: int | None = None) -> Heartbeats:
@@ -161,7 +161,7 @@ def test_broker_without_the_incremental_api_faults_topic_configs_alone(task: Flo
 
 def test_disabled_kind_stays_disabled_whatever_happens(walks: Walks, clock: Clock) -> None:
     walks.settings = flow_settings(enabled=[Kind.TOPIC])
-    task = FlowTask(walks, Metrics("0"), clock)  # type: ignore[arg-type]
+    task = FlowTask(walks, Metrics("0"), clock=clock)  # type: ignore[arg-type]
     assert task.step(None).kinds[Kind.TOPIC_CONFIG].task is Task.DISABLED
     walks.error = WrongCluster("other")
     assert task.step(None).kinds[Kind.TOPIC_CONFIG].task is Task.DISABLED

@@ -37,7 +37,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def task(walks: Walks, clock: Clock) -> FlowTask:
-    return FlowTask(walks, Metrics("0"), clock)  # type: ignore[arg-type]
+    return FlowTask(walks, Metrics("0"), clock=clock)  # type: ignore[arg-type]
 
 
 def test_look_reaches_the_next_walk_once(task: FlowTask, walks: Walks) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 from pyspark_test import assert_pyspark_df_equal
 
 from streaming import codec
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.spark
 
 FLOW = Flow("a", "b")
 APPENDED_MS = 1_700_000_000_123
+POSITION = 4711
 APPENDED = datetime.fromtimestamp(APPENDED_MS / 1000, tz=timezone.utc)
 LETTERS = "abc.-_Z09é漢😀\0"
 
@@ -88,7 +90,7 @@ def expected_row(topic: str, record: Input, replicated: bool) -> dict[str, Any]:
     of_topic = replicated or kind is not RecordKind.HEARTBEAT
     flow = (FLOW.source, FLOW.target) if of_topic else (None, None)
     row.update(cluster="b", topic=topic, record=kind.value, source=flow[0], target=flow[1])
-    row.update(appended_ms=APPENDED_MS, replicated=replicated and kind is RecordKind.HEARTBEAT)
+    row.update(appended_ms=APPENDED_MS, position=POSITION, replicated=replicated and kind is RecordKind.HEARTBEAT)
     try:
         row.update(decoded_by_codec(kind, key, value, of_topic))
     except MalformedRecord as malformed:
@@ -119,7 +121,7 @@ def frame_of(spark: SparkSession, rows: list[tuple[str, Input, bool]]) -> DataFr
     raw = []
     for topic, (kind, key, value), by_topic in rows:
         aliases = (FLOW.source, FLOW.target) if by_topic else (None, None)
-        raw.append(("b", topic, key, value, APPENDED, (KINDS.index(kind), *aliases)))
+        raw.append(("b", topic, key, value, APPENDED, POSITION, (KINDS.index(kind), *aliases)))
     return spark.createDataFrame(raw, RAW)
 
 
@@ -153,14 +155,32 @@ def test_one_record_of_each_kind_and_one_that_is_none(spark: SparkSession) -> No
         ("a.checkpoints.internal", b"key", None),
     ]
     raw = [("b", topic, key, value, APPENDED) for topic, key, value in records]
-    frame = spark.createDataFrame(raw, "cluster string, topic string, key binary, value binary, timestamp timestamp")
+    columns = "cluster string, topic string, key binary, value binary, timestamp timestamp"
+    frame = spark.createDataFrame(raw, columns).withColumn("offset", F.lit(POSITION))
     decoded = decode(frame.withColumn("role", role_of_topic(topics)))
     at = APPENDED_MS
     none = (None,) * 7
     expected = [
-        ("b", "heartbeats", "heartbeat", "x", "b", False, *none[:5], 11, None, at, None),
-        ("b", "a.heartbeats", "heartbeat", "a", "b", True, *none[:5], 12, None, at, None),
-        ("b", "a.checkpoints.internal", "checkpoint", "a", "b", False, "g", "orders", 3, 20, 10, None, "m", at, None),
+        ("b", "heartbeats", "heartbeat", "x", "b", False, *none[:5], 11, None, at, POSITION, None),
+        ("b", "a.heartbeats", "heartbeat", "a", "b", True, *none[:5], 12, None, at, POSITION, None),
+        (
+            "b",
+            "a.checkpoints.internal",
+            "checkpoint",
+            "a",
+            "b",
+            False,
+            "g",
+            "orders",
+            3,
+            20,
+            10,
+            None,
+            "m",
+            at,
+            POSITION,
+            None,
+        ),
         (
             "b",
             "mm2-offset-syncs.b.internal",
@@ -175,9 +195,10 @@ def test_one_record_of_each_kind_and_one_that_is_none(spark: SparkSession) -> No
             12,
             *none[:2],
             at,
+            POSITION,
             None,
         ),
-        ("b", "a.checkpoints.internal", "checkpoint", "a", "b", False, *none, at, codec.TOMBSTONE),
+        ("b", "a.checkpoints.internal", "checkpoint", "a", "b", False, *none, at, POSITION, codec.TOMBSTONE),
     ]
     assert_pyspark_df_equal(decoded, spark.createDataFrame(expected, SCHEMA), check_columns_in_order=True)
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from app.local.waiting import wait_for
 from streaming.decode import SCHEMA
-from streaming.hints import Hints
+from streaming.hints import CheckpointSeen, Hints
 from streaming.query import collect_hints, start, stop_gently, summarize, why_it_ended
 from streaming.query_plan import QueryPlan
 from streaming.settings import Flow
@@ -26,11 +26,11 @@ def clock_alone(folder: Path, trigger_interval: float = 0.3) -> QueryPlan:
 def batch_of(spark: SparkSession, rows: int) -> DataFrame:
     def row(number: int) -> tuple[object, ...]:
         at = ("b", "a.checkpoints.internal", "checkpoint", "a", "b", False)
-        return (*at, f"g{number % 3}", "a.t", number, 1, 1, None, "", 5, None)
+        return (*at, f"g{number % 3}", "a.t", number, 1, 2, None, "", 5, 40 + number, None)
 
-    beat = ("b", "a.heartbeats", "heartbeat", "a", "b", True, None, None, None, None, None, 70, None, 90, None)
-    older = (*beat[:11], 60, None, 80, None)
-    broken = ("b", "a.heartbeats", "heartbeat", "a", "b", True, *(None,) * 7, 80, "tombstone")
+    beat = ("b", "a.heartbeats", "heartbeat", "a", "b", True, None, None, None, None, None, 70, None, 90, 7, None)
+    older = (*beat[:11], 60, None, 80, 6, None)
+    broken = ("b", "a.heartbeats", "heartbeat", "a", "b", True, *(None,) * 7, 80, 8, "tombstone")
     return spark.createDataFrame([beat, older, broken, *map(row, range(rows))], SCHEMA)
 
 
@@ -42,7 +42,8 @@ def test_a_batch_is_summed_up_without_a_shuffle_in_one_partition(spark: SparkSes
 
 def test_the_hints_of_a_batch_are_what_its_rows_say(spark: SparkSession) -> None:
     hints = collect_hints(batch_of(spark, 50))
-    assert hints.groups == {AB: frozenset({"g0", "g1", "g2"})}
+    expected = [CheckpointSeen(40 + number, f"g{number % 3}", "a.t", number, 1, 2) for number in range(50)]
+    assert hints.checkpoints == {AB: expected}
     assert (hints.heartbeats[AB].timestamp_ms, hints.heartbeats[AB].latency_ms) == (70, 20)
     assert hints.undecodable == {("a.heartbeats", "tombstone"): 1}
     assert hints.rows == 53

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from streaming.offsets import History
-from streaming.translation import Ends, LogRange
+from streaming.translation import Ends, LogRange, limit_while_resending
 
 
 class Step(NamedTuple):
@@ -88,10 +88,11 @@ class Partition:
     def match(self, upstream: int) -> int | None:
         """The first copy, between the pairs around an offset, of the record that a group there reads next."""
         record = next((offset for offset in self.source if offset >= upstream), None)
-        below, following = self.history.around(upstream) if self.history else (None, None)
+        limit = limit_while_resending(self.history, self.ends.target)
+        below, following = self.history.around(upstream, limit) if self.history else (None, None)
         if record is None or below is None:
             return None
-        end = following.downstream if following else len(self.target)
+        end = min(limit, following.downstream if following else len(self.target))
         return next((at for at in range(below.downstream, end) if self.target[at] == record), None)
 
     def skipped(self, upstream: int, downstream: int) -> set[int]:
@@ -101,6 +102,11 @@ class Partition:
         """
         to_come = {*self.target[downstream:], *self.source[self._next :]}
         return {record for record in self.target[:downstream] if record >= upstream} - to_come
+
+    def lost_without_mm2(self, upstream: int, downstream: int) -> set[int]:
+        """Records that the target has, and that a group at `upstream` never gets there, should MM2 send no more."""
+        lacking = {record for record in self.target[:downstream] if record >= upstream}
+        return lacking - set(self.target[downstream:])
 
     def read_twice(self, upstream: int, downstream: int) -> int:
         """Records it gets though it had them, those included that MM2 has still to send."""

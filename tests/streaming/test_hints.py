@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.codec import REASONS
-from streaming.hints import HeartbeatSeen, Hints, LatestHeartbeats, Summary, hints_of
+from streaming.hints import CheckpointSeen, HeartbeatSeen, Hints, LatestHeartbeats, Summary, SyncSeen, hints_of
 from streaming.records import RecordKind
 from streaming.settings import Flow
 
@@ -20,8 +22,9 @@ def heartbeat(flow: Flow, newest_ms: int, *, replicated: bool = True, appended_m
     return Summary("heartbeat", flow.source, flow.target, replicated, topic, None, None, 3, newest_ms, appended)
 
 
-def named(record: RecordKind, flow: Flow, name: str) -> Summary:
-    return Summary(record.value, flow.source, flow.target, False, f"{record}s", name, None, 2, None, 1)
+def told(record: RecordKind, flow: Flow, name: str, numbers: Sequence[int] = (), topics: Sequence[str] = ()) -> Summary:
+    at = (record.value, flow.source, flow.target, False, f"{record}s", name)
+    return Summary(*at, None, 2, None, 1, numbers, topics)
 
 
 def test_a_batch_of_the_clock_alone_says_nothing() -> None:
@@ -44,18 +47,23 @@ def test_latency_is_never_below_zero_when_the_clocks_differ() -> None:
     assert hints_of([heartbeat(AB, READ_MS + 500)], READ_MS).heartbeats[AB].latency_ms == 0
 
 
-def test_syncs_name_topics_and_checkpoints_name_groups_each_to_its_flow() -> None:
+def test_syncs_and_checkpoints_come_to_their_flow_in_the_order_of_their_topic() -> None:
     hints = hints_of(
         [
-            named(RecordKind.OFFSET_SYNC, AB, "orders"),
-            named(RecordKind.OFFSET_SYNC, AB, "bills"),
-            named(RecordKind.OFFSET_SYNC, CB, "orders"),
-            named(RecordKind.CHECKPOINT, CB, "g"),
+            told(RecordKind.OFFSET_SYNC, AB, "orders", [0, 10, 11, 7, 1, 20, 21, 5]),
+            told(RecordKind.OFFSET_SYNC, AB, "bills", [0, 3, 4, 6]),
+            told(RecordKind.OFFSET_SYNC, CB, "orders", [0, 1, 2, 3]),
+            told(RecordKind.CHECKPOINT, CB, "g", [0, 8, 9, 2, 1, 5, 6, 1], ["c.orders", "c.bills"]),
         ],
         READ_MS,
     )
-    assert hints.syncs == {AB: frozenset({"orders", "bills"}), CB: frozenset({"orders"})}
-    assert hints.groups == {CB: frozenset({"g"})}
+    assert hints.syncs == {
+        AB: [SyncSeen(5, "orders", 1, 20, 21), SyncSeen(6, "bills", 0, 3, 4), SyncSeen(7, "orders", 0, 10, 11)],
+        CB: [SyncSeen(3, "orders", 0, 1, 2)],
+    }
+    assert hints.checkpoints == {
+        CB: [CheckpointSeen(1, "g", "c.bills", 1, 5, 6), CheckpointSeen(2, "g", "c.orders", 0, 8, 9)]
+    }
 
 
 def test_undecodable_rows_are_counted_by_topic_and_reason_and_hint_at_nothing() -> None:
@@ -65,7 +73,7 @@ def test_undecodable_rows_are_counted_by_topic_and_reason_and_hint_at_nothing() 
     ]
     hints = hints_of(rows, READ_MS)
     assert hints.undecodable == {("a.checkpoints.internal", "tombstone"): 4, ("a.heartbeats", "short value"): 1}
-    assert (hints.heartbeats, hints.groups, hints.rows) == ({}, {}, 5)
+    assert (hints.heartbeats, hints.checkpoints, hints.rows) == ({}, {}, 5)
 
 
 aliases = st.none() | st.sampled_from(["", "a", "b"])
@@ -81,6 +89,8 @@ summaries = st.builds(
     rows=st.integers(1, 9),
     newest_ms=st.none() | st.integers(0, 2**63 - 1),
     appended_ms=st.none() | st.integers(0, 2**63 - 1),
+    numbers=st.just(()),
+    topics=st.just(()),
 )
 
 

@@ -57,6 +57,19 @@ def test_an_answer_back_skips_no_record_and_its_bound_is_true(steps: list[Step],
             assert not made.told or made.read_twice_back(answer.upstream, downstream) <= answer.error_bound
 
 
+@settings(max_examples=300, deadline=None)
+@given(WITH_RESTARTS, st.booleans())
+def test_no_record_that_arrived_is_lost_even_if_mm2_dies_while_it_sends_again(
+    steps: list[Step], matching: bool
+) -> None:
+    made = partition(steps)
+    for upstream in range(made.source_end + 1):
+        matched = made.match(upstream) if matching else None
+        answer = translate(upstream, made.ends, Evidence(made.history, matched))
+        if isinstance(answer, Answer):
+            assert not made.lost_without_mm2(upstream, answer.downstream)
+
+
 def test_restart_right_at_an_answer_that_was_kept_is_in_its_bound() -> None:
     made = partition([Step(0, 0, 1, 0), Step(6, 0, 2), Step(0, 0, 1, 2)])
     previous = translate(0, made.ends, Evidence(made.history))

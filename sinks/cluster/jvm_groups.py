@@ -1,0 +1,91 @@
+"""Looking at the committed offsets of many groups through the driver's own JVM, and comparing them there.
+
+Java's Admin asks a coordinator for many groups in one request (KIP-709), librdkafka for one; and what did not change
+need not become Python objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from sinks.cluster.base import CountRequest
+from sinks.cluster.jvm import DENIED, TIMEOUT_MS, cause_of, java_properties
+from sinks.errors import ClusterUnreachable, RightsMissing
+
+AT_ONCE = 500
+"""Groups in one request."""
+
+ITEM = ("GroupAuthorizationException", "GroupIdNotFoundException", "InvalidGroupIdException")
+
+
+class JvmGroupWatch:
+    """A `GroupWatch` on one cluster, through `Admin` in the JVM behind `gateway` (py4j)."""
+
+    def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
+        self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
+        self._admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(
+            java_properties(self._jvm, properties)
+        )
+        self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        self._every = self._jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
+        self._last = self._jvm.java.util.HashMap()
+        self._asked: dict[str, Any] = {}
+        self._requests: list[Any] = []
+
+    def changed(self, groups: Collection[str]) -> set[str]:
+        """All requests leave before the first answer is awaited."""
+        self._renew(groups)
+        asked = [(request, self._admin.listConsumerGroupOffsets(request)) for request in self._requests]
+        return {group for request, result in asked if not request.isEmpty() for group in self._news(request, result)}
+
+    def _renew(self, groups: Collection[str]) -> None:
+        # A group stays in the request that it was put into: to make them anew would be a call over the gateway each.
+        for group in self._asked.keys() - set(groups):
+            self._asked.pop(group).remove(group)
+            self._last.remove(group)
+        for group in sorted(set(groups) - self._asked.keys()):
+            request = next((kept for kept in self._requests[-1:] if kept.size() < AT_ONCE), None)
+            if request is None:
+                request = self._jvm.java.util.HashMap()
+                self._requests.append(request)
+            request.put(group, self._every)
+            self._asked[group] = request
+
+    def _news(self, request: Any, result: Any) -> set[str]:
+        try:
+            seen = result.all().get(TIMEOUT_MS, self._unit)
+        except Py4JJavaError as error:
+            return self._one_by_one(request, result, error)
+        self._count(self._alias, "OffsetFetch", "ok")
+        return self._differing(seen)
+
+    def _differing(self, seen: Any) -> set[str]:
+        if self._last.entrySet().containsAll(seen.entrySet()):
+            return set()
+        news = self._jvm.java.util.HashMap(seen)
+        news.entrySet().removeAll(self._last.entrySet())
+        self._last.putAll(seen)
+        return set(news.keySet())
+
+    def _one_by_one(self, request: Any, result: Any, error: Py4JJavaError) -> set[str]:
+        """One group's trouble must not hide the others: the troubled ones count as changed and are read in full."""
+        cause = cause_of(error)
+        self._count(self._alias, "OffsetFetch", cause)
+        if cause in DENIED:
+            raise RightsMissing(f"cluster {self._alias}: OffsetFetch: {cause}")
+        if cause not in ITEM:
+            raise ClusterUnreachable(f"cluster {self._alias}: OffsetFetch: {cause}")
+        troubled, seen = set(), self._jvm.java.util.HashMap()
+        for group in request.keySet():
+            future = result.partitionsToOffsetAndMetadata(group)
+            if future.isCompletedExceptionally():
+                troubled.add(group)
+            else:
+                seen.put(group, future.get(TIMEOUT_MS, self._unit))
+        return troubled | self._differing(seen)
+
+    def close(self) -> None:
+        self._admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))

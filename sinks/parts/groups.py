@@ -1,0 +1,197 @@
+"""Consumer groups' offsets as a part of the walk: which groups are looked at when, what is known of each, and the
+histories that the answers come from, which are kept whether groups are synced or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sinks.cluster.group_watch import GroupWatch
+from sinks.ledger import Ledger
+from sinks.model import Kind, Outcome
+from sinks.offset_memory import MirrorTopics, OffsetMemory
+from sinks.offsets import (
+    End,
+    GroupOffset,
+    chosen_groups,
+    count_verdicts,
+    forward,
+    replicated_offsets,
+    survey_offsets,
+)
+from sinks.parts.base import GroupStanding, Moment, Standing
+from sinks.plan import Plan, make_plan
+from sinks.setaside import SetAside
+from sinks.settings import FlowSettings
+from sinks.survey import Listed
+from streaming.records import TopicPartition
+from streaming.verdicts import Verdict
+
+AT_ONCE = 1000
+"""Groups that one walk compares; others wait for the next one, those that waited longest first."""
+
+FIRST = 0.0
+"""When a group is due that has just committed: before all others."""
+
+REST = 10.0
+"""Seconds after which a group is compared again whose offsets could be nearer, or are not written."""
+
+Emit = Callable[[Collection[GroupOffset]], None]
+"""Called with the rows of the groups that were just compared."""
+
+
+@dataclass(frozen=True)
+class GroupEnds:
+    """What a flow's groups are looked at with. `watch` is on the source."""
+
+    source: End
+    target: End
+    topics: MirrorTopics
+    watch: GroupWatch
+
+
+class GroupPart:
+    """The kind `group-offset` of one flow."""
+
+    def __init__(self, settings: FlowSettings, ends: GroupEnds, memory: OffsetMemory, emit: Emit | None = None) -> None:
+        """`emit`: None emits no checkpoints."""
+        self._settings, self._ends, self._memory, self._emit = settings, ends, memory, emit
+        self._rows: dict[str, list[GroupOffset]] = {}
+        self._compared: list[str] = []
+        self._due: dict[str, float] = {}
+        self._chosen: frozenset[str] = frozenset()
+        self._set_aside = SetAside()
+        self._ledger: Ledger | None = None
+        self._missing: frozenset[str] = frozenset()
+        self._standing: GroupStanding | None = None
+
+    def look(self, moment: Moment) -> bool:
+        """Takes in what the stream brought; whether a group committed, or is to be compared again."""
+        if self._ledger is None:
+            self._memory.load(moment.ledger, self._ends.topics)
+        self._ledger = moment.ledger
+        heard = self._memory.drain()
+        if moment.everything:
+            self._keep(moment)
+        if not self._active or Kind.GROUP_OFFSET in moment.idle:
+            return False
+        groups = chosen_groups(self._settings, self._ends.source.groups.names())
+        self._forget(self._chosen - frozenset(groups))
+        self._chosen = frozenset(groups)
+        if moment.everything:
+            self._due = dict.fromkeys(groups, moment.now) | self._due
+        told = (heard.groups | self._on(heard.restarted, moment.listed)) & self._chosen
+        self._due |= dict.fromkeys(told, moment.now)
+        self._due |= dict.fromkeys(self._ends.watch.changed(groups), FIRST)
+        return any(due <= moment.now for due in self._due.values())
+
+    def _on(self, restarted: Collection[TopicPartition], listed: Listed) -> set[str]:
+        """Groups with offsets on these partitions of the source: what MM2 sent again can bring them nearer."""
+        remote = listed.desired.remote
+        there = {TopicPartition(remote[where.topic], where.partition) for where in restarted if where.topic in remote}
+        if not there:
+            return set()
+        return {group for group, rows in self._rows.items() if any(row.where in there for row in rows)}
+
+    @property
+    def _active(self) -> bool:
+        return self._settings.enabled[Kind.GROUP_OFFSET] or self._emit is not None
+
+    def _keep(self, moment: Moment) -> None:
+        """At each full comparison: what was missed is read, what changed is written down, topics are recognized."""
+        self._memory.catch_up(self._ends.topics)
+        self._recognize(moment.listed, moment.listed.desired.remote)
+        missing = self._memory.topics() - moment.listed.source.keys() if moment.listed.source else frozenset()
+        # Metadata may lag behind, so that a topic counts as gone when it is missing twice.
+        self._memory.gone(missing & self._missing)
+        self._missing = frozenset(missing)
+        self._memory.save(moment.ledger)
+
+    def _recognize(self, listed: Listed, topics: Iterable[str]) -> set[str]:
+        remote = {
+            topic: name
+            for topic in topics
+            if (name := listed.desired.remote[topic]) in listed.target and topic in self._memory.topics()
+        }
+        if not remote:
+            return set()
+        source, target = self._ends.source.groups.topic_ids(remote), self._ends.target.groups.topic_ids(remote.values())
+        return self._memory.recognize(remote, source, target)
+
+    def _forget(self, groups: Iterable[str]) -> None:
+        for group in groups:
+            self._due.pop(group, None)
+            self._rows.pop(group, None)
+            self._standing = None
+
+    def compare(self, moment: Moment) -> Plan:
+        """The offsets to write, of the groups whose turn it is."""
+        due = sorted((due, group) for group, due in self._due.items() if due <= moment.now)
+        self._compared = groups = [group for _, group in due[:AT_ONCE]]
+        rows = self._survey(moment.listed, groups)
+        if self._recognize(moment.listed, self._upstream(moment.listed, rows)):
+            rows = self._survey(moment.listed, groups)
+        for group in groups:
+            self._rows.pop(group, None)
+        for row in rows:
+            self._rows.setdefault(row.group, []).append(row)
+        for group in groups:
+            self._plan_next(group, moment.now)
+        self._standing = None
+        changes = [change for row in rows if (change := row.change)]
+        self._set_aside.settled(groups, changes)
+        todo, waiting = self._set_aside.split(changes, moment.now)
+        return make_plan(self._settings.flow, todo, refused=waiting)
+
+    def _survey(self, listed: Listed, groups: Collection[str]) -> list[GroupOffset]:
+        crossing = forward(self._settings, self._ends.source, self._ends.target, listed)
+        return survey_offsets(self._settings, crossing, replicated_offsets(crossing, groups), self._memory)
+
+    @staticmethod
+    def _upstream(listed: Listed, rows: Iterable[GroupOffset]) -> set[str]:
+        """The topics, by their names on the source, that something is about to be written of."""
+        written_to = {row.where.topic for row in rows if row.judgement.writes}
+        return {topic for topic, remote in listed.desired.remote.items() if remote in written_to}
+
+    def _plan_next(self, group: str, now: float) -> None:
+        self._due.pop(group, None)
+        if any(not row.settled for row in self._rows.get(group, ())):
+            self._due[group] = now + REST
+
+    def before_writing(self, plan: Plan) -> None:
+        """Nothing is kept that a write could make untrue."""
+
+    def learn(self, moment: Moment, plan: Plan, outcomes: Sequence[Outcome]) -> None:
+        """What was written is where it should be; what was refused is set aside; checkpoints are emitted."""
+        mine = [outcome for outcome in outcomes if outcome.change.kind is Kind.GROUP_OFFSET]
+        self._set_aside.learn(mine, moment.now)
+        done = {outcome.change.key for outcome in mine if outcome.error is None}
+        touched = {outcome.change.key[0] for outcome in mine}
+        for group in touched:
+            self._rows[group] = [row.after(done, self._settings.flow.target) for row in self._rows.get(group, ())]
+            self._plan_next(group, moment.now)
+        if self._emit is not None:
+            self._emit([row for group in self._compared for row in self._rows.get(group, ())])
+
+    def standing(self, moment: Moment) -> Standing:
+        """How many partitions have each verdict, and offsets that the target refused."""
+        if self._standing is None and self._active:
+            rows = [row for rows in self._rows.values() for row in rows]
+            self._standing = GroupStanding(count_verdicts(rows), _worst(rows))
+        return Standing(refused=self._set_aside.waiting(moment.now), groups=self._standing)
+
+    def close(self) -> None:
+        """Writes down what came since the last full comparison."""
+        self._ends.watch.close()
+        if self._ledger is not None:
+            self._memory.drain()
+            self._memory.save(self._ledger)
+
+
+def _worst(rows: Iterable[GroupOffset]) -> Mapping[str, int]:
+    """By group, the most records that one of its partitions reads twice."""
+    worst: dict[str, int] = {}
+    for row in rows:
+        if row.judgement.verdict in (Verdict.SYNCED, Verdict.PENDING) and row.error_bound is not None:
+            worst[row.group] = max(worst.get(row.group, 0), row.error_bound)
+    return worst
