@@ -146,7 +146,7 @@ def flow_task(
         mirror_topics(flow, source, target),
         JvmGroupWatch(source.alias, gateway, source_client, count),
     )
-    emit = CheckpointEmitter(flow.internal.checkpoints, target, flow.replication_factor)
+    emit = CheckpointEmitter(flow.internal.checkpoints, target, flow.replication_factor, memory)
     parts.append(GroupPart(flow, groups, memory, emit if flow.emit_checkpoints else None))
     reconcile = FlowReconcile(
         settings=flow,

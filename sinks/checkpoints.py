@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sinks.cluster.base import Cluster
+from sinks.offset_memory import OffsetMemory
 from sinks.offsets import GroupOffset
 from streaming.codec import encode_checkpoint
-from streaming.records import Checkpoint, TopicPartition
+from streaming.offsets import Pair
+from streaming.records import Checkpoint
 
 CONFIGS: Mapping[str, str] = {"cleanup.policy": "compact"}
 """As `MirrorUtils.createCompactedTopic` makes the topic."""
@@ -19,26 +21,23 @@ CONFIGS: Mapping[str, str] = {"cleanup.policy": "compact"}
 class CheckpointEmitter:
     """Writes the checkpoints topic of one flow, which is made at the first checkpoint."""
 
-    def __init__(self, topic: str, target: Cluster, factor: int) -> None:
-        self._topic, self._target, self._factor = topic, target, factor
+    def __init__(self, topic: str, target: Cluster, factor: int, memory: OffsetMemory) -> None:
+        self._topic, self._target, self._factor, self._memory = topic, target, factor, memory
         self._created = False
-        self._emitted: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
 
     def __call__(self, rows: Iterable[GroupOffset]) -> None:
-        """One checkpoint for each row whose translation is another than the last. Raises ClusterUnreachable."""
+        """One checkpoint for each row that the topic's newest does not say already. Raises ClusterUnreachable."""
+        known = self._memory.checkpoints
         news = {
-            (row.group, row.where): (row.at, offset)
+            (row.group, row.where): Pair(row.at, offset)
             for row in rows
-            if (offset := row.goes_on_at) is not None and self._emitted.get((row.group, row.where)) != (row.at, offset)
+            if (offset := row.goes_on_at) is not None and known.get((row.group, row.where)) != (row.at, offset)
         }
         if not news:
             return
         if not self._created:
             self._target.create_log(self._topic, self._factor, CONFIGS)
             self._created = True
-        records = [
-            encode_checkpoint(Checkpoint(group, where, upstream, downstream, ""))
-            for (group, where), (upstream, downstream) in news.items()
-        ]
+        records = [encode_checkpoint(Checkpoint(group, where, *pair, "")) for (group, where), pair in news.items()]
         self._target.append_log(self._topic, records)
-        self._emitted |= news
+        known |= news

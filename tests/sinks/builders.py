@@ -225,7 +225,7 @@ class World:
             MirrorTopics(internal.offset_syncs, self.source, internal.checkpoints, self.target),
             PlainGroupWatch(self.source_groups),
         )
-        emit = CheckpointEmitter(internal.checkpoints, self.target, 1)
+        emit = CheckpointEmitter(internal.checkpoints, self.target, 1, self.memory)
         return GroupPart(self.settings, ends, self.memory, emit if self.settings.emit_checkpoints else None)
 
     def ledger(self) -> Ledger:
