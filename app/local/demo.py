@@ -17,6 +17,7 @@ from types import FrameType
 from app.cli.output import complain, print_line, print_table
 from app.local.certificates import write_private
 from app.local.cluster import LocalCluster
+from app.local.demo_move import GROUP, READ, RECORDS, move
 from app.local.demo_steps import MECHANISM, PASSWORD, STEPS, TOPICS, USER, override
 from app.local.jars import PROJECT
 from app.local.job import LocalJob
@@ -59,9 +60,14 @@ def demo(keep: bool) -> bool:
         print_line(f"{EXCLUDED} set on b by another tool: {'survived' if survived else 'LOST'}")
         refused = _log_in(b)
         print_line(f"{USER} logs in on b with the password of a: {refused or 'yes'}")
+        moved = move(a, source, b, target)
+        print_line(
+            f"the group {GROUP} read {READ} of {RECORDS} records on a and went on with b: "
+            f"{moved.skipped} skipped, {moved.twice} read twice"
+        )
         if keep:
             _stay(config)
-    return good and survived and refused is None
+    return good and survived and refused is None and moved.skipped == 0
 
 
 def _log_in(target: LocalCluster) -> str | None:
@@ -92,6 +98,7 @@ def _properties(clusters: Mapping[str, str], port: int) -> Path:
         "sync.full.acl.enabled": "true",
         "lockstep.credential.provider.class": "app.credentials.providers:DirectoryCredentialProvider",
         "lockstep.credential.store": str(_passwords()),
+        "lockstep.sync.group.offsets.enabled": "true",
         "lockstep.http.port": str(port),
         "lockstep.checkpoint.dir": str(FOLDER / "checkpoints"),
     }
@@ -120,7 +127,7 @@ def _changes(source: KafkaCluster, target: KafkaCluster, job: LocalJob) -> tuple
 def _stay(config: Path) -> None:
     shown = config.relative_to(PROJECT)
     print_line("\nEverything is still running; Ctrl-C ends it. Try, in another terminal:")
-    for command in ("status", "topics", "plan", "audit"):
+    for command in ("status", "topics", "offsets", "plan", "audit"):
         print_line(f"  .venv/bin/lockstep {command} --config {shown}")
     sys.stdout.flush()
     threading.Event().wait()

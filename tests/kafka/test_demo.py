@@ -59,6 +59,7 @@ def test_every_change_arrives_and_nothing_stays(tmp_path: Path) -> None:
         assert len(processes) >= 6
         wait_until_gone(processes)
     assert "survived" in said.read_text()
+    assert "0 skipped" in said.read_text()
     shutil.rmtree(FOLDER)
     assert not FOLDER.exists()
 
