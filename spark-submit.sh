@@ -28,10 +28,11 @@ pass_on() {
   local driver
   driver=$(cat "$LOCKSTEP_PID_FILE" 2>/dev/null)
   if [ -n "$driver" ] && kill -"$1" "$driver" 2>/dev/null; then return; fi
-  kill -TERM -- -"$job" 2>/dev/null
+  [ "$1" = HUP ] || kill -TERM -- -"$job" 2>/dev/null
 }
 trap 'pass_on TERM' TERM
 trap 'pass_on INT' INT
+trap 'pass_on HUP' HUP
 
 # A signal interrupts `wait`; the job's own exit code is what counts.
 while kill -0 "$job" 2>/dev/null; do wait "$job"; done

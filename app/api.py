@@ -1,4 +1,4 @@
-"""The job's own little server: `/metrics`, `/status`, and `POST /look`, which asks the running job to look now."""
+"""The job's own little server: `/metrics`, `/status`, `POST /look` (look now), `POST /reload` (read the file again)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from app.reloading import Reloading
 from sinks.metrics import Metrics
 from sinks.task import FlowTask
 from streaming.errors import LockstepError
@@ -22,6 +23,9 @@ from streaming.settings import Flow
 
 MAX_WAIT = 300.0
 """Seconds that a request may wait for a look."""
+
+RELOAD_WITHIN = 90.0
+"""Seconds: a query that is restarted lets its batch end first."""
 
 
 def _json(document: object, status: int = 200) -> Response:
@@ -31,8 +35,8 @@ def _json(document: object, status: int = 200) -> Response:
 class Api:
     """What the running job answers."""
 
-    def __init__(self, tasks: Mapping[Flow, FlowTask], metrics: Metrics) -> None:
-        self._tasks, self._metrics = tasks, metrics
+    def __init__(self, tasks: Mapping[Flow, FlowTask], metrics: Metrics, reloading: Reloading | None = None) -> None:
+        self._tasks, self._metrics, self._reloading = tasks, metrics, reloading
 
     def application(self) -> Starlette:
         """The routes."""
@@ -41,6 +45,7 @@ class Api:
                 Route("/metrics", self.metrics),
                 Route("/status", self.status),
                 Route("/look", self.look, methods=["POST"]),
+                Route("/reload", self.reload, methods=["POST"]),
             ]
         )
 
@@ -67,6 +72,15 @@ class Api:
         for flow in sorted(flows):
             looked[flow.name] = await anyio.to_thread.run_sync(self._tasks[flow].look, topics, wait)
         return _json({"looked": looked})
+
+    async def reload(self, _: Request) -> Response:
+        """Reads the properties file again; 409 with the mistakes where it has some."""
+        if self._reloading is None:
+            return _json({"error": "this job does not read its file again"}, 404)
+        reloaded = await anyio.to_thread.run_sync(self._reloading.ask, RELOAD_WITHIN)
+        if reloaded is None:
+            return _json({"error": f"the file was not read within {RELOAD_WITHIN:g} s"}, 503)
+        return _json(reloaded.as_json(), 200 if reloaded.error is None else 409)
 
 
 class Server:

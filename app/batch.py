@@ -71,7 +71,7 @@ class Batch:
     ) -> None:
         """`interval`: of the trigger, in seconds; 0 does not listen. `walk`: False only takes the hints in."""
         self._tasks, self._metrics, self._walk = tasks, metrics, walk
-        self._news, self._interval = news or News(), interval
+        self._news, self.interval = news or News(), interval
         self._heartbeats = LatestHeartbeats()
         self._pool = ThreadPoolExecutor(max_workers=max(1, len(tasks)), thread_name_prefix="flow")
         self._walks: dict[Flow, Future[None]] = {}
@@ -91,7 +91,7 @@ class Batch:
             self.step(PATIENCE)
         self._metrics.batch(time.perf_counter() - start, hints.rows, hints.undecodable)
         if self._walk:
-            self.listen(start + LISTEN_SHARE * self._interval - time.perf_counter())
+            self.listen(start + LISTEN_SHARE * self.interval - time.perf_counter())
 
     def listen(self, seconds: float) -> None:
         """Waits so long for news, and lets the flows that it is about walk once more."""

@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -18,11 +19,17 @@ from pyspark.sql import SparkSession
 from app.api import Api, Server
 from app.batch import Batch, News
 from app.keeper import QueryKeeper
+from app.properties.keys import Live
+from app.reload import Difference
+from app.reloading import Reloading
 from app.settings import Settings
-from app.wiring import ConfigWriters, flow_task
+from app.wiring import ConfigWriters, flow_parts
+from sinks.audit import SettingChange
 from sinks.metrics import Metrics
+from sinks.reconcile import FlowReconcile
+from sinks.settings import FlowSettings
 from sinks.status import FlowState
-from sinks.task import FlowTask
+from sinks.task import FlowTask, Hear
 from streaming.settings import Flow
 
 log = logging.getLogger(__name__)
@@ -31,38 +38,61 @@ PID_FILE = "LOCKSTEP_PID_FILE"
 """Environment variable: where the process id goes, so that spark-submit.sh can pass a signal on to this process."""
 
 
+Reread = tuple[Path, Callable[[], Settings]]
+"""A properties file, and how its settings are read."""
+
+
 class Job:
     """All queries of one properties file. `run` returns when a signal came, or everything was compared once."""
 
-    def __init__(self, settings: Settings, spark: SparkSession, once: bool) -> None:
+    def __init__(self, settings: Settings, spark: SparkSession, once: bool, reread: Reread | None = None) -> None:
+        """`reread`: the file and how to read it again; None never does."""
         self._settings, self._spark, self._once = settings, spark, once
+        self._reloading = Reloading(*reread, settings, self._adopt) if reread else None
         self._stop = threading.Event()
         self._metrics = Metrics(version("lockstep"))
-        configs = ConfigWriters()
-        gateway = spark.sparkContext._gateway
+        self._configs = ConfigWriters()
+        self._news: dict[str, News] = {}
+        self._keepers: list[QueryKeeper] = []
         self._tasks: dict[Flow, FlowTask] = {}
         self._batches: dict[str, Batch] = {}
         interval = settings.job.trigger_interval
         for target in sorted({flow.flow.target for flow in settings.flows}):
-            news, into = News(), [flow for flow in settings.flows if flow.flow.target == target]
-            tasks = {
-                flow.flow: flow_task(settings, flow, gateway, self._metrics, configs, partial(news.hear, flow.flow))
-                for flow in into
-            }
+            news = self._news[target] = News()
+            into = [flow for flow in settings.flows if flow.flow.target == target]
+            tasks = {flow.flow: FlowTask(*self._parts(settings, flow), self._metrics) for flow in into}
             self._tasks |= tasks
             self._batches[target] = Batch(
                 list(tasks.values()), self._metrics, walk=not once, news=news, interval=interval
             )
 
+    def _parts(self, settings: Settings, flow: FlowSettings) -> tuple[FlowReconcile, Hear]:
+        hear = partial(self._news[flow.flow.target].hear, flow.flow)
+        return flow_parts(settings, flow, self._spark.sparkContext._gateway, self._metrics, self._configs, hear)
+
+    def _adopt(self, settings: Settings, changed: Sequence[Difference]) -> None:
+        """Goes on with other settings, as far as they can change in a running job."""
+        settings = replace(settings, clusters=self._settings.clusters, overrides=self._settings.overrides)
+        for flow in settings.flows:
+            mine = [one for one in changed if one.live is not Live.JOB and flow.flow in one.flows]
+            if mine and flow.flow in self._tasks:
+                changes = [SettingChange(one.key, one.before, one.after) for one in mine]
+                self._tasks[flow.flow].renew(partial(self._parts, settings, flow), changes)
+        for batch in self._batches.values():
+            batch.interval = settings.job.trigger_interval
+        for keeper in self._keepers:
+            keeper.renew(settings)
+        self._settings = settings
+
     def run(self) -> bool:
         """True when no flow ended in error."""
-        with _signals(self._stop.set):
+        with _signals(self._stop.set, self._reloading.request if self._reloading else lambda: None):
             self._run()
         return all(task.status().state is not FlowState.ERROR for task in self._tasks.values())
 
     def _run(self) -> None:
-        server = None if self._once else Server(Api(self._tasks, self._metrics), *self._http())
-        keepers = [
+        server = None if self._once else Server(Api(self._tasks, self._metrics, self._reloading), *self._http())
+        keepers = self._keepers = [
             QueryKeeper(self._settings, self._spark, target, batch, self._once)
             for target, batch in self._batches.items()
         ]
@@ -81,6 +111,8 @@ class Job:
         while not self._stop.is_set():
             for keeper in keepers:
                 keeper.tend()
+            if self._reloading is not None:
+                self._reloading.tick()
             self._stop.wait(0.5)
 
     def _once_through(self, keepers: Sequence[QueryKeeper]) -> None:
@@ -114,8 +146,8 @@ class Job:
 
 
 @contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT call `stop`; a second one ends the process at once."""
+def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT call `stop`; a second one ends the process at once. SIGHUP calls `reload`."""
 
     def received(number: int, _: FrameType | None) -> None:
         log.info("%s: ending after the running batch", signal.Signals(number).name)
@@ -124,6 +156,7 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
         stop()
 
     before = {number: signal.signal(number, received) for number in (signal.SIGTERM, signal.SIGINT)}
+    before[signal.SIGHUP] = signal.signal(signal.SIGHUP, lambda number, frame: reload())
     if path := os.environ.get(PID_FILE):
         Path(path).write_text(f"{os.getpid()}\n")
     try:

@@ -59,6 +59,16 @@ class QueryKeeper:
         job = self._settings.job
         return QueryPlan(self._target, sources, job.trigger_interval, job.checkpoint_dir)
 
+    def renew(self, settings: Settings) -> None:
+        """Goes on with these settings; the query is restarted where it is made of anything else then."""
+        self._settings = settings
+        plan = self._whole_plan()
+        if plan == self._plan:
+            return
+        log.info("%s: the query is restarted with other settings", plan.name)
+        self.end()
+        self._plan, self._start_at, self._silent = plan, 0.0, frozenset()
+
     def tend(self) -> None:
         """Called twice a second: starts, restarts, or takes a cluster in that answers again."""
         now = time.monotonic()

@@ -31,6 +31,7 @@ for command in (
     groups.groups,
     groups.offsets,
     look.look,
+    look.reload,
     ledger.audit,
     ledger.pause,
     ledger.resume,

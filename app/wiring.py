@@ -30,7 +30,7 @@ from sinks.parts.groups import GroupEnds, GroupPart
 from sinks.parts.users import UserPart
 from sinks.reconcile import Clusters, FlowReconcile
 from sinks.settings import FlowSettings, Incremental
-from sinks.task import FlowTask
+from sinks.task import Hear
 from sinks.writers.acls import AclWriter
 from sinks.writers.configs import ConfigWriter
 from sinks.writers.groups import GroupWriter
@@ -108,15 +108,15 @@ def writers_to(target: KafkaCluster, flow: FlowSettings, configs: ConfigWriters)
     return writers | ({Kind.SCRAM_USER: UserWriter(target.users, flow.provider)} if flow.provider else {})
 
 
-def flow_task(
+def flow_parts(
     settings: Settings,
     flow: FlowSettings,
     gateway: Any,
     metrics: Metrics,
     configs: ConfigWriters,
     on_news: Callable[[], None] = lambda: None,
-) -> FlowTask:
-    """A flow's task in a running job; `gateway` is py4j's, to the driver's JVM.
+) -> tuple[FlowReconcile, Hear]:
+    """What a flow in a running job is made of; `gateway` is py4j's, to the driver's JVM.
 
     `on_news` is called, from another thread, when the source's metadata log tells of a change.
     """
@@ -157,4 +157,4 @@ def flow_task(
         writers=writers_to(target, flow, configs),
         parts=parts,
     )
-    return FlowTask(reconcile, metrics, memory.hear)
+    return reconcile, memory.hear

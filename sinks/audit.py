@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import getpass
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from sinks.avro import SingleObject
 from sinks.cluster.base import Cluster, Reader, Record
 from sinks.ledger import utc_now
-from sinks.model import Key, Outcome, Value, value_as_json
+from sinks.model import Key, Op, Outcome, Value, value_as_json
 from sinks.plan import Plan, Refusal
+from streaming.settings import Flow
 
 CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": str(90 * 24 * 3600 * 1000)}
 """Ninety days; change the topic's own `retention.ms` for another time."""
 
 SCHEMA = SingleObject("audit-event")
+
+
+SETTING = "setting"
+"""The kind of an event about Lockstep's own properties."""
+
+
+class SettingChange(NamedTuple):
+    """A line of the properties file that is new, gone or another one; values of secrets are masked."""
+
+    name: str
+    before: str | None
+    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +79,20 @@ class Audit:
 
     def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
         """Writes one event per outcome and refusal. Raises ClusterUnreachable, LockstepError."""
-        base: dict[str, Any] = {
-            "at": self._now(),
-            "source": plan.flow.source,
-            "target": plan.flow.target,
-            "who": self._who,
-            "digest": plan.digest,
-        }
+        base = self._base(plan.flow, plan.digest)
         events = [Event(**base, **_of_outcome(outcome)) for outcome in outcomes]
         events += [Event(**base, **_of_refusal(refusal)) for refusal in refused]
+        self._append(events)
+
+    def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:
+        """Writes one event per line of the properties file. Raises ClusterUnreachable, LockstepError."""
+        base = self._base(flow, "")
+        self._append([Event(**base, **_of_setting(change)) for change in changes])
+
+    def _base(self, flow: Flow, digest: str) -> dict[str, Any]:
+        return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
+
+    def _append(self, events: Sequence[Event]) -> None:
         if not events:
             return
         if not self._created:
@@ -105,6 +123,19 @@ def _of_refusal(refusal: Refusal) -> dict[str, Any]:
         "after": None,
         "result": "refused",
         "error": refusal.reason,
+    }
+
+
+def _of_setting(change: SettingChange) -> dict[str, Any]:
+    op = Op.CREATE if change.before is None else Op.DELETE if change.after is None else Op.UPDATE
+    return {
+        "kind": SETTING,
+        "op": op.value,
+        "key": (change.name,),
+        "before": _side(change.before),
+        "after": _side(change.after),
+        "result": "applied",
+        "error": None,
     }
 
 

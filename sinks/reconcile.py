@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sinks.apply import Writers, apply_steps
-from sinks.audit import Audit
+from sinks.audit import Audit, SettingChange
 from sinks.cluster.base import Cluster, Deaf, Listening, Reader, Watch
 from sinks.guard import Guard
 from sinks.ledger import Ledger
@@ -189,6 +189,10 @@ class FlowReconcile:
             (internal.offset_syncs, internal.offset_syncs_cluster),
         )
         return tuple(f"{topic} on {alias}" for topic, alias in places if topic not in topics[alias])
+
+    def note_settings(self, changes: Sequence[SettingChange]) -> None:
+        """Audits that the flow goes on with other settings. Raises ClusterUnreachable."""
+        self._audit.record_settings(self.settings.flow, changes)
 
     def close(self) -> None:
         """Lets go of every client."""

@@ -9,10 +9,11 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from sinks.audit import SettingChange
 from sinks.errors import ClusterUnreachable, IncrementalUnsupported, ItemFault
 from sinks.ledger import utc_now
 from sinks.metrics import Metrics
@@ -32,6 +33,9 @@ DENIED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"
 Hear = Callable[[Collection[SyncSeen], Collection[CheckpointSeen]], None]
 """Takes in the offset-syncs and checkpoints of a batch; called from the batch's thread."""
 
+Build = Callable[[], tuple[FlowReconcile, Hear]]
+"""Makes what a flow is made of."""
+
 
 class FlowTask:
     """`step` belongs to the batch's thread; `status` and `look` may be called from any."""
@@ -39,13 +43,15 @@ class FlowTask:
     def __init__(
         self,
         reconcile: FlowReconcile,
+        hear: Hear,
         metrics: Metrics,
-        hear: Hear = lambda syncs, checkpoints: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.flow = reconcile.settings.flow
         self._reconcile, self._metrics, self._hear, self._clock = reconcile, metrics, hear, clock
         self._walked = threading.Condition()
+        self._build: Build | None = None
+        self._changes: list[SettingChange] = []
         self._walks_begun = self._walks_done = 0
         self._requested: set[str] = set()
         self._requested_all = False
@@ -60,6 +66,24 @@ class FlowTask:
         enabled = self._reconcile.settings.enabled.get(kind, False)
         return KindStatus(Task.ACTIVE if enabled else Task.DISABLED, None if enabled else "not enabled")
 
+    def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
+        """The next walk begins by closing what the flow is made of and building it anew, and audits the changes."""
+        with self._walked:
+            self._build = build
+            self._changes += changes
+
+    def _renewed(self) -> None:
+        with self._walked:
+            build, self._build = self._build, None
+        if build is not None:
+            before, (self._reconcile, self._hear) = self._reconcile, build()
+            before.close()
+            self._kinds = {kind: self._first(kind) for kind in Kind}
+            self._not_before = 0.0
+        if self._changes:
+            self._reconcile.note_settings(self._changes)
+            self._changes.clear()
+
     def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What MM2 told of offsets in a batch; the next walk takes it in."""
         self._hear(syncs, checkpoints)
@@ -70,7 +94,7 @@ class FlowTask:
             self._heartbeats is None or heartbeats.timestamp_ms >= self._heartbeats.timestamp_ms
         ):
             self._heartbeats = heartbeats
-        if self._clock() >= self._not_before or self._asked():
+        if self._clock() >= self._not_before or self._asked() or self._build is not None:
             self._walk(everything)
         status = self.status()
         self._metrics.status(status)
@@ -87,6 +111,7 @@ class FlowTask:
             self._walks_begun += 1
             number = self._walks_begun
         try:
+            self._renewed()
             report = self._reconcile.walk(requested, everything)
         except LockstepError as error:
             self._failed(error)

@@ -15,7 +15,7 @@ from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOptio
 from app.cli.output import Output, print_json, print_line, print_table
 from app.settings import Settings
 from app.wiring import both_ends, ledger
-from sinks.audit import Event, events_of, read_audit
+from sinks.audit import SETTING, Event, events_of, read_audit
 from sinks.cluster.base import Tail
 from sinks.ledger import Entry
 from sinks.model import Kind, key_as_json
@@ -87,7 +87,8 @@ FOLLOW_SECONDS = 0.5
 
 
 def _as_json(event: Event) -> dict[str, Any]:
-    return event.as_dict() | {"key": key_as_json(Kind(event.kind), event.key)}
+    key = {"name": event.key[0]} if event.kind == SETTING else key_as_json(Kind(event.kind), event.key)
+    return event.as_dict() | {"key": key}
 
 
 def _row(event: Event) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Commands that look at a flow or speak to its running job: `status`, `topics`, `groups`, `look`."""
+"""Commands that look at a flow or speak to its running job: `status`, `topics`, `look`, `reload`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import httpx
 import typer
 
 from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, of_each_flow
-from app.cli.output import DONE, FAILED, Output, print_json, print_line, print_table
+from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
 from app.planning import status_flow
 from app.settings import Settings
 from app.wiring import Ends, both_ends
@@ -18,6 +18,9 @@ from streaming.errors import LockstepError
 
 ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
+
+RELOAD_WITHIN = 100.0
+"""Seconds; more than the job itself takes at most."""
 
 
 def status(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
@@ -90,6 +93,24 @@ def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
             pairs = [(topic["upstream"], topic["remote"]) for topic in row["topics"]]
             print_table(f"{row['source']}->{row['target']}: {len(pairs)} topics", ("upstream", "remote"), pairs)
     raise typer.Exit(FAILED if failed else DONE)
+
+
+def reload(config: ConfigOption = DEFAULT_CONFIG, output: OutputOption = Output.TEXT) -> None:
+    """Lets the running job read its properties file again, all or nothing."""
+    address = _address(loaded(config, None))
+    try:
+        answer = httpx.post(f"{address}/reload", timeout=RELOAD_WITHIN)
+        document = answer.json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise LockstepError(f"no job answers at {address} ({error}): start it with `lockstep run`") from error
+    if output is Output.JSON:
+        print_json(document)
+    elif document.get("error"):
+        complain(f"nothing changed: {document['error']}")
+    else:
+        for line in document["changed"] or ["nothing changed"]:
+            print_line(line)
+    raise typer.Exit(FAILED if document.get("error") else DONE)
 
 
 def look(

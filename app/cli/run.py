@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -28,7 +29,7 @@ def run(
 
     spark = session()
     try:
-        healthy = Job(settings, spark, once).run()
+        healthy = Job(settings, spark, once, (config, partial(loaded, config, flow))).run()
     finally:
         spark.stop()
     raise typer.Exit(DONE if healthy or not once else FAILED)

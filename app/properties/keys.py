@@ -50,6 +50,14 @@ class Acts(Enum):
     NOT_YET = "not in this version"
 
 
+class Live(Enum):
+    """What a running job does when the key changes in its file."""
+
+    FLOW = "at once"
+    QUERY = "at once; the query restarts"
+    JOB = "with a restart of the job"
+
+
 @dataclass(frozen=True)
 class Key(Generic[T]):
     """One key. `source`: whose it is (MM2, a KIP, or Lockstep)."""
@@ -61,13 +69,24 @@ class Key(Generic[T]):
     doc: str
     scope: Scope = Scope.FLOW
     acts: Acts = Acts.ALWAYS
+    live: Live = Live.FLOW
 
 
-CLUSTERS: Key[tuple[str, ...]] = Key("clusters", WORDS, (), "MM2", "The aliases of all clusters.", Scope.JOB)
-CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
-    "config.providers", WORDS, (), "MM2", "Names of config providers; env, file and dir are always there.", Scope.JOB
+CLUSTERS: Key[tuple[str, ...]] = Key(
+    "clusters", WORDS, (), "MM2", "The aliases of all clusters.", Scope.JOB, live=Live.JOB
 )
-ENABLED = Key("enabled", BOOLEAN, False, "MM2", "Whether the flow is kept in step; written as a->b.enabled.")
+CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
+    "config.providers",
+    WORDS,
+    (),
+    "MM2",
+    "Names of config providers; env, file and dir are always there.",
+    Scope.JOB,
+    live=Live.JOB,
+)
+ENABLED = Key(
+    "enabled", BOOLEAN, False, "MM2", "Whether the flow is kept in step; written as a->b.enabled.", live=Live.JOB
+)
 
 TOPICS = Key("topics", PATTERNS, (".*",), "MM2", "Topics that are replicated, by their names on the source.")
 TOPICS_EXCLUDE = Key("topics.exclude", PATTERNS, items(filters.TOPICS_EXCLUDE), "MM2", "Topics left out even so.")
@@ -77,18 +96,31 @@ GROUPS_EXCLUDE = Key("groups.exclude", PATTERNS, items(filters.GROUPS_EXCLUDE), 
 GROUP_FILTER = Key("group.filter.class", CLASS, f"{MIRROR}DefaultGroupFilter", "MM2", "The class that chooses groups.")
 
 POLICY = Key(
-    "replication.policy.class", CLASS, f"{MIRROR}DefaultReplicationPolicy", "KIP-690", "The class that names topics."
+    "replication.policy.class",
+    CLASS,
+    f"{MIRROR}DefaultReplicationPolicy",
+    "KIP-690",
+    "The class that names topics.",
+    live=Live.QUERY,
 )
-SEPARATOR = Key("replication.policy.separator", TOPIC_PART, ".", "KIP-690", "What stands between alias and topic.")
+SEPARATOR = Key(
+    "replication.policy.separator", TOPIC_PART, ".", "KIP-690", "What stands between alias and topic.", live=Live.QUERY
+)
 INTERNAL_SEPARATOR = Key(
     "replication.policy.internal.topic.separator.enabled",
     BOOLEAN,
     True,
     "KAFKA-15102",
     "Whether the names of MM2's checkpoints and offset-syncs topics have that separator, too; false: a dot.",
+    live=Live.QUERY,
 )
 OFFSET_SYNCS_LOCATION = Key(
-    "offset-syncs.topic.location", one_of("source", "target"), "source", "MM2", "The cluster of the offset-syncs topic."
+    "offset-syncs.topic.location",
+    one_of("source", "target"),
+    "source",
+    "MM2",
+    "The cluster of the offset-syncs topic.",
+    live=Live.QUERY,
 )
 
 SYNC_TOPIC_CONFIGS = Key(
@@ -169,7 +201,13 @@ OFFSET_TRANSLATION = Key(
 )
 
 TRIGGER_INTERVAL = Key(
-    "lockstep.trigger.interval", DURATION_SECONDS, 1.0, "Lockstep", "Time between two batches.", Scope.JOB
+    "lockstep.trigger.interval",
+    DURATION_SECONDS,
+    1.0,
+    "Lockstep",
+    "Time between two batches.",
+    Scope.JOB,
+    live=Live.QUERY,
 )
 CHECKPOINT_DIR = Key(
     "lockstep.checkpoint.dir",
@@ -178,12 +216,25 @@ CHECKPOINT_DIR = Key(
     "Lockstep",
     "Where Spark keeps the queries' offsets, relative to the working directory; losing it loses nothing.",
     Scope.JOB,
+    live=Live.JOB,
 )
 HTTP_HOST = Key(
-    "lockstep.http.host", TEXT, "127.0.0.1", "Lockstep", "The address of the job's server: metrics, status.", Scope.JOB
+    "lockstep.http.host",
+    TEXT,
+    "127.0.0.1",
+    "Lockstep",
+    "The address of the job's server: metrics, status.",
+    Scope.JOB,
+    live=Live.JOB,
 )
 HTTP_PORT = Key(
-    "lockstep.http.port", integer(0, 65535), 9464, "Lockstep", "The port of that server; 0: a free one.", Scope.JOB
+    "lockstep.http.port",
+    integer(0, 65535),
+    9464,
+    "Lockstep",
+    "The port of that server; 0: a free one.",
+    Scope.JOB,
+    live=Live.JOB,
 )
 OBSERVE_RATE = Key(
     "lockstep.observe.rate",

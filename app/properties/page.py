@@ -16,6 +16,7 @@ Lockstep reads MM2's own properties file; one written for MM2 works as it is. `l
 - **Client settings** of a cluster are Java's names: `a.bootstrap.servers`, `a.security.protocol`, `a.sasl.jaas.config`, also under `a.admin.`, `a.consumer.`, `a.producer.`. They are passed to Spark's source and the JVM's Admin as they are, and translated for librdkafka; a security setting that has no counterpart there is an error, not silence.
 - **Values from elsewhere**: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:KEY}` are resolved as Kafka's config providers do (KIP-297, KIP-421); they need no declaration.
 - **Classes**: those that Kafka ships go by their Java name; your own are `package.module:Class` on Python's path.
+- **Changes**: a running job reads its file again when it changes, at SIGHUP and at `lockstep reload`. All of it is checked first; with one mistake in it nothing changes. The last column says what a change does. Passwords that are behind `${file:…}` are read again at `lockstep reload`.
 - **Looks**: MM2's `…interval.seconds` do not hold for Lockstep, which looks at every trigger; with the prefix `lockstep.` they do.
 """
 
@@ -28,7 +29,9 @@ def page() -> str:
         ("Keys of a flow", [key for key in TABLE.values() if key.scope is Scope.FLOW]),
     ):
         parts.append(f"## {title}\n")
-        parts.append("| key | allowed | default | meaning | from | acts |\n|---|---|---|---|---|---|")
+        parts.append(
+            "| key | allowed | default | meaning | from | acts | a change holds |\n|---|---|---|---|---|---|---|"
+        )
         parts.append("\n".join(_row(key) for key in rows) + "\n")
     return "\n".join(parts)
 
@@ -36,7 +39,7 @@ def page() -> str:
 def _row(key: Key[object]) -> str:
     default = _default(key.default)
     acts = "" if key.acts is Acts.ALWAYS else key.acts.value
-    cells = (f"`{key.name}`", key.type.allowed, default, key.doc, key.source, acts)
+    cells = (f"`{key.name}`", key.type.allowed, default, key.doc, key.source, acts, key.live.value)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -50,6 +50,7 @@ def load(path: Path, flows: Sequence[str] = (), *, environ: Mapping[str, str] = 
         job=_job(properties),
         warnings=findings.warnings,
         overrides=_overrides(properties, clusters, chosen),
+        values={where: entry.value for where, entry in properties.by_place.items()},
     )
 
 

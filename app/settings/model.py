@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.properties.mistakes import Mistake
+from app.properties.places import Place
 from sinks.settings import FlowSettings
 from streaming.settings import Flow
 
@@ -46,7 +47,7 @@ class Settings:
     """Everything. `flows` are the enabled ones that were asked for, sorted.
 
     `overrides`: a cluster's settings within one flow, where the file has some of its own for it
-    (`a->b.source.admin.KEY`).
+    (`a->b.source.admin.KEY`). `values`: what the file says, by place; secrets among it.
     """
 
     clusters: Mapping[str, ClusterSettings]
@@ -54,6 +55,7 @@ class Settings:
     job: JobSettings
     warnings: tuple[Mistake, ...] = ()
     overrides: Mapping[tuple[Flow, str], ClusterSettings] = field(default_factory=dict)
+    values: Mapping[Place, str] = field(default_factory=dict, repr=False)
 
     def cluster(self, alias: str, flow: Flow | None = None) -> ClusterSettings:
         """The settings of a cluster, for a flow if given. Raises KeyError for an alias that is not in the file."""

@@ -14,9 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from app.batch import Batch
 from app.keeper import QueryKeeper
 from app.settings import Settings, load
-from app.wiring import ConfigWriters, flow_task
+from app.wiring import ConfigWriters, flow_parts
 from sinks.cluster.kafka import KafkaCluster
 from sinks.metrics import Metrics
+from sinks.task import FlowTask
 from tests.conftest import Clusters
 from tests.kafka.staging import alter, client_of, create, shown, wait_until_shown, write_properties, writes
 
@@ -36,8 +37,8 @@ class Attempts:
 
         `batches` gets the number of every batch that reached the sink.
         """
-        metrics, flow = Metrics("test"), self.settings.flows[0]
-        task = flow_task(self.settings, flow, self.spark.sparkContext._gateway, metrics, ConfigWriters())
+        metrics, flow, gateway = Metrics("test"), self.settings.flows[0], self.spark.sparkContext._gateway
+        task = FlowTask(*flow_parts(self.settings, flow, gateway, metrics, ConfigWriters()), metrics)
         batch = Batch([task], metrics, walk=True)
 
         def sink(frame: DataFrame, number: int) -> None:

@@ -145,6 +145,25 @@ def test_lockstep_status_shows_what_the_job_says(stage: Stage) -> None:
     assert shown["kinds"]["topic-config"]["last_success"]
 
 
+def test_filter_that_is_changed_in_the_file_holds_without_a_restart(stage: Stage) -> None:
+    """A file with a mistake changes nothing; `lockstep reload` says the mistake, and the audit topic what changed."""
+    create(stage.source, "bills-reloaded", 1, {})
+    before, sound = stage.job.pids, stage.config.read_text()
+    stage.config.write_text(sound + "topics.exclude = orders.*\nlockstep.shard.topics = many\n")
+    wait_for(lambda: stage.said("is left aside, nothing changed") >= 1, ERROR_WITHIN, "the mistake to be logged")
+    create(stage.source, "orders-under-the-old-filter", 1, {})
+    wait_until_shown(stage.target, "a.orders-under-the-old-filter", 1, {})
+    stage.config.write_text(sound.replace("orders.*", "orders.*, bills.*"))
+    wait_until_shown(stage.target, "a.bills-reloaded", 1, {})
+    assert stage.job.pids == before
+    answer = httpx.post(f"{stage.job.address}/reload", timeout=100)
+    assert (answer.status_code, answer.json()) == (200, {"changed": [], "error": None})
+    command = [sys.executable, "-m", "app.main", "audit", "-o", "json", "--config", str(stage.config)]
+    run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=120)
+    settings = [event for event in json.loads(run.stdout)["events"] if event["kind"] == "setting"]
+    assert [(event["key"], event["after"]) for event in settings] == [({"name": "topics"}, '"orders.*, bills.*"')]
+
+
 def test_without_its_source_the_job_waits_and_goes_on_when_it_is_back(stage: Stage) -> None:
     """The status says ERROR and why; the job neither dies nor spins; what changed after the outage arrives."""
     lines = stage.said("^")

@@ -33,6 +33,7 @@ from sinks.writers.groups import GroupWriter
 from sinks.writers.topics import TopicWriter
 from sinks.writers.users import UserWriter
 from streaming.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
+from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.naming import DefaultReplicationPolicy, internal_topics
 from streaming.settings import Flow
 
@@ -149,6 +150,10 @@ class Passwords:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def deaf(syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+    """Takes in nothing of what MM2 tells."""
 
 
 class Clock:

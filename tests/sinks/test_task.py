@@ -28,6 +28,7 @@ from tests.sinks.builders import (
     Clock,
     World,
     config_change,
+    deaf,
     flow_settings,
     put_topic,
     topic_change,
@@ -49,7 +50,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def task(walks: Walks, clock: Clock) -> FlowTask:
-    return FlowTask(walks, Metrics("0"), clock=clock)  # type: ignore[arg-type]
+    return FlowTask(walks, deaf, Metrics("0"), clock)  # type: ignore[arg-type]
 
 
 def beat(seconds_ago: float = 0.0, latency_ms: int | None = None) -> Heartbeats:
@@ -102,7 +103,7 @@ def test_trouble_of_one_flow_leaves_the_others_alone() -> None:
     broken.source.reachable = False
     put_topic(healthy.source, "x")
     metrics = Metrics("0")
-    states = [FlowTask(world.reconcile, metrics).step(beat()).state for world in (broken, healthy)]
+    states = [FlowTask(world.reconcile, deaf, metrics).step(beat()).state for world in (broken, healthy)]
     assert states == [FlowState.ERROR, FlowState.LIVE]
     assert "c.x" in healthy.target.topics
 
@@ -161,7 +162,7 @@ def test_broker_without_the_incremental_api_faults_topic_configs_alone(task: Flo
 
 def test_disabled_kind_stays_disabled_whatever_happens(walks: Walks, clock: Clock) -> None:
     walks.settings = flow_settings(enabled=[Kind.TOPIC])
-    task = FlowTask(walks, Metrics("0"), clock=clock)  # type: ignore[arg-type]
+    task = FlowTask(walks, deaf, Metrics("0"), clock)  # type: ignore[arg-type]
     assert task.step(None).kinds[Kind.TOPIC_CONFIG].task is Task.DISABLED
     walks.error = WrongCluster("other")
     assert task.step(None).kinds[Kind.TOPIC_CONFIG].task is Task.DISABLED
@@ -196,7 +197,7 @@ def test_refused_key_is_in_the_status_with_its_reason() -> None:
     world = World()
     world.target.policy = lambda topic, name, value: "30 days at most" if name == "retention.ms" else None
     put_topic(world.source, "x", retention_ms="1")
-    task = FlowTask(world.reconcile, Metrics("0"))
+    task = FlowTask(world.reconcile, deaf, Metrics("0"))
     for _ in range(3):
         status = task.step(beat()).kinds[Kind.TOPIC_CONFIG]
     (refusal,) = status.refused
@@ -208,7 +209,7 @@ def test_refused_key_is_in_the_status_with_its_reason() -> None:
 def test_paused_kind_says_so_and_goes_on_when_resumed() -> None:
     world = World()
     world.ledger().put({(Entry.PAUSED, (Kind.TOPIC_CONFIG.value,)): ""})
-    task = FlowTask(world.reconcile, Metrics("0"))
+    task = FlowTask(world.reconcile, deaf, Metrics("0"))
     assert task.step(None).kinds[Kind.TOPIC_CONFIG].task is Task.PAUSED
     world.ledger().put({(Entry.PAUSED, (Kind.TOPIC_CONFIG.value,)): None})
     assert task.step(None, everything=True).kinds[Kind.TOPIC_CONFIG].task is Task.ACTIVE

@@ -19,6 +19,7 @@ from streaming.errors import LockstepError
 from tests.sinks.builders import (
     Clock,
     World,
+    deaf,
     overrides_of,
     put_topic,
 )
@@ -37,7 +38,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def task(walks: Walks, clock: Clock) -> FlowTask:
-    return FlowTask(walks, Metrics("0"), clock=clock)  # type: ignore[arg-type]
+    return FlowTask(walks, deaf, Metrics("0"), clock)  # type: ignore[arg-type]
 
 
 def test_look_reaches_the_next_walk_once(task: FlowTask, walks: Walks) -> None:
@@ -106,7 +107,7 @@ def test_walk_over_real_clusters_brings_the_change_that_was_asked_for() -> None:
     world = World()
     put_topic(world.source, "x", retention_ms="1")
     put_topic(world.target, "a.x", retention_ms="1")
-    task = FlowTask(world.reconcile, Metrics("0"))
+    task = FlowTask(world.reconcile, deaf, Metrics("0"))
     task.step(None)
     world.target.topics["a.x"].overrides["retention.ms"] = "666"
     task.look(["x"], 0)
