@@ -8,19 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from app.wiring import Ends, audit, ends_of, ledger, mirror_topics
 from sinks.access import survey_acls, survey_users
 from sinks.apply import apply_steps
+from sinks.crossing import GroupOffset, backward, forward
 from sinks.errors import NotSupported
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.model import Kind, Outcome
 from sinks.offset_memory import OffsetMemory
-from sinks.offsets import (
-    GroupOffset,
-    backward,
-    chosen_groups,
-    forward,
-    replicated_offsets,
-    survey_offsets,
-)
+from sinks.offsets import chosen_groups, replicated_offsets, survey_offsets
 from sinks.plan import Plan, join_plans, make_plan
 from sinks.settings import FlowSettings
 from sinks.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state

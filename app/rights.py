@@ -33,6 +33,7 @@ class On(str, Enum):
     CROSSED = "MM2's replicated heartbeats"
     LEDGER = "Lockstep's ledger"
     AUDIT = "Lockstep's audit topic"
+    GROUPS = "consumer groups"
 
 
 class End(str, Enum):
@@ -62,6 +63,8 @@ class Rule:
 def _kind(kind: Kind) -> When:
     return lambda settings: settings.enabled.get(kind, False)
 
+
+SYNCED = "sync.group.offsets.enabled"
 
 RULES: tuple[Rule, ...] = (
     Rule(End.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
@@ -121,6 +124,32 @@ RULES: tuple[Rule, ...] = (
         "SCRAM users are synced",
         _kind(Kind.SCRAM_USER),
     ),
+    Rule(End.SOURCE, On.GROUPS, ("DESCRIBE",), "sees groups and their offsets", SYNCED, _kind(Kind.GROUP_OFFSET)),
+    Rule(
+        End.TARGET,
+        On.GROUPS,
+        ("DESCRIBE", "READ"),
+        "sees members and offsets, and commits",
+        SYNCED,
+        _kind(Kind.GROUP_OFFSET),
+    ),
+    Rule(End.TARGET, On.REMOTE, ("READ",), "commits offsets of these topics", SYNCED, _kind(Kind.GROUP_OFFSET)),
+    Rule(
+        End.SOURCE,
+        On.UPSTREAM,
+        ("READ",),
+        "finds a group's record again on the target",
+        f"{SYNCED}, lockstep.offset.translation=matched",
+        lambda settings: settings.matching and settings.enabled.get(Kind.GROUP_OFFSET, False),
+    ),
+    Rule(
+        End.TARGET,
+        On.CHECKPOINTS,
+        ("CREATE", "WRITE"),
+        "writes checkpoints as MM2 does",
+        "lockstep.emit.checkpoints.enabled",
+        lambda settings: settings.emit_checkpoints,
+    ),
 )
 
 
@@ -160,6 +189,8 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
     internal = settings.internal
     if on is On.CLUSTER:
         return "CLUSTER", CLUSTER_NAME, "LITERAL"
+    if on is On.GROUPS:
+        return "GROUP", EVERY, "LITERAL"
     if on is On.UPSTREAM:
         return "TOPIC", EVERY, "LITERAL"
     if on is On.REMOTE:
@@ -210,6 +241,8 @@ def _judged(right: Right, allowed: Allowed, replicated: Collection[str], probe: 
     if right.resource_type == "CLUSTER":
         granted = right.operation in allowed.cluster
         return Finding(right, Verdict.GRANTED if granted else Verdict.MISSING)
+    if right.resource_type == "GROUP":
+        return Finding(right, Verdict.UNKNOWN, "what may be done with groups is not asked")
     literal = right.pattern_type == "LITERAL" and right.resource_name != EVERY
     created = right.resource_name if literal else probe
     if right.operation == "CREATE" and created in allowed.creatable:

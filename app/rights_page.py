@@ -18,6 +18,7 @@ NAMES: Mapping[On, str] = {
     On.HEARTBEATS: "`TOPIC` `heartbeats`",
     On.CROSSED: "`TOPIC` `a.heartbeats`",
     On.LEDGER: "`TOPIC` `lockstep-ledger.a.internal`",
+    On.GROUPS: "`GROUP` `*`, or those that `groups` matches",
     On.AUDIT: "`TOPIC` `lockstep-audit.a.internal`",
 }
 """For a flow a -> b with the default policy."""
@@ -25,7 +26,7 @@ NAMES: Mapping[On, str] = {
 INTRO = """# The rights that the job needs
 
 The least that the principal of Lockstep's clients must be allowed, here for a flow `a->b` with the default replication
-policy; no more is needed, on groups above all nothing. This page is made from the code by `python -m app.rights_page`.
+policy; no more is needed. This page is made from the code by `python -m app.rights_page`.
 
 - `lockstep rights --principal User:lockstep` prints the `kafka-acls.sh` commands for a properties file: with its names,
   for what it turns on, and nothing else. It connects to nothing.

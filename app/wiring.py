@@ -18,12 +18,12 @@ from sinks.cluster.jvm_acls import JvmAclWatch
 from sinks.cluster.jvm_groups import JvmGroupWatch
 from sinks.cluster.kafka import KafkaCluster
 from sinks.cluster.quorum import QuorumPulse
+from sinks.crossing import End
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.metrics import Metrics
 from sinks.model import Kind
 from sinks.offset_memory import MirrorTopics, OffsetMemory
-from sinks.offsets import End
 from sinks.parts.access import AclPart
 from sinks.parts.base import Part
 from sinks.parts.groups import GroupEnds, GroupPart

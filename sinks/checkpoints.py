@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sinks.cluster.base import Cluster
+from sinks.crossing import GroupOffset
 from sinks.offset_memory import OffsetMemory
-from sinks.offsets import GroupOffset
 from streaming.codec import encode_checkpoint
 from streaming.offsets import Pair
 from streaming.records import Checkpoint

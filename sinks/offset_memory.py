@@ -18,7 +18,8 @@ from sinks.ledger import Entry, EntryKey, Ledger
 from streaming.codec import decode_checkpoint, decode_offset_sync
 from streaming.errors import MalformedRecord
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.offsets import NOWHERE, Histories, History, Pair
+from streaming.histories import Histories
+from streaming.offsets import NOWHERE, History, Pair
 from streaming.records import TopicPartition
 from streaming.translation import Answer
 

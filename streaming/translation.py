@@ -136,7 +136,7 @@ def _candidates(
 ) -> Iterator[tuple[Method, int]]:
     """Safe offsets on the target, the preferred first. `following`: the downstream offset of the next pair."""
     source, matched, checkpoint = ends.source, evidence.matched, evidence.checkpoint
-    if source and ends.replication_alone and _read_to_the_end(upstream, source, ends.markers_only):
+    if source and ends.replication_alone and read_to_the_end(upstream, source, ends.markers_only):
         yield Method.TIP, ends.target.end
     if matched is not None and below and below.downstream <= matched < min(following, limit):
         yield Method.MATCHED, matched
@@ -148,7 +148,7 @@ def _candidates(
     yield from sorted(rest, key=_by_offset, reverse=True)
 
 
-def _read_to_the_end(upstream: int, source: LogRange, markers_only: bool) -> bool:
+def read_to_the_end(upstream: int, source: LogRange, markers_only: bool) -> bool:
     # Behind the start: what the group missed is gone from the source, and may be on the target.
     return upstream == source.end or (markers_only and source.start <= upstream < source.end)
 

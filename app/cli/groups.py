@@ -13,8 +13,9 @@ from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_js
 from app.planning import group_offsets, write_back
 from app.settings import Settings
 from app.wiring import Ends, both_ends, ends_of, ledger
+from sinks.crossing import GroupOffset, count_verdicts, forward
 from sinks.model import Outcome
-from sinks.offsets import GroupOffset, chosen_groups, count_verdicts, forward, replicated_offsets
+from sinks.offsets import chosen_groups, replicated_offsets
 from sinks.settings import FlowSettings
 from sinks.survey import list_both
 

@@ -86,7 +86,8 @@ def _of_cluster(rights: Iterable[Right], bootstrap: str, principal: str) -> list
 def _resource(resource_type: str, name: str, pattern: str) -> list[str]:
     if resource_type == "CLUSTER":
         return ["--cluster"]
-    return ["--topic", name, *(["--resource-pattern-type", "prefixed"] if pattern == "PREFIXED" else [])]
+    kind = "--group" if resource_type == "GROUP" else "--topic"
+    return [kind, name, *(["--resource-pattern-type", "prefixed"] if pattern == "PREFIXED" else [])]
 
 
 def _camel(operation: str) -> str:

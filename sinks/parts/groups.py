@@ -7,18 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sinks.cluster.group_watch import GroupWatch
+from sinks.crossing import End, GroupOffset, count_verdicts, forward
 from sinks.ledger import Ledger
 from sinks.model import Kind, Outcome
 from sinks.offset_memory import MirrorTopics, OffsetMemory
-from sinks.offsets import (
-    End,
-    GroupOffset,
-    chosen_groups,
-    count_verdicts,
-    forward,
-    replicated_offsets,
-    survey_offsets,
-)
+from sinks.offsets import chosen_groups, replicated_offsets, survey_offsets
 from sinks.parts.base import GroupStanding, Moment, Standing
 from sinks.plan import Plan, make_plan
 from sinks.setaside import SetAside

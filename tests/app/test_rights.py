@@ -137,3 +137,15 @@ def test_a_right_on_the_cluster_is_what_the_cluster_lists() -> None:
     right = Right("a", "CLUSTER", "kafka-cluster", "LITERAL", "DESCRIBE", "hears", optional=True)
     assert judge([right], {"a": Allowed(frozenset({"DESCRIBE"}))}, {"a": []}, PROBE)[0].verdict is Verdict.GRANTED
     assert judge([right], {"a": Allowed(frozenset())}, {"a": []}, PROBE)[0].verdict is Verdict.MISSING
+
+
+def test_groups_need_their_rights_where_they_are_synced_and_none_elsewhere(tmp_path: Path) -> None:
+    on_groups = {("a", "*", "DESCRIBE"), ("b", "*", "DESCRIBE"), ("b", "*", "READ")}
+    without = places(tmp_path, "sync.topic.acls.enabled=false")
+    synced = places(tmp_path, "sync.topic.acls.enabled=false", "sync.group.offsets.enabled=true")
+    assert synced - without == (on_groups - without) | {("a", "*", "READ"), ("b", "a.", "READ")}
+
+
+def test_records_are_read_only_where_they_are_matched(tmp_path: Path) -> None:
+    lines = ("sync.group.offsets.enabled=true", "lockstep.offset.translation=conservative")
+    assert ("a", "*", "READ") not in places(tmp_path, *lines)

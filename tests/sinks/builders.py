@@ -16,11 +16,11 @@ from sinks.cluster.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.cluster.memory_groups import MemoryGroups
 from sinks.cluster.memory_users import MemoryUsers
 from sinks.credentials import Credential
+from sinks.crossing import End
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.model import Change, Kind, TopicSpec
 from sinks.offset_memory import MirrorTopics, OffsetMemory
-from sinks.offsets import End
 from sinks.parts.access import AclPart
 from sinks.parts.base import Part
 from sinks.parts.groups import GroupEnds, GroupPart

@@ -8,20 +8,11 @@ import pytest
 
 from sinks.cluster.memory import MemoryCluster
 from sinks.cluster.memory_groups import MemoryGroups
+from sinks.crossing import Crossing, End, GroupOffset, backward, count_verdicts, forward
 from sinks.ledger import Ledger
 from sinks.model import Change, Kind
 from sinks.offset_memory import MirrorTopics, OffsetMemory
-from sinks.offsets import (
-    Crossing,
-    End,
-    GroupOffset,
-    backward,
-    chosen_groups,
-    count_verdicts,
-    forward,
-    replicated_offsets,
-    survey_offsets,
-)
+from sinks.offsets import chosen_groups, replicated_offsets, survey_offsets
 from sinks.settings import FlowSettings
 from sinks.survey import list_both
 from streaming.codec import encode_checkpoint, encode_offset_sync

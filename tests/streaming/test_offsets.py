@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from sinks.avro import SingleObject
 from streaming.errors import LockstepError
+from streaming.histories import Histories
 from streaming.offset_slots import SLOTS, WIDTH, admit, first
-from streaming.offsets import NOWHERE, Histories, History, Pair
+from streaming.offsets import NOWHERE, History, Pair
 from streaming.records import TopicPartition
 from tests.streaming.mm2_partition import WITH_RESTARTS, Partition, Step, untold
 
