@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from py4j import java_gateway, protocol
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from app.local.jars import ROOT, fetched, kafka_jars
@@ -41,3 +42,9 @@ def kafka() -> Iterator[Kafka]:
         gateway.shutdown()
         process.stdin.close()
         process.wait(timeout=20)
+
+
+@pytest.fixture(autouse=True)
+def plain_py4j(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark asks its own JVM about every Java exception; one of another JVM has an id that means another object."""
+    monkeypatch.setattr(java_gateway, "get_return_value", protocol.get_return_value)
