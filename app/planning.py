@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 
-from app.wiring import Ends, audit, ends_of, ledger, mirror_topics
+from app.wiring import Ends, audit, ends_of, ledger, mirror_topics, records_of
 from sinks.access import survey_acls, survey_users
 from sinks.apply import apply_steps
 from sinks.crossing import GroupOffset, backward, forward
 from sinks.errors import NotSupported
 from sinks.guard import Guard
 from sinks.ledger import Ledger
+from sinks.matches import AT_LEISURE, Matches
 from sinks.model import Kind, Outcome
 from sinks.offset_memory import OffsetMemory
 from sinks.offsets import chosen_groups, replicated_offsets, survey_offsets
@@ -82,7 +84,12 @@ def group_offsets(
     crossing = backward(source, target, listed) if back else forward(flow, source, target, listed)
     chosen = chosen_groups(flow, crossing.here.groups.names())
     wanted = chosen if groups is None else [group for group in chosen if group in groups]
-    return survey_offsets(flow, crossing, replicated_offsets(crossing, wanted), memory)
+    committed = replicated_offsets(crossing, wanted)
+    if not flow.matching:
+        return survey_offsets(flow, crossing, committed, memory)
+    every = sum(map(len, committed.values()))
+    with closing(Matches(*records_of(flow, ends.source, ends.target), AT_LEISURE, every)) as matches:
+        return survey_offsets(flow, crossing, committed, memory, matches)
 
 
 def write_back(flow: FlowSettings, ends: Ends, rows: Iterable[GroupOffset]) -> tuple[Outcome, ...]:

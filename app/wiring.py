@@ -18,9 +18,11 @@ from sinks.cluster.jvm_acls import JvmAclWatch
 from sinks.cluster.jvm_groups import JvmGroupWatch
 from sinks.cluster.kafka import KafkaCluster
 from sinks.cluster.quorum import QuorumPulse
+from sinks.cluster.records import KafkaRecords
 from sinks.crossing import End
 from sinks.guard import Guard
 from sinks.ledger import Ledger
+from sinks.matches import Matches
 from sinks.metrics import Metrics
 from sinks.model import Kind
 from sinks.offset_memory import MirrorTopics, OffsetMemory
@@ -77,6 +79,11 @@ def ledger(flow: FlowSettings, target: KafkaCluster, *, to_write: bool) -> Ledge
 def ends_of(source: KafkaCluster, target: KafkaCluster) -> tuple[End, End]:
     """Both sides as the survey of groups needs them."""
     return End(source, source.groups), End(target, target.groups)
+
+
+def records_of(flow: FlowSettings, source: KafkaCluster, target: KafkaCluster) -> tuple[KafkaRecords, KafkaRecords]:
+    """Readers of both sides' records. An aborted copy on the target lies before the one that counts: it is read too."""
+    return source.records(flow.isolation), target.records()
 
 
 def mirror_topics(flow: FlowSettings, source: KafkaCluster, target: KafkaCluster) -> MirrorTopics:
@@ -147,7 +154,8 @@ def flow_parts(
         JvmGroupWatch(source.alias, gateway, source_client, count),
     )
     emit = CheckpointEmitter(flow.internal.checkpoints, target, flow.replication_factor, memory)
-    parts.append(GroupPart(flow, groups, memory, emit if flow.emit_checkpoints else None))
+    matches = Matches(*records_of(flow, source, target)) if flow.matching else None
+    parts.append(GroupPart(flow, groups, memory, matches, emit if flow.emit_checkpoints else None))
     reconcile = FlowReconcile(
         settings=flow,
         clusters=clusters,

@@ -45,6 +45,7 @@ class GroupOffset:
     """A group's partition: `where` it goes on, the offset it is at where it comes from, and the verdict.
 
     `answer`: the translation of `at`, or why there is none. `before`: the group's own offset where it goes on.
+    `sought`: its record is still to be looked for there.
     """
 
     group: str
@@ -54,6 +55,7 @@ class GroupOffset:
     judgement: Judgement
     before: int | None = None
     back: bool = False
+    sought: bool = False
 
     @property
     def goes_on_at(self) -> int | None:

@@ -75,8 +75,14 @@ def survey_offsets(
         for group, offsets in committed.items()
         for where, offset in sorted(offsets.items())
     ]
-    found = find(_questions(crossing, seen, stands)) if find else {}
-    return [_row(crossing, seen, memory, stand, found.get((stand.group, stand.where))) for stand in stands]
+    questions = _questions(crossing, seen, stands) if find else {}
+    found = find(questions) if find and questions else {}
+    rows = []
+    for stand in stands:
+        place = (stand.group, stand.where)
+        row = _row(crossing, seen, memory, stand, found.get(place))
+        rows.append(replace(row, sought=place in questions and place not in found))
+    return rows
 
 
 def _look(crossing: Crossing, committed: Mapping[str, Offsets]) -> _Seen:
@@ -172,6 +178,7 @@ def _translated(crossing: Crossing, memory: OffsetMemory, stand: _Stand, found: 
     evidence = Evidence(
         stand.history,
         matched=found.offset if found else None,
+        exact=found.exact if found else True,
         checkpoint=memory.checkpoints.get((stand.group, on_target)),
         previous=memory.answers.get((stand.group, stand.where)),
     )

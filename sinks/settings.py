@@ -59,7 +59,8 @@ class Pace:
 class FlowSettings:
     """One enabled flow, with its policy and filters already built. `provider`: of passwords, None without any.
 
-    `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`.
+    `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`;
+    `isolation`: how MM2's consumer reads the source, its `isolation.level`.
     """
 
     flow: Flow
@@ -75,6 +76,7 @@ class FlowSettings:
     topic_deletes: bool = False
     emit_checkpoints: bool = False
     matching: bool = True
+    isolation: str = "read_uncommitted"
     acls: AclRules = field(default_factory=AclRules)
     provider: CredentialProvider | None = None
     pace: Pace = field(default_factory=Pace)

@@ -59,21 +59,28 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`offset`: of the match, None where there is none, or none that is safe; `reason` says why.
+    """`offset`: where to go on; None where the record was not found, or nothing tells that it is safe: see `reason`.
 
-    `markers_only`: from the offset asked to `end`, the end of that log then, there is nothing that a consumer gets.
+    It is that of the first record like the one asked for, or `high`, if that one lies behind all that is before `high`.
+    `exact`: timestamps were compared as well; if not, earlier records of the same key and value may have been found.
+    `end`: from the offset asked to here there is nothing that a consumer gets; it was then the end of what is read.
     `passing`: asked again later, the answer may be another one.
     """
 
     offset: int | None = None
-    markers_only: bool = False
     reason: str | None = None
+    exact: bool = True
     end: int | None = None
     passing: bool = False
 
+    @property
+    def markers_only(self) -> bool:
+        """Whether nothing but markers, aborted and compacted records was left: ask `nothing_before` how far."""
+        return self.end is not None
+
     def nothing_before(self, end: int) -> bool:
-        """Whether nothing that a consumer gets lies between the offset asked and the end that its log has now."""
-        return self.markers_only and self.end is not None and end <= self.end
+        """Whether no consumer gets anything between the offset asked and the end that its log has now."""
+        return self.end is not None and end <= self.end
 
 
 def shares_timestamps(here: Record, there: Record, back: bool) -> bool:
@@ -95,7 +102,7 @@ class Search:
     """Takes in the records of the bracket from `start` on, in order, until the first one like `wanted`."""
 
     def __init__(self, question: Question, wanted: Record, start: int) -> None:
-        self._wanted, self._back, self.start = wanted, question.back, start
+        self.wanted, self._back, self.start = wanted, question.back, start
         self.match: int | None = None
         self.own_time = False
         """Whether a record was met whose timestamp says nothing: what was left out by time must be looked at too."""
@@ -107,11 +114,16 @@ class Search:
         """Whether it is over."""
         self.whole = self.whole and record.offset == self._next
         self._next = record.offset + 1
-        if not shares_timestamps(self._wanted, record, self._back):
+        if not shares_timestamps(self.wanted, record, self._back):
             self.own_time = True
-        if is_like(self._wanted, record, self._back):
+        if is_like(self.wanted, record, self._back):
             self.match = record.offset
         return self.match is not None
+
+    def is_twin(self, later: Record) -> bool:
+        """Whether a record behind the wanted one could have been taken for it."""
+        same = later.key == self.wanted.key and later.value == self.wanted.value
+        return same and (self.own_time or later.timestamp == self.wanted.timestamp)
 
 
 class Turns:

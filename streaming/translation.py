@@ -94,7 +94,8 @@ class Evidence:
     """What is known of a partition, and of one group there.
 
     `matched`: the offset in the other log of the first record like the one at the group's offset, at or behind the
-    last pair before it. `checkpoint`: MM2's newest for the group. `previous`: the answer given last in this direction.
+    last pair before it; or that of the next pair, if nothing is to be read before. `checkpoint`: MM2's newest for the
+    group. `previous`: the answer given last in this direction. `exact`: no earlier record was taken for the match.
     None of them may be from before a topic was deleted and made again.
     """
 
@@ -102,6 +103,7 @@ class Evidence:
     matched: int | None = None
     checkpoint: Pair | None = None
     previous: Answer | None = None
+    exact: bool = True
 
 
 def translate(upstream: int, ends: Ends, evidence: Evidence) -> Answer | Unanswered:
@@ -117,7 +119,8 @@ def translate(upstream: int, ends: Ends, evidence: Evidence) -> Answer | Unanswe
     method, offset = chosen
     bounds = _bounds_at_the_end(upstream, ends, history) if offset == ends.target.end else []
     if history:
-        bounds += _bounds(upstream, offset, _reached_match(found, offset), history, (below, following))
+        match = _reached_match(found, offset) if evidence.exact else None
+        bounds += _bounds(upstream, offset, match, history, (below, following))
     return Answer(upstream, offset, method, min(bounds, default=None))
 
 
@@ -138,7 +141,7 @@ def _candidates(
     source, matched, checkpoint = ends.source, evidence.matched, evidence.checkpoint
     if source and ends.replication_alone and read_to_the_end(upstream, source, ends.markers_only):
         yield Method.TIP, ends.target.end
-    if matched is not None and below and below.downstream <= matched < min(following, limit):
+    if matched is not None and below and below.downstream <= matched <= min(following, limit):
         yield Method.MATCHED, matched
     rest = []
     if below:
@@ -198,7 +201,8 @@ def translate_back(downstream: int, ends: Ends, evidence: Evidence) -> Answer | 
     if history and below:
         # Before a restart the target got records that lie far ahead of the pair; where it was is known by the next one.
         last = following.downstream if following else downstream
-        read = 0 if _reached_match(found, offset) is not None else max(0, downstream - below.downstream - 1)
+        exact = evidence.exact and _reached_match(found, offset) is not None
+        read = 0 if exact else max(0, downstream - below.downstream - 1)
         bounds.append(read + history.resent_before(last))
     return Answer(offset, downstream, method, min(bounds, default=None))
 

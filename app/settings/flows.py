@@ -12,7 +12,7 @@ from app.properties.mistakes import Findings
 from app.properties.places import Properties
 from app.properties.values import nearest
 from app.settings.access import acl_rules, credential_provider
-from app.settings.clusters import check_aliases
+from app.settings.clusters import check_aliases, cluster_settings
 from app.settings.rules import READ_BY, check_flow, check_plugins
 from sinks.model import Kind
 from sinks.settings import FlowSettings, Incremental, Limits, Pace
@@ -34,6 +34,7 @@ ENABLED_BY: Mapping[Kind, tuple[Key[bool], ...]] = {
     Kind.TOPIC_CONFIG: (keys.SYNC_TOPIC_CONFIGS,),
     Kind.ACL: (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL),
     Kind.SCRAM_USER: (),
+    Kind.BROKER_CONFIG: (),
     Kind.GROUP_OFFSET: (keys.SYNC_GROUP_OFFSETS,),
 }
 """Which keys turn a kind on: one of them is enough."""
@@ -112,6 +113,7 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
         topic_deletes=properties.get(keys.TOPIC_DELETES, flow),
         emit_checkpoints=properties.get(keys.EMIT_CHECKPOINTS, flow),
         matching=properties.get(keys.OFFSET_TRANSLATION, flow) == "matched",
+        isolation=cluster_settings(properties, flow.source, flow).consumer.get("isolation.level", "read_uncommitted"),
         acls=acls,
         provider=provider,
         pace=_pace(properties, flow),

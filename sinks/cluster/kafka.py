@@ -23,6 +23,7 @@ from sinks.cluster.base import Alterations, ConfigEntry, CountRequest, Faults, O
 from sinks.cluster.faults import item_fault, raised
 from sinks.cluster.groups import KafkaGroups
 from sinks.cluster.logs import Log
+from sinks.cluster.records import KafkaRecords
 from sinks.cluster.users import KafkaUsers
 from sinks.errors import IncrementalUnsupported, ItemFault
 from sinks.model import Observed, TopicSpec
@@ -59,6 +60,10 @@ class KafkaCluster:
         self.groups = KafkaGroups(self._admin)
         self.users = KafkaUsers(self._admin)
         self._log = Log(alias, self._admin.config)
+
+    def records(self, isolation: str = "read_uncommitted") -> KafkaRecords:
+        """A reader of records, to be closed by whom it is for."""
+        return KafkaRecords(self._admin, isolation)
 
     def cluster_id(self) -> str:
         described = self._admin.call(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sinks.cluster.group_watch import GroupWatch
 from sinks.crossing import End, GroupOffset, count_verdicts, forward
 from sinks.ledger import Ledger
+from sinks.matches import Matches
 from sinks.model import Kind, Outcome
 from sinks.offset_memory import MirrorTopics, OffsetMemory
 from sinks.offsets import chosen_groups, replicated_offsets, survey_offsets
@@ -26,8 +27,9 @@ AT_ONCE = 1000
 FIRST = 0.0
 """When a group is due that has just committed: before all others."""
 
-REST = 10.0
-"""Seconds after which a group is compared again whose offsets could be nearer, or are not written."""
+REST, LONGEST_REST = 2.0, 60.0
+"""Seconds after which a group is compared again whose offsets could be nearer, or are not written: the first time, and
+in the end; twice as long each time until then."""
 
 Emit = Callable[[Collection[GroupOffset]], None]
 """Called with the rows of the groups that were just compared."""
@@ -46,12 +48,20 @@ class GroupEnds:
 class GroupPart:
     """The kind `group-offset` of one flow."""
 
-    def __init__(self, settings: FlowSettings, ends: GroupEnds, memory: OffsetMemory, emit: Emit | None = None) -> None:
-        """`emit`: None emits no checkpoints."""
-        self._settings, self._ends, self._memory, self._emit = settings, ends, memory, emit
+    def __init__(
+        self,
+        settings: FlowSettings,
+        ends: GroupEnds,
+        memory: OffsetMemory,
+        matches: Matches | None = None,
+        emit: Emit | None = None,
+    ) -> None:
+        """`matches`: None looks for no records; `emit`: None emits no checkpoints."""
+        self._settings, self._ends, self._memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._rows: dict[str, list[GroupOffset]] = {}
         self._compared: list[str] = []
         self._due: dict[str, float] = {}
+        self._tries: dict[str, int] = {}
         self._chosen: frozenset[str] = frozenset()
         self._set_aside = SetAside()
         self._ledger: Ledger | None = None
@@ -75,7 +85,10 @@ class GroupPart:
             self._due = dict.fromkeys(groups, moment.now) | self._due
         told = (heard.groups | self._on(heard.restarted, moment.listed)) & self._chosen
         self._due |= dict.fromkeys(told, moment.now)
-        self._due |= dict.fromkeys(self._ends.watch.changed(groups), FIRST)
+        changed = self._ends.watch.changed(groups)
+        self._due |= dict.fromkeys(changed, FIRST)
+        for group in told | changed:
+            self._tries.pop(group, None)
         return any(due <= moment.now for due in self._due.values())
 
     def _on(self, restarted: Collection[TopicPartition], listed: Listed) -> set[str]:
@@ -109,11 +122,17 @@ class GroupPart:
         if not remote:
             return set()
         source, target = self._ends.source.groups.topic_ids(remote), self._ends.target.groups.topic_ids(remote.values())
-        return self._memory.recognize(remote, source, target)
+        again = self._memory.recognize(remote, source, target)
+        if self._matches is not None:
+            self._matches.forget((), again)
+        return again
 
-    def _forget(self, groups: Iterable[str]) -> None:
+    def _forget(self, groups: Collection[str]) -> None:
+        if self._matches is not None:
+            self._matches.forget(groups)
         for group in groups:
             self._due.pop(group, None)
+            self._tries.pop(group, None)
             self._rows.pop(group, None)
             self._standing = None
 
@@ -128,8 +147,6 @@ class GroupPart:
             self._rows.pop(group, None)
         for row in rows:
             self._rows.setdefault(row.group, []).append(row)
-        for group in groups:
-            self._plan_next(group, moment.now)
         self._standing = None
         changes = [change for row in rows if (change := row.change)]
         self._set_aside.settled(groups, changes)
@@ -138,7 +155,9 @@ class GroupPart:
 
     def _survey(self, listed: Listed, groups: Collection[str]) -> list[GroupOffset]:
         crossing = forward(self._settings, self._ends.source, self._ends.target, listed)
-        return survey_offsets(self._settings, crossing, replicated_offsets(crossing, groups), self._memory)
+        return survey_offsets(
+            self._settings, crossing, replicated_offsets(crossing, groups), self._memory, self._matches
+        )
 
     @staticmethod
     def _upstream(listed: Listed, rows: Iterable[GroupOffset]) -> set[str]:
@@ -148,8 +167,15 @@ class GroupPart:
 
     def _plan_next(self, group: str, now: float) -> None:
         self._due.pop(group, None)
-        if any(not row.settled for row in self._rows.get(group, ())):
-            self._due[group] = now + REST
+        rows = self._rows.get(group, ())
+        if any(row.sought for row in rows):
+            self._due[group] = now
+        elif any(not row.settled for row in rows):
+            tries = self._tries.get(group, 0)
+            self._due[group] = now + min(REST * 2 ** min(tries, 10), LONGEST_REST)
+            self._tries[group] = tries + 1
+        else:
+            self._tries.pop(group, None)
 
     def before_writing(self, plan: Plan) -> None:
         """Nothing is kept that a write could make untrue."""
@@ -162,6 +188,7 @@ class GroupPart:
         touched = {outcome.change.key[0] for outcome in mine}
         for group in touched:
             self._rows[group] = [row.after(done, self._settings.flow.target) for row in self._rows.get(group, ())]
+        for group in self._compared:
             self._plan_next(group, moment.now)
         if self._emit is not None:
             self._emit([row for group in self._compared for row in self._rows.get(group, ())])
@@ -176,6 +203,8 @@ class GroupPart:
     def close(self) -> None:
         """Writes down what came since the last full comparison."""
         self._ends.watch.close()
+        if self._matches is not None:
+            self._matches.close()
         if self._ledger is not None:
             self._memory.drain()
             self._memory.save(self._ledger)

@@ -231,7 +231,7 @@ class World:
             PlainGroupWatch(self.source_groups),
         )
         emit = CheckpointEmitter(internal.checkpoints, self.target, 1, self.memory)
-        return GroupPart(self.settings, ends, self.memory, emit if self.settings.emit_checkpoints else None)
+        return GroupPart(self.settings, ends, self.memory, emit=emit if self.settings.emit_checkpoints else None)
 
     def ledger(self) -> Ledger:
         """The ledger as it is in its topic now."""

@@ -6,7 +6,6 @@ import pytest
 
 from sinks.cluster.memory_groups import MemoryGroups
 from sinks.model import Kind
-from sinks.parts.groups import REST
 from streaming.codec import decode_checkpoint, encode_offset_sync
 from streaming.hints import SyncSeen
 from streaming.records import OffsetSync, TopicPartition
@@ -16,6 +15,9 @@ from tests.sinks.builders import World, flow_settings, put_topic
 
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
 SYNCS = "mm2-offset-syncs.b.internal"
+REST = 40.0
+"""Seconds after which every group that is not where it should be was compared again, before the next comparison of
+everything."""
 
 
 def world_of_groups(**settings: bool) -> World:
@@ -148,7 +150,7 @@ def test_history_is_kept_where_groups_are_not_synced() -> None:
 def test_checkpoints_are_emitted_in_mm2s_format_once_each() -> None:
     world = world_of_groups(emit_checkpoints=True)
     for _ in range(3):
-        world.walk(after=REST)
+        world.walk()
     (record,) = world.target.read_log(world.settings.internal.checkpoints)
     checkpoint = decode_checkpoint(*record)
     assert (checkpoint.group, checkpoint.topic_partition) == ("g", AX)

@@ -135,9 +135,19 @@ def test_a_match_between_the_pairs_is_exact_where_nothing_was_sent_twice() -> No
 
 def test_a_match_outside_the_pairs_is_not_believed() -> None:
     known = history((0, 0), (100, 60), (200, 160))
-    for matched in (59, 160):
+    for matched in (59, 161):
         answer = translate(150, FAR, Evidence(known, matched=matched))
         assert answer == Answer(150, 61, Method.CONSERVATIVE, 49)
+
+
+def test_group_that_has_read_all_before_the_next_pair_goes_on_there() -> None:
+    known = history((0, 0), (100, 60), (200, 160))
+    assert translate(150, FAR, Evidence(known, matched=160)) == Answer(150, 160, Method.MATCHED, 0)
+
+
+def test_bound_of_a_match_by_key_and_value_alone_is_that_of_the_pairs() -> None:
+    known = history((0, 0), (100, 60))
+    assert translate(50, FAR, Evidence(known, matched=31, exact=False)) == Answer(50, 31, Method.MATCHED, 29)
 
 
 def test_behind_a_restart_the_newer_copies_are_used_and_before_it_the_older_ones() -> None:
