@@ -1,0 +1,98 @@
+"""A listener that keeps what is replicated in two compacted topics on the target, for programs that follow Kafka.
+
+| topic                               | key           | value                                        |
+|-------------------------------------|---------------|----------------------------------------------|
+| `lockstep-topics.<source>.internal` | upstream name | `{"upstream": "orders", "remote": "a.orders"}` |
+| `lockstep-groups.<source>.internal` | group         | `{"group": "billing"}`                       |
+
+A tombstone says that a topic or a group is replicated no more. Keys and JSON are UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import islice
+
+import orjson
+
+from sinks.cluster.base import Cluster, Record
+from sinks.ledger import CONFIGS
+
+AT_ONCE = 10_000
+"""Records in one append: a client's queue holds 100,000."""
+
+
+class LogListener:
+    """For `topic.listener.class` and `group.listener.class`. `write_to` comes before the first call."""
+
+    _open: Callable[[], Cluster]
+    _topics: str
+    _groups: str
+    _factor: int
+
+    def __init__(self) -> None:
+        self._target: Cluster | None = None
+        self._logs: dict[str, KeyedLog] = {}
+
+    def write_to(self, open_target: Callable[[], Cluster], topics: str, groups: str, replication_factor: int) -> None:
+        """Where to write. `open_target` is called at the first call, in its thread; `close` closes what it opened."""
+        self._open, self._topics, self._groups, self._factor = open_target, topics, groups, replication_factor
+
+    def topics_changed(self, upstream_to_downstream: Mapping[str, str]) -> None:
+        """Writes what differs from the log. Raises ClusterUnreachable, LockstepError."""
+        self._log(self._topics).keep(
+            {
+                upstream.encode(): orjson.dumps({"upstream": upstream, "remote": remote})
+                for upstream, remote in upstream_to_downstream.items()
+            }
+        )
+
+    def groups_changed(self, groups: AbstractSet[str]) -> None:
+        """Writes what differs from the log. Raises ClusterUnreachable, LockstepError."""
+        self._log(self._groups).keep({group.encode(): orjson.dumps({"group": group}) for group in groups})
+
+    def _log(self, topic: str) -> KeyedLog:
+        if self._target is None:
+            self._target = self._open()
+        return self._logs.setdefault(topic, KeyedLog(topic, self._target, self._factor))
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        if self._target is not None:
+            self._target.close()
+
+
+class KeyedLog:
+    """The newest value of each key of a compacted topic of one partition."""
+
+    def __init__(self, topic: str, cluster: Cluster, replication_factor: int) -> None:
+        self._topic, self._cluster, self._factor = topic, cluster, replication_factor
+        self._values: dict[bytes, bytes] = {}
+        self._read_to = 0
+
+    def keep(self, wanted: Mapping[bytes, bytes]) -> None:
+        """Makes the topic say this and nothing else; what it says already is not written again.
+
+        It is read before each writing: so a restart writes differences only, and what a call before left half
+        written, or somebody else wrote, is mended.
+        """
+        self._refresh()
+        news: list[Record] = [(key, None) for key in sorted(self._values.keys() - wanted.keys())]
+        news += [(key, value) for key, value in sorted(wanted.items()) if self._values.get(key) != value]
+        if news and not self._values:
+            self._cluster.create_log(self._topic, self._factor, CONFIGS)
+        left = iter(news)
+        while part := list(islice(left, AT_ONCE)):
+            self._cluster.append_log(self._topic, part)
+
+    def _refresh(self) -> None:
+        read = self._cluster.read_log_from(self._topic, self._read_to)
+        if read.whole:
+            self._values, self._read_to = {}, 0
+        for position, key, value in read.records:
+            self._read_to = position + 1
+            if value is None:
+                self._values.pop(key, None)
+            else:
+                self._values[key] = value
