@@ -23,6 +23,7 @@ class Kind(str, Enum):
     TOPIC_CONFIG = "topic-config"
     ACL = "acl"
     SCRAM_USER = "scram-user"
+    BROKER_CONFIG = "broker-config"
     GROUP_OFFSET = "group-offset"
 
     def __str__(self) -> str:
@@ -45,15 +46,18 @@ KEY_FIELDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.TOPIC_CONFIG: ("topic", "name"),
     Kind.ACL: ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission"),
     Kind.SCRAM_USER: ("user", "mechanism"),
+    Kind.BROKER_CONFIG: ("broker", "name"),
     Kind.GROUP_OFFSET: ("group", "topic", "partition"),
 }
-"""The names of a key's parts, in order, as the plan's JSON shows them."""
+"""The names of a key's parts, in order, as the plan's JSON shows them. The broker "" is all of them: the cluster-wide
+default."""
 
 ALLOWED: Mapping[Kind, frozenset[Op]] = {
     Kind.TOPIC: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
     Kind.TOPIC_CONFIG: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
     Kind.ACL: frozenset({Op.CREATE, Op.DELETE}),
     Kind.SCRAM_USER: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
+    Kind.BROKER_CONFIG: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
     Kind.GROUP_OFFSET: frozenset({Op.CREATE, Op.UPDATE}),
 }
 """What may happen to a kind at all. An update of a topic is the growth of its partitions; they never shrink. An ACL is
@@ -67,21 +71,24 @@ ORDER: Mapping[tuple[Kind, Op, str], int] = {
     (Kind.TOPIC_CONFIG, Op.CREATE, ""): 2,
     (Kind.TOPIC_CONFIG, Op.UPDATE, ""): 3,
     (Kind.TOPIC_CONFIG, Op.DELETE, ""): 4,
-    (Kind.SCRAM_USER, Op.CREATE, ""): 5,
-    (Kind.SCRAM_USER, Op.UPDATE, ""): 6,
-    (Kind.ACL, Op.CREATE, DENY): 7,
-    (Kind.ACL, Op.CREATE, ALLOW): 8,
-    (Kind.ACL, Op.DELETE, ALLOW): 9,
-    (Kind.ACL, Op.DELETE, DENY): 10,
-    (Kind.GROUP_OFFSET, Op.CREATE, ""): 11,
-    (Kind.GROUP_OFFSET, Op.UPDATE, ""): 12,
-    (Kind.SCRAM_USER, Op.DELETE, ""): 13,
-    (Kind.TOPIC, Op.DELETE, ""): 14,
+    (Kind.BROKER_CONFIG, Op.CREATE, ""): 5,
+    (Kind.BROKER_CONFIG, Op.UPDATE, ""): 6,
+    (Kind.BROKER_CONFIG, Op.DELETE, ""): 7,
+    (Kind.SCRAM_USER, Op.CREATE, ""): 8,
+    (Kind.SCRAM_USER, Op.UPDATE, ""): 9,
+    (Kind.ACL, Op.CREATE, DENY): 10,
+    (Kind.ACL, Op.CREATE, ALLOW): 11,
+    (Kind.ACL, Op.DELETE, ALLOW): 12,
+    (Kind.ACL, Op.DELETE, DENY): 13,
+    (Kind.GROUP_OFFSET, Op.CREATE, ""): 14,
+    (Kind.GROUP_OFFSET, Op.UPDATE, ""): 15,
+    (Kind.SCRAM_USER, Op.DELETE, ""): 16,
+    (Kind.TOPIC, Op.DELETE, ""): 17,
 }
 """In which order changes are applied, by kind, operation and an ACL's permission.
 
-Topics exist before they are configured. A DENY is in force before the ALLOW that it restricts, and until that is gone.
-Deletions of what others need come last.
+Topics exist before they are configured, and have their own configs before the brokers' defaults move. A DENY is in
+force before the ALLOW that it restricts, and until that is gone. Deletions of what others need come last.
 """
 
 

@@ -1,0 +1,56 @@
+"""What the suites of levels share: a cluster's levels through the JVM, and what KIP-226 says is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from app.local.cluster import LocalCluster
+from app.local.waiting import wait_for
+from sinks.cluster.base import Origin
+from sinks.cluster.jvm_levels import JvmLevels
+from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace, LevelledEntry, Levels, Scope
+
+SOON = 30.0
+ONE = ConfigPlace(Scope.BROKER, "1")
+"""The broker that every cluster of a test has."""
+
+
+def jvm_levels(request: pytest.FixtureRequest, alias: str, properties: dict[str, str]) -> JvmLevels:
+    """Levels through the JVM of the tests' SparkSession."""
+    gateway = request.getfixturevalue("spark").sparkContext._gateway
+    return JvmLevels(alias, gateway, properties, lambda alias, api, result: None)
+
+
+def levels_of(request: pytest.FixtureRequest, cluster: LocalCluster) -> JvmLevels:
+    """Those of a local cluster."""
+    return jvm_levels(request, cluster.alias, {"bootstrap.servers": cluster.bootstrap})
+
+
+def at(levels: ConfigLevels, place: ConfigPlace) -> Levels:
+    """What one place has; it is there."""
+    seen = levels.describe([place])
+    assert not seen.errors
+    return seen.items[place]
+
+
+def shows(levels: ConfigLevels, place: ConfigPlace, name: str, value: str | None) -> None:
+    """Waits until a config has this value in force: brokers apply a moment later what the controller has written."""
+
+    def shown() -> bool:
+        entry = at(levels, place).get(name)
+        return (entry.value if entry else None) == value
+
+    wait_for(shown, SOON, f"{name} of {place} to be {value}")
+
+
+def written(entry: LevelledEntry) -> list[tuple[str | None, Origin]]:
+    """An entry's levels by value and origin."""
+    return [(one.value, one.origin) for one in entry.synonyms]
+
+
+def clear(levels: ConfigLevels, names: Iterable[str]) -> None:
+    """Takes configs away at both dynamic levels."""
+    faults = levels.alter({place: dict.fromkeys(names) for place in (ONE, DEFAULT_OF_ALL)})
+    assert not any(faults.values()), faults
