@@ -1,7 +1,8 @@
-"""Policies, filters, providers by the class that a file names: Kafka's by Java name, others by `package.module:Class`.
+"""Policies, filters, listeners, providers by the class that a file names: Kafka's by Java name, others by
+`package.module:Class`.
 
-The protocols are those of `streaming.naming`, `streaming.filters` and `sinks.credentials`. A class is made without
-arguments, and may have `configure(properties)`, which gets every property of its flow.
+The protocols are those of `streaming.naming`, `streaming.filters`, `sinks.listeners` and `sinks.credentials`. A class
+is made without arguments, and may have `configure(properties)`, which gets every property of its flow.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sinks.credentials import CredentialProvider, close_nothing, version_of_credential
+from sinks.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from streaming.errors import LockstepError, PluginError
 from streaming.filters import (
     ConfigPropertyFilter,
@@ -48,6 +50,8 @@ KINDS: Mapping[type, PluginKind] = {
         (DefaultConfigPropertyFilter,),
         {"should_replicate_source_default": lambda self, name: False},
     ),
+    TopicListener: PluginKind("topic.listener.class", (DefaultTopicListener,), {}),
+    GroupListener: PluginKind("group.listener.class", (DefaultGroupListener,), {}),
     CredentialProvider: PluginKind(
         "lockstep.credential.provider.class", (), {"version": version_of_credential, "close": close_nothing}
     ),

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sinks.cluster.rights import Allowed
+from sinks.listeners import DefaultGroupListener
 from sinks.model import Kind
+from sinks.notify.log_listener import LogListener
 from sinks.settings import FlowSettings
 
 PROBE = "lockstep-rights-probe"
@@ -34,6 +36,8 @@ class On(str, Enum):
     LEDGER = "Lockstep's ledger"
     AUDIT = "Lockstep's audit topic"
     GROUPS = "consumer groups"
+    TOPICS_LOG = "the topic of LogListener for topics"
+    GROUPS_LOG = "the topic of LogListener for groups"
 
 
 class End(str, Enum):
@@ -62,6 +66,10 @@ class Rule:
 
 def _kind(kind: Kind) -> When:
     return lambda settings: settings.enabled.get(kind, False)
+
+
+def _tells_groups(settings: FlowSettings) -> bool:
+    return not isinstance(settings.listeners.groups, DefaultGroupListener)
 
 
 SYNCED = "sync.group.offsets.enabled"
@@ -150,6 +158,25 @@ RULES: tuple[Rule, ...] = (
         "lockstep.emit.checkpoints.enabled",
         lambda settings: settings.emit_checkpoints,
     ),
+    Rule(
+        End.TARGET,
+        On.TOPICS_LOG,
+        ("CREATE", "READ", "WRITE"),
+        "tells which topics are replicated",
+        "topic.listener.class=sinks.notify.log_listener:LogListener",
+        lambda settings: isinstance(settings.listeners.topics, LogListener),
+    ),
+    Rule(
+        End.SOURCE, On.GROUPS, ("DESCRIBE",), "tells which groups are replicated", "group.listener.class", _tells_groups
+    ),
+    Rule(
+        End.TARGET,
+        On.GROUPS_LOG,
+        ("CREATE", "READ", "WRITE"),
+        "tells which groups are replicated",
+        "group.listener.class=sinks.notify.log_listener:LogListener",
+        lambda settings: isinstance(settings.listeners.groups, LogListener),
+    ),
 )
 
 
@@ -203,6 +230,8 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
         On.CROSSED: settings.policy.format_remote_topic(settings.flow.source, internal.heartbeats),
         On.LEDGER: internal.ledger,
         On.AUDIT: internal.audit,
+        On.TOPICS_LOG: internal.topics,
+        On.GROUPS_LOG: internal.groups,
     }
     return "TOPIC", names[on], "LITERAL"
 

@@ -19,6 +19,8 @@ NAMES: Mapping[On, str] = {
     On.CROSSED: "`TOPIC` `a.heartbeats`",
     On.LEDGER: "`TOPIC` `lockstep-ledger.a.internal`",
     On.GROUPS: "`GROUP` `*`, or those that `groups` matches",
+    On.TOPICS_LOG: "`TOPIC` `lockstep-topics.a.internal`",
+    On.GROUPS_LOG: "`TOPIC` `lockstep-groups.a.internal`",
     On.AUDIT: "`TOPIC` `lockstep-audit.a.internal`",
 }
 """For a flow a -> b with the default policy."""

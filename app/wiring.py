@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from app.settings import Settings
@@ -22,13 +23,17 @@ from sinks.cluster.records import KafkaRecords
 from sinks.crossing import End
 from sinks.guard import Guard
 from sinks.ledger import Ledger
+from sinks.listeners import Announcements, DefaultGroupListener, DefaultTopicListener
 from sinks.matches import Matches
 from sinks.metrics import Metrics
 from sinks.model import Kind
+from sinks.notify.latest import Patience
+from sinks.notify.log_listener import LogListener
 from sinks.offset_memory import MirrorTopics, OffsetMemory
 from sinks.parts.access import AclPart
 from sinks.parts.base import Part
 from sinks.parts.groups import GroupEnds, GroupPart
+from sinks.parts.listeners import ListenerPart
 from sinks.parts.users import UserPart
 from sinks.reconcile import Clusters, FlowReconcile
 from sinks.settings import FlowSettings, Incremental
@@ -115,6 +120,24 @@ def writers_to(target: KafkaCluster, flow: FlowSettings, configs: ConfigWriters)
     return writers | ({Kind.SCRAM_USER: UserWriter(target.users, flow.provider)} if flow.provider else {})
 
 
+def listener_part(
+    settings: Settings, flow: FlowSettings, source: KafkaCluster, target: KafkaCluster, metrics: Metrics
+) -> ListenerPart | None:
+    """None where nobody wants to be told anything."""
+    chosen, internal = flow.listeners, flow.internal
+    topics, groups = chosen.topics, chosen.groups
+    if isinstance(topics, DefaultTopicListener) and isinstance(groups, DefaultGroupListener):
+        return None
+    opened = partial(connect, settings, flow.flow.target, flow.flow)
+    for listener in (topics, groups):
+        if isinstance(listener, LogListener):
+            listener.write_to(opened, internal.topics, internal.groups, flow.replication_factor)
+    patience = Patience(limit=chosen.timeout)
+    announcements = Announcements(flow.flow, topics, groups, metrics.count_listener, patience, secrets=chosen.secrets)
+    ends, wanted = ends_of(source, target), not isinstance(groups, DefaultGroupListener)
+    return ListenerPart(flow, *ends, announcements, groups=wanted)
+
+
 def flow_parts(
     settings: Settings,
     flow: FlowSettings,
@@ -156,6 +179,8 @@ def flow_parts(
     emit = CheckpointEmitter(flow.internal.checkpoints, target, flow.replication_factor, memory)
     matches = Matches(*records_of(flow, source, target)) if flow.matching else None
     parts.append(GroupPart(flow, groups, memory, matches, emit if flow.emit_checkpoints else None))
+    if told := listener_part(settings, flow, source, target, metrics):
+        parts.append(told)
     reconcile = FlowReconcile(
         settings=flow,
         clusters=clusters,

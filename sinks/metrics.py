@@ -34,6 +34,7 @@ class Metrics:
         self._changes = self._counter("changes", "Changes tried", *flow, "kind", "op", "result")
         self._refusals = self._counter("refused", "Changes that the target refused", *flow, "kind")
         self._requests = self._counter("admin_requests", "Requests of the admin API", "cluster", "api", "result")
+        self._listeners = self._counter("listener_calls", "Calls of listeners", *flow, "listener", "result")
         self._undecodable = self._counter("undecodable", "Records that are none of MM2's", "topic")
         self._verdicts = self._gauge("offset_verdicts", "Partitions of groups by verdict", *flow, "verdict")
         self._bounds = self._gauge("offset_error_bound_records", "Most records that are read twice", *flow, "group")
@@ -61,6 +62,10 @@ class Metrics:
     def count_request(self, alias: str, api: str, result: str) -> None:
         """A `CountRequest`."""
         self._requests.labels(alias, api, result).inc()
+
+    def count_listener(self, flow: Flow, listener: str, result: str) -> None:
+        """A `CountCall`."""
+        self._listeners.labels(flow.source, flow.target, listener, result).inc()
 
     def batch(self, seconds: float, rows: int, undecodable: Mapping[tuple[str, str], int]) -> None:
         """One micro-batch; `undecodable` counts by (topic, reason)."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sinks.credentials import CredentialProvider
+from sinks.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from sinks.model import Kind
 from sinks.principals import PrincipalFilter, PrincipalMapping
 from streaming.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
@@ -55,6 +56,16 @@ class Pace:
     intervals: Mapping[Kind, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Listeners:
+    """Who is told of topics and groups, how long one call may take (seconds), and what no log may show of it."""
+
+    topics: TopicListener = field(default_factory=DefaultTopicListener)
+    groups: GroupListener = field(default_factory=DefaultGroupListener)
+    timeout: float = 10.0
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class FlowSettings:
     """One enabled flow, with its policy and filters already built. `provider`: of passwords, None without any.
@@ -77,6 +88,7 @@ class FlowSettings:
     emit_checkpoints: bool = False
     matching: bool = True
     isolation: str = "read_uncommitted"
+    listeners: Listeners = field(default_factory=Listeners)
     acls: AclRules = field(default_factory=AclRules)
     provider: CredentialProvider | None = None
     pace: Pace = field(default_factory=Pace)

@@ -231,6 +231,13 @@ class InternalTopics:
     offset_syncs_cluster: str
     ledger: str
     audit: str
+    topics: str
+    groups: str
+
+    @property
+    def ours(self) -> tuple[str, ...]:
+        """Those that Lockstep makes."""
+        return self.ledger, self.audit, self.topics, self.groups
 
 
 def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> InternalTopics:
@@ -247,4 +254,6 @@ def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> Int
         offset_syncs_cluster=here,
         ledger=separator.join(("lockstep-ledger", flow.source, "internal")),
         audit=separator.join(("lockstep-audit", flow.source, "internal")),
+        topics=separator.join(("lockstep-topics", flow.source, "internal")),
+        groups=separator.join(("lockstep-groups", flow.source, "internal")),
     )

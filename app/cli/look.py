@@ -12,6 +12,7 @@ from app.cli.output import DONE, FAILED, Output, complain, print_json, print_lin
 from app.planning import status_flow
 from app.settings import Settings
 from app.wiring import Ends, both_ends
+from sinks.parts.listeners import replicated_topics
 from sinks.settings import FlowSettings
 from sinks.survey import list_both
 from streaming.errors import LockstepError
@@ -78,12 +79,8 @@ def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
     """The topics that are replicated now, with their name on both sides."""
 
     def found(one: FlowSettings, ends: Ends) -> list[dict[str, str]]:
-        listed = list_both(one, ends.source, ends.target)
-        return [
-            {"upstream": upstream, "remote": remote}
-            for upstream, remote in sorted(listed.desired.remote.items())
-            if remote in listed.target
-        ]
+        found = replicated_topics(list_both(one, ends.source, ends.target))
+        return [{"upstream": upstream, "remote": remote} for upstream, remote in found.items()]
 
     flows, failed = of_each_flow(loaded(config, flow), found, "topics")
     if output is Output.JSON:

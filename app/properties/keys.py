@@ -200,6 +200,31 @@ OFFSET_TRANSLATION = Key(
     "How an offset is translated: matched looks for the record itself on the target, conservative reads syncs alone.",
 )
 
+TOPIC_LISTENER = Key(
+    "topic.listener.class",
+    CLASS,
+    f"{MIRROR}DefaultTopicListener",
+    "KAFKA-14903",
+    "The class that is told which topics are replicated; sinks.notify.log_listener:LogListener and "
+    "sinks.notify.webhook:WebhookListener are there.",
+)
+GROUP_LISTENER = Key(
+    "group.listener.class",
+    CLASS,
+    f"{MIRROR}DefaultGroupListener",
+    "KAFKA-14903",
+    "The class that is told which groups are; the same two are there.",
+)
+LISTENER_TIMEOUT = Key(
+    "lockstep.listener.timeout", DURATION_SECONDS, 10.0, "Lockstep", "How long one call of a listener may take."
+)
+WEBHOOK_URL: Key[str | None] = Key(
+    "lockstep.listener.webhook.url", TEXT, None, "Lockstep", "Where WebhookListener posts to: http or https."
+)
+WEBHOOK_SECRET: Key[str | None] = Key(
+    "lockstep.listener.webhook.secret", TEXT, None, "Lockstep", "What WebhookListener signs with."
+)
+
 TRIGGER_INTERVAL = Key(
     "lockstep.trigger.interval",
     DURATION_SECONDS,
@@ -392,6 +417,11 @@ TABLE: Mapping[str, Key[Any]] = {
         SYNC_GROUP_OFFSETS,
         SYNC_GROUP_OFFSETS_INTERVAL,
         EMIT_CHECKPOINTS,
+        TOPIC_LISTENER,
+        GROUP_LISTENER,
+        LISTENER_TIMEOUT,
+        WEBHOOK_URL,
+        WEBHOOK_SECRET,
         OFFSET_TRANSLATION,
         TRIGGER_INTERVAL,
         CHECKPOINT_DIR,

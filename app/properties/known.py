@@ -18,8 +18,6 @@ ENDS = ("source", "target")
 
 NOT_YET = frozenset(
     {
-        "topic.listener.class",
-        "group.listener.class",
         "lockstep.sync.broker.configs.enabled",
         "lockstep.broker.config.properties",
     }

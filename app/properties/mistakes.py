@@ -12,7 +12,7 @@ SANE_KEY = re.compile(r"[A-Za-z0-9._>-]+")
 """What a key can look like. Anything else may be the rest of a value whose line lost its backslash: not to be shown."""
 
 SECRET_KEY = re.compile(
-    r"passw|secret|jaas|token|passphrase|credential|private|keystore\.key|certificate", re.IGNORECASE
+    r"passw|secret|jaas|token|passphrase|credential|private|webhook\.url|keystore\.key|certificate", re.IGNORECASE
 )
 REFERENCE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 """Kafka's `ConfigTransformer.DEFAULT_PATTERN`: provider (1), path (3), key (4)."""

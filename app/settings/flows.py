@@ -8,14 +8,15 @@ from typing import Any
 from app.plugins import load_plugin
 from app.properties import keys
 from app.properties.keys import Key
-from app.properties.mistakes import Findings
+from app.properties.mistakes import Findings, is_secret
 from app.properties.places import Properties
 from app.properties.values import nearest
 from app.settings.access import acl_rules, credential_provider
 from app.settings.clusters import check_aliases, cluster_settings
 from app.settings.rules import READ_BY, check_flow, check_plugins
+from sinks.listeners import GroupListener, TopicListener
 from sinks.model import Kind
-from sinks.settings import FlowSettings, Incremental, Limits, Pace
+from sinks.settings import FlowSettings, Incremental, Limits, Listeners, Pace
 from streaming.errors import LockstepError
 from streaming.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.naming import InternalTopics, ReplicationPolicy, check_topic_name, internal_topics
@@ -26,6 +27,8 @@ PLUGINS: Mapping[Key[str], Any] = {
     keys.TOPIC_FILTER: TopicFilter,
     keys.GROUP_FILTER: GroupFilter,
     keys.CONFIG_FILTER: ConfigPropertyFilter,
+    keys.TOPIC_LISTENER: TopicListener,
+    keys.GROUP_LISTENER: GroupListener,
 }
 """What a class named in the file must be."""
 
@@ -114,6 +117,7 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
         emit_checkpoints=properties.get(keys.EMIT_CHECKPOINTS, flow),
         matching=properties.get(keys.OFFSET_TRANSLATION, flow) == "matched",
         isolation=cluster_settings(properties, flow.source, flow).consumer.get("isolation.level", "read_uncommitted"),
+        listeners=_listeners(properties, flow, plugins[keys.TOPIC_LISTENER], plugins[keys.GROUP_LISTENER]),
         acls=acls,
         provider=provider,
         pace=_pace(properties, flow),
@@ -124,6 +128,11 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
     )
     check_plugins(properties, settings, findings)
     return settings
+
+
+def _listeners(properties: Properties, flow: Flow, topics: TopicListener, groups: GroupListener) -> Listeners:
+    secrets = tuple(value for name, value in properties.of_flow(flow).items() if value and is_secret(name))
+    return Listeners(topics, groups, properties.get(keys.LISTENER_TIMEOUT, flow), secrets)
 
 
 def _pace(properties: Properties, flow: Flow) -> Pace:
@@ -160,7 +169,7 @@ def _internal_topics(
     try:
         check_aliases(properties, flow, policy, findings)
         internal = internal_topics(policy, flow, properties.get(keys.OFFSET_SYNCS_LOCATION, flow))
-        for name in (internal.checkpoints, internal.offset_syncs, internal.heartbeats, internal.ledger, internal.audit):
+        for name in (internal.checkpoints, internal.offset_syncs, internal.heartbeats, *internal.ours):
             check_topic_name(name)
     except LockstepError as error:
         findings.mistake(properties.entry(keys.CLUSTERS.name), f"{flow.name}: {error}")

@@ -15,6 +15,7 @@ from app.properties.keys import (
     EMIT_CHECKPOINTS,
     FULL_COMPARISON_INTERVAL,
     GROUP_FILTER,
+    GROUP_LISTENER,
     GROUPS,
     GROUPS_EXCLUDE,
     INTERNAL_SEPARATOR,
@@ -28,6 +29,7 @@ from app.properties.keys import (
     SYNC_TOPIC_CONFIGS,
     SYNC_TOPIC_CONFIGS_INTERVAL,
     TOPIC_FILTER,
+    TOPIC_LISTENER,
     TOPICS,
     TOPICS_EXCLUDE,
     TRIGGER_INTERVAL,
@@ -46,6 +48,8 @@ READ_BY: Mapping[Key[str], tuple[Key[Any], ...]] = {
     TOPIC_FILTER: (TOPICS, TOPICS_EXCLUDE),
     GROUP_FILTER: (GROUPS, GROUPS_EXCLUDE),
     CONFIG_FILTER: (CONFIG_EXCLUDE, USE_DEFAULTS_FROM),
+    TOPIC_LISTENER: (),
+    GROUP_LISTENER: (),
 }
 """Which keys Kafka's own class reads, by the key that names the class."""
 

@@ -16,7 +16,7 @@ from sinks.settings import FlowSettings
 from streaming.errors import NamingError
 from streaming.naming import check_topic_name, replicates
 
-OWN = ("lockstep-ledger", "lockstep-audit")
+OWN = ("lockstep-ledger", "lockstep-audit", "lockstep-topics", "lockstep-groups")
 """How Lockstep's own topics begin. To MM2 4 they are topics like any other (KIP-1074): they belong to their cluster."""
 
 

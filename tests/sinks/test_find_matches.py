@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.cluster.memory_records import MemoryLog, MemoryRecords
+from sinks.cluster.sweep import Ending, Span
 from sinks.errors import ClusterUnreachable
-from sinks.matching import NARROW, TOGETHER, Budget, find
+from sinks.matching import AT_FIRST, NARROW, OUT_OF_TIME, Budget, find
 from streaming.matching import Found, Question, Stamp
 from streaming.records import MAX_INT64, TopicPartition
 
@@ -52,6 +54,11 @@ def test_nothing_but_markers_left_is_told_with_how_far() -> None:
     assert (answer.offset, answer.markers_only) == (None, True)
     assert answer.nothing_before(5)
     assert not answer.nothing_before(6)
+
+
+def test_log_that_lost_all_that_the_group_has_not_read_is_no_end() -> None:
+    answer = found(question(1), numbered(0, 1, 2).cut(3), numbered(0, 1, 2))
+    assert (answer.offset, answer.markers_only, answer.passing) == (None, False, True)
 
 
 def test_open_transaction_is_no_end() -> None:
@@ -154,9 +161,28 @@ def test_questions_that_there_is_no_time_for_keep_their_turn() -> None:
     assert find([question(1)], MemoryRecords("a"), MemoryRecords("b"), Budget(seconds=0)) == {}
 
 
+class OutOfTime(MemoryRecords):
+    """Time is over with the pass of this number."""
+
+    last = 0
+
+    def scan(self, spans: Collection[Span], seconds: float) -> dict[Span, Ending]:
+        return super().scan(spans, seconds if self.scans < self.last else 0)
+
+
+@pytest.mark.parametrize("passes", [0, 1])
+def test_time_that_runs_out_is_answered_to_the_first_questions_alone(passes: int) -> None:
+    log = numbered(*range(4 * AT_FIRST))
+    asked = [question(offset) for offset in range(4 * AT_FIRST)]
+    slow = OutOfTime("a", {HERE: log})
+    slow.last = passes
+    first = {one: OUT_OF_TIME if not passes else Found(one.offset) for one in asked[:AT_FIRST]}
+    assert find(asked, slow, MemoryRecords("b", {THERE: log}), AMPLE) == first
+
+
 def test_more_questions_than_go_together_are_answered_one_part_after_the_other() -> None:
-    log = numbered(*range(TOGETHER + 1))
-    asked = [question(offset) for offset in range(TOGETHER + 1)]
+    log = numbered(*range(4 * AT_FIRST))
+    asked = [question(offset) for offset in range(4 * AT_FIRST)]
     answers = find(asked, MemoryRecords("a", {HERE: log}), MemoryRecords("b", {THERE: log}), AMPLE)
     assert answers == {one: Found(one.offset) for one in asked}
 
@@ -167,11 +193,11 @@ def test_cluster_that_does_not_answer_is_raised() -> None:
 
 
 def test_many_questions_of_one_partition_are_few_passes_and_each_record_is_read_once() -> None:
-    log = numbered(*range(100))
+    log = numbered(*range(AT_FIRST))
     source, target = MemoryRecords("a", {HERE: log}), MemoryRecords("b", {THERE: log})
-    asked = [question(offset) for offset in range(100)]
+    asked = [question(offset) for offset in range(AT_FIRST)]
     assert find(asked, source, target, AMPLE) == {one: Found(one.offset) for one in asked}
-    assert (source.scans, target.scans, source.read, target.read) == (1, 1, 100, 100)
+    assert (source.scans, target.scans, source.read, target.read) == (1, 1, AT_FIRST, AT_FIRST)
 
 
 @settings(max_examples=150, deadline=None)

@@ -33,6 +33,7 @@ PROMISED = {
     "lockstep_batch_seconds_bucket": {"le"},
     "lockstep_batch_rows": set(),
     "lockstep_undecodable_total": {"topic"},
+    "lockstep_listener_calls_total": {"source", "target", "listener", "result"},
     "lockstep_build_info": {"version"},
 }
 """Name of a sample to its labels."""
@@ -80,6 +81,7 @@ def metrics() -> Metrics:
         )
     )
     built.count_request("b", "CreateTopics", "ok")
+    built.count_listener(FLOW, "topic", "ok")
     built.batch(0.4, 12, {("a.heartbeats", "short value"): 2, ("a.heartbeats", "tombstone"): 1})
     return built
 

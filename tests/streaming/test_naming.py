@@ -227,6 +227,8 @@ def test_each_side_names_the_offset_syncs_after_the_other_cluster() -> None:
         offset_syncs_cluster="a",
         ledger="lockstep-ledger.a.internal",
         audit="lockstep-audit.a.internal",
+        topics="lockstep-topics.a.internal",
+        groups="lockstep-groups.a.internal",
     )
     assert (at_target.offset_syncs, at_target.offset_syncs_cluster) == ("mm2-offset-syncs.a.internal", "b")
 
