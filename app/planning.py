@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 
-from app.wiring import Ends, audit, ends_of, ledger, mirror_topics, records_of
+from app.wiring import Ends, audit, broker_rules, ends_of, ledger, mirror_topics, records_of
 from sinks.access import survey_acls, survey_users
 from sinks.apply import apply_steps
+from sinks.brokers import any_broker, survey_brokers
 from sinks.crossing import GroupOffset, backward, forward
 from sinks.errors import NotSupported
 from sinks.guard import Guard
@@ -17,7 +19,8 @@ from sinks.matches import AT_LEISURE, Matches
 from sinks.model import Kind, Outcome
 from sinks.offset_memory import OffsetMemory
 from sinks.offsets import chosen_groups, replicated_offsets, survey_offsets
-from sinks.plan import Plan, join_plans, make_plan
+from sinks.plan import Blind, Plan, join_plans, make_plan
+from sinks.resources.effective import broker_drifts, warnings
 from sinks.settings import FlowSettings
 from sinks.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
 from sinks.survey import Listed, Progress, list_both, survey
@@ -49,6 +52,8 @@ def _planned(flow: FlowSettings, ends: Ends, remembered: Ledger, progress: Progr
     plans = [seen.plan]
     if flow.enabled[Kind.ACL] and Kind.ACL not in paused:
         plans += _access(flow, ends, listed, remembered)
+    if flow.enabled[Kind.BROKER_CONFIG] and Kind.BROKER_CONFIG not in paused:
+        plans.append(_brokers(flow, ends, remembered))
     if flow.enabled[Kind.GROUP_OFFSET] and Kind.GROUP_OFFSET not in paused:
         rows = group_offsets(flow, ends, listed, remembered)
         plans.append(make_plan(flow.flow, [change for row in rows if (change := row.change)]))
@@ -63,6 +68,18 @@ def _access(flow: FlowSettings, ends: Ends, listed: Listed, remembered: Ledger) 
             yield survey_users(flow, ends.source.users, ends.target.users, acls.principals, flow.provider, remembered)
     except NotSupported as error:
         yield Plan(flow.flow, notes=(f"left alone: {error}",))
+
+
+def _brokers(flow: FlowSettings, ends: Ends, remembered: Ledger) -> Plan:
+    """The plan, with a note for each default that differs where neither side sets anything."""
+    rules = broker_rules(flow)
+    with ends.levels() as (source, target):
+        plan = survey_brokers(flow, rules, source, target, remembered.owned(Kind.BROKER_CONFIG))
+        here, there = any_broker(source, ends.source.alias), any_broker(target, ends.target.alias)
+    if isinstance(here, Blind) or isinstance(there, Blind):
+        return plan
+    notes = warnings(flow.flow, broker_drifts(here, there, rules))
+    return replace(plan, notes=(*plan.notes, *notes))
 
 
 def group_offsets(

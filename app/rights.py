@@ -72,6 +72,7 @@ def _tells_groups(settings: FlowSettings) -> bool:
     return not isinstance(settings.listeners.groups, DefaultGroupListener)
 
 
+BROKERS = "lockstep.sync.broker.configs.enabled"
 SYNCED = "sync.group.offsets.enabled"
 
 RULES: tuple[Rule, ...] = (
@@ -131,6 +132,15 @@ RULES: tuple[Rule, ...] = (
         "reads and writes SCRAM users",
         "SCRAM users are synced",
         _kind(Kind.SCRAM_USER),
+    ),
+    Rule(End.SOURCE, On.CLUSTER, ("DESCRIBE_CONFIGS",), "reads broker configs", BROKERS, _kind(Kind.BROKER_CONFIG)),
+    Rule(
+        End.TARGET,
+        On.CLUSTER,
+        ("DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
+        "reads and writes broker configs",
+        BROKERS,
+        _kind(Kind.BROKER_CONFIG),
     ),
     Rule(End.SOURCE, On.GROUPS, ("DESCRIBE",), "sees groups and their offsets", SYNCED, _kind(Kind.GROUP_OFFSET)),
     Rule(

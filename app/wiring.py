@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from app.jvm import kafka_jvm
 from app.settings import Settings
 from sinks.apply import Writer, Writers
 from sinks.audit import Audit, process_identity
@@ -17,6 +18,7 @@ from sinks.cluster.base import CountRequest
 from sinks.cluster.jvm import JvmWatch
 from sinks.cluster.jvm_acls import JvmAclWatch
 from sinks.cluster.jvm_groups import JvmGroupWatch
+from sinks.cluster.jvm_levels import JvmLevels
 from sinks.cluster.kafka import KafkaCluster
 from sinks.cluster.quorum import QuorumPulse
 from sinks.cluster.records import KafkaRecords
@@ -32,13 +34,16 @@ from sinks.notify.log_listener import LogListener
 from sinks.offset_memory import MirrorTopics, OffsetMemory
 from sinks.parts.access import AclPart
 from sinks.parts.base import Part
+from sinks.parts.brokers import BrokerPart
 from sinks.parts.groups import GroupEnds, GroupPart
 from sinks.parts.listeners import ListenerPart
 from sinks.parts.users import UserPart
 from sinks.reconcile import Clusters, FlowReconcile
+from sinks.resources.brokers import PROPERTIES, BrokerConfigRules
 from sinks.settings import FlowSettings, Incremental
 from sinks.task import Hear
 from sinks.writers.acls import AclWriter
+from sinks.writers.brokers import BrokerWriter
 from sinks.writers.configs import ConfigWriter
 from sinks.writers.groups import GroupWriter
 from sinks.writers.topics import TopicWriter
@@ -52,6 +57,16 @@ class Ends:
 
     source: KafkaCluster
     target: KafkaCluster
+    clients: tuple[Mapping[str, str], Mapping[str, str]] = field(default=({}, {}), repr=False)
+
+    @contextmanager
+    def levels(self) -> Iterator[tuple[JvmLevels, JvmLevels]]:
+        """Configs with their levels on both sides, through a Java process that ends with the block."""
+        with kafka_jvm() as gateway, ExitStack() as stack:
+            pair = levels_of(gateway, *self.clients, (self.source.alias, self.target.alias), count_nothing)
+            for one in pair:
+                stack.callback(one.close)
+            yield pair
 
 
 def connect(
@@ -68,7 +83,8 @@ def both_ends(settings: Settings, flow: FlowSettings) -> Iterator[Ends]:
         source, target = (connect(settings, alias, flow.flow) for alias in (flow.flow.source, flow.flow.target))
         stack.callback(source.close)
         stack.callback(target.close)
-        yield Ends(source, target)
+        clients = [settings.cluster(end.alias, flow.flow).admin for end in (source, target)]
+        yield Ends(source, target, (clients[0], clients[1]))
 
 
 def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
@@ -118,6 +134,18 @@ def writers_to(target: KafkaCluster, flow: FlowSettings, configs: ConfigWriters)
         Kind.GROUP_OFFSET: GroupWriter(target.alias, target.groups),
     }
     return writers | ({Kind.SCRAM_USER: UserWriter(target.users, flow.provider)} if flow.provider else {})
+
+
+def levels_of(
+    gateway: Any, source: Mapping[str, str], target: Mapping[str, str], aliases: tuple[str, str], count: CountRequest
+) -> tuple[JvmLevels, JvmLevels]:
+    """Configs with their levels on both sides, by the clients' properties."""
+    return JvmLevels(aliases[0], gateway, source, count), JvmLevels(aliases[1], gateway, target, count)
+
+
+def broker_rules(flow: FlowSettings) -> BrokerConfigRules:
+    """Which configs of brokers are copied."""
+    return BrokerConfigRules({PROPERTIES: ",".join(flow.broker_configs)})
 
 
 def listener_part(
@@ -170,6 +198,11 @@ def flow_parts(
     parts: list[Part] = [acls] if flow.enabled[Kind.ACL] else []
     if flow.provider is not None:
         parts.append(UserPart(flow, source.users, target.users, flow.provider, lambda: acls.principals))
+    writers = writers_to(target, flow, configs)
+    if flow.enabled[Kind.BROKER_CONFIG]:
+        levels = levels_of(gateway, source_client, target_client, (source.alias, target.alias), count)
+        parts.append(BrokerPart(flow, broker_rules(flow), *levels))
+        writers = {**writers, Kind.BROKER_CONFIG: BrokerWriter(levels[1])}
     memory = OffsetMemory()
     groups = GroupEnds(
         *ends_of(source, target),
@@ -187,7 +220,7 @@ def flow_parts(
         guard=Guard(flow.flow, source, target),
         open_ledger=lambda: ledger(flow, target, to_write=True),
         audit=audit(flow, target),
-        writers=writers_to(target, flow, configs),
+        writers=writers,
         parts=parts,
     )
     return reconcile, memory.hear

@@ -45,7 +45,7 @@ class GroupOffset:
     """A group's partition: `where` it goes on, the offset it is at where it comes from, and the verdict.
 
     `answer`: the translation of `at`, or why there is none. `before`: the group's own offset where it goes on.
-    `sought`: its record is still to be looked for there.
+    `sought`: its record is still to be looked for there. `held`: MM2 sends records again, which the answer waits for.
     """
 
     group: str
@@ -56,6 +56,7 @@ class GroupOffset:
     before: int | None = None
     back: bool = False
     sought: bool = False
+    held: bool = False
 
     @property
     def goes_on_at(self) -> int | None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 
 from sinks.cluster.records import RecordReader
-from sinks.matching import OUT_OF_TIME, Budget, find
+from sinks.matching import Budget, find
 from sinks.offset_memory import Place
 from streaming.matching import Found, Question, Turns
 
 REST = 2.0
 """Seconds until a question is asked again whose answer may be another one by then."""
 
-FIRST, AT_ONCE = 20, 500
-"""Questions in one walk, at first and at the most: as many as it finds time for."""
+AT_ONCE = 500
+"""Questions in one walk at the most; those for which there was no time keep their turn."""
 
 IN_A_WALK = Budget(seconds=0.75)
 """What a walk spends on reading records: the other kinds of its flow wait for it."""
@@ -36,25 +36,16 @@ class Matches:
     ) -> None:
         self._source, self._target, self._budget, self._clock = source, target, budget, clock
         self._turns = Turns(REST, at_once)
-        self._at_once = FIRST
 
     def __call__(self, wanted: Mapping[Place, Question]) -> dict[Place, Found]:
         """All that is known now. The questions all go the same way. Raises ClusterUnreachable, RightsMissing."""
         now = self._clock()
         chosen = self._turns.choose(wanted, now)
         if chosen:
-            self._turns.learn(wanted, self._find(chosen), now)
+            here, there = (self._target, self._source) if chosen[0].back else (self._source, self._target)
+            self._turns.learn(wanted, find(chosen, here, there, self._budget), now)
         known = {place: self._turns.known(place, question) for place, question in wanted.items()}
         return {place: found for place, found in known.items() if found is not None}
-
-    def _find(self, chosen: Sequence[Question]) -> dict[Question, Found]:
-        """What was found within the budget, of as many as have fitted into it lately."""
-        asked = chosen if self._budget.seconds >= AT_LEISURE.seconds else chosen[: self._at_once]
-        here, there = (self._target, self._source) if asked[0].back else (self._source, self._target)
-        found = find(asked, here, there, self._budget)
-        done = {question: answer for question, answer in found.items() if answer != OUT_OF_TIME}
-        self._at_once = self._at_once * 2 if len(done) == len(asked) else max(1, self._at_once // 2)
-        return done
 
     def forget(self, groups: Collection[str], topics: Collection[str] = ()) -> None:
         """Groups that are gone, and topics that were made again."""

@@ -25,8 +25,9 @@ from streaming.translation import LogRange
 NARROW = 500
 """Offsets; a bracket of so many is read from its start rather than asking first where to begin."""
 
-TOGETHER = 250
-"""Questions that walk through the steps together; of many, the first are answered even if time is short."""
+AT_FIRST = 50
+"""Questions that walk through the steps together; then twice as many, and so on. More at once cost less each, but where
+time is short some must come to an end."""
 
 OUT_OF_TIME = Found(reason="there was no time left to look", passing=True)
 TWIN = Found(reason="the log lost records, and a later one is the same in key, value and timestamp")
@@ -44,19 +45,21 @@ class Budget:
 def find(
     questions: Collection[Question], here: RecordReader, there: RecordReader, budget: Budget
 ) -> dict[Question, Found]:
-    """The answers, in the order of the questions; those that there was no time to begin with are left out.
+    """The answers, in the order of the questions; those that there was no time for are left out.
 
-    All must be about the same two clusters. Raises ClusterUnreachable, RightsMissing.
+    Of the first `AT_FIRST` even those are answered, so that who asks in turns does not ask them first for ever. All
+    must be about the same two clusters. Raises ClusterUnreachable, RightsMissing.
     """
     deadline = time.monotonic() + budget.seconds
-    asked, found = list(dict.fromkeys(questions)), dict[Question, Found]()
-    for start in range(0, len(asked), TOGETHER):
-        if time.monotonic() >= deadline:
-            break
+    left, together = list(dict.fromkeys(questions)), AT_FIRST
+    found: dict[Question, Found] = {}
+    while left and time.monotonic() < deadline:
         finding = _Finding(here, there, budget.records, deadline)
-        wanted = finding.read_here(asked[start : start + TOGETHER])
+        wanted = finding.read_here(left[:together])
         finding.prove(finding.search(finding.begin(wanted)))
-        found |= finding.found
+        in_time = {question: answer for question, answer in finding.found.items() if answer != OUT_OF_TIME}
+        found |= in_time if found else finding.found
+        left, together = left[together:], 2 * together
     return found
 
 
@@ -101,8 +104,9 @@ class _Finding:
         """The record that is looked for, by question."""
         stretches = {question: (question.here, question.offset, None) for question in questions}
         seen, none = self._first(self._here, stretches)
+        logs = self._here.ends({question.here for question in none}).items
         for question, ending in none.items():
-            self.found[question] = _at_the_end(question, ending.position)
+            self.found[question] = _at_the_end(question, ending.position, logs.get(question.here))
         for question, record in list(seen.items()):
             if question.high is not None and question.until is not None and record.offset >= question.until:
                 self.found[question] = Found(question.high)
@@ -219,7 +223,10 @@ def _least(high: int | None, other: int) -> int:
     return other if high is None else min(high, other)
 
 
-def _at_the_end(question: Question, end: int) -> Found:
+def _at_the_end(question: Question, end: int, log: LogRange | None) -> Found:
+    if log is None or question.offset < log.start:
+        # What the group has not read is gone here, and may be there.
+        return Found(reason=f"{question.here} lost the records behind it", passing=True)
     if question.offset > end:
         return Found(reason=f"{question.here} can be read up to {end} only", passing=True)
     return Found(reason=f"{question.here} has no record behind it", end=end, passing=True)

@@ -81,7 +81,7 @@ def survey_offsets(
     for stand in stands:
         place = (stand.group, stand.where)
         row = _row(crossing, seen, memory, stand, found.get(place))
-        rows.append(replace(row, sought=place in questions and place not in found))
+        rows.append(replace(row, sought=place in questions and place not in found, held=_is_held(crossing, stand)))
     return rows
 
 
@@ -163,6 +163,12 @@ def _row(crossing: Crossing, seen: _Seen, memory: OffsetMemory, stand: _Stand, f
         error=_unseen(seen, group, across),
     )
     return GroupOffset(group, across, stand.offset, answer, judge(facts), before, crossing.back)
+
+
+def _is_held(crossing: Crossing, stand: _Stand) -> bool:
+    if crossing.back or stand.ends is None or stand.history is None:
+        return False
+    return stand.history.resending_since(stand.ends.target.end) is not None
 
 
 def _goes_on_at(crossing: Crossing, answer: Answer) -> int:

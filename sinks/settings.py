@@ -70,8 +70,9 @@ class Listeners:
 class FlowSettings:
     """One enabled flow, with its policy and filters already built. `provider`: of passwords, None without any.
 
-    `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`;
-    `isolation`: how MM2's consumer reads the source, its `isolation.level`.
+    `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`.
+    `isolation`: how MM2's consumer reads the source, its `isolation.level`. `broker_configs`: names and patterns, those
+    of `lockstep.broker.config.properties`.
     """
 
     flow: Flow
@@ -88,6 +89,7 @@ class FlowSettings:
     emit_checkpoints: bool = False
     matching: bool = True
     isolation: str = "read_uncommitted"
+    broker_configs: tuple[str, ...] = ()
     listeners: Listeners = field(default_factory=Listeners)
     acls: AclRules = field(default_factory=AclRules)
     provider: CredentialProvider | None = None

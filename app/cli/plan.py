@@ -20,9 +20,10 @@ from app.wiring import ConfigWriters, Ends, audit, both_ends, ledger, writers_to
 from sinks.apply import apply_steps
 from sinks.errors import DigestMismatch
 from sinks.guard import Guard
-from sinks.model import Change, Outcome, TopicSpec
+from sinks.model import Change, Kind, Outcome, TopicSpec
 from sinks.plan import Plan
 from sinks.settings import FlowSettings
+from sinks.writers.brokers import BrokerWriter
 from streaming.errors import LockstepError
 
 
@@ -114,7 +115,10 @@ def _apply(row: Planned, configs: ConfigWriters) -> list[Outcome]:
     outcomes: list[Outcome] = []
     writers = writers_to(row.ends.target, row.flow, configs)
     try:
-        with progress_bar(f"{row.flow.flow.name}: writing") as progress:
+        with ExitStack() as stack, progress_bar(f"{row.flow.flow.name}: writing") as progress:
+            if any(change.kind is Kind.BROKER_CONFIG for change in row.plan.changes):
+                _, target = stack.enter_context(row.ends.levels())
+                writers = {**writers, Kind.BROKER_CONFIG: BrokerWriter(target)}
             for step in apply_steps(row.plan, writers):
                 outcomes += step
                 progress(len(outcomes), len(row.plan.changes))

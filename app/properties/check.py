@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from app.properties.keys import TABLE, Acts, Scope
+from app.properties.keys import TABLE, Scope
 from app.properties.known import (
     RENAMED,
     ROLES,
-    acts_not_yet,
     cluster_names,
     flow_names,
     kafka_names,
@@ -70,8 +69,6 @@ def _check_name(properties: Properties, where: Place, entry: Entry, findings: Fi
             entry, f"is called {RENAMED[where.name]} today: MM2 of Kafka 4 ignores the old name, Lockstep does not"
         )
         return
-    if where.ours and acts_not_yet(where.name):
-        findings.warn(entry, "this version does not act on it")
     known = top_names() if where.scope is None else cluster_names() if isinstance(where.scope, str) else flow_names()
     near = slip(where.name, known)
     if near is not None:
@@ -109,5 +106,4 @@ def _is_read(where: Place) -> bool:
     """Whether a value that cannot be had would be missed here: other keys are MM2's business."""
     if isinstance(where.scope, str):
         return where.name in kafka_names()["client"] or where.name.startswith(tuple(f"{role}." for role in ROLES))
-    acting = where.name in TABLE and TABLE[where.name].acts is not Acts.NOT_YET
-    return acting or where.name in kafka_names()["client"] or where.name in role_names()
+    return where.name in TABLE or where.name in kafka_names()["client"] or where.name in role_names()

@@ -28,6 +28,7 @@ from app.properties.values import (
     number,
     one_of,
 )
+from sinks.resources import brokers
 from streaming import filters
 
 T = TypeVar("T")
@@ -47,7 +48,6 @@ class Acts(Enum):
 
     ALWAYS = "always"
     PREFIXED = "only with the prefix lockstep."
-    NOT_YET = "not in this version"
 
 
 class Live(Enum):
@@ -200,6 +200,20 @@ OFFSET_TRANSLATION = Key(
     "How an offset is translated: matched looks for the record itself on the target, conservative reads syncs alone.",
 )
 
+SYNC_BROKER_CONFIGS = Key(
+    "lockstep.sync.broker.configs.enabled",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "Whether the cluster-wide dynamic configs of the source's brokers are kept on the target's.",
+)
+BROKER_CONFIG_PROPERTIES = Key(
+    "lockstep.broker.config.properties",
+    PATTERNS,
+    items(brokers.DEFAULT_PROPERTIES),
+    "Lockstep",
+    "Which of them; those of listeners, SSL and SASL never, even if they are named here.",
+)
 TOPIC_LISTENER = Key(
     "topic.listener.class",
     CLASS,
@@ -417,6 +431,8 @@ TABLE: Mapping[str, Key[Any]] = {
         SYNC_GROUP_OFFSETS,
         SYNC_GROUP_OFFSETS_INTERVAL,
         EMIT_CHECKPOINTS,
+        SYNC_BROKER_CONFIGS,
+        BROKER_CONFIG_PROPERTIES,
         TOPIC_LISTENER,
         GROUP_LISTENER,
         LISTENER_TIMEOUT,

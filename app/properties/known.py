@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from app.properties.keys import TABLE, Acts, Scope
+from app.properties.keys import TABLE, Scope
 from app.properties.values import nearest
 from streaming.filters import DEPRECATED
 
@@ -16,15 +16,7 @@ NAMES_FILE = Path(__file__).resolve().parent.parent.parent / "conf" / "kafka-nam
 ROLES = ("admin", "consumer", "producer")
 ENDS = ("source", "target")
 
-NOT_YET = frozenset(
-    {
-        "lockstep.sync.broker.configs.enabled",
-        "lockstep.broker.config.properties",
-    }
-)
-"""Keys that are meant for Lockstep and that this version does not act on."""
-
-OURS = frozenset(name for name in (*TABLE, *NOT_YET) if name.startswith("lockstep."))
+OURS = frozenset(name for name in TABLE if name.startswith("lockstep."))
 """Keys whose own name begins with `lockstep.`: there the prefix overrides nothing."""
 
 RENAMED: Mapping[str, str] = {old: new for new, old in DEPRECATED.items()}
@@ -80,7 +72,7 @@ def flow_names() -> frozenset[str]:
     """What can stand behind a flow."""
     ends = frozenset(f"{end}.{name}" for end in ENDS for name in role_names())
     ends |= frozenset(f"{end}.cluster.{name}" for end in ENDS for name in kafka_names()["client"])
-    ours = frozenset(name for name, key in TABLE.items() if key.scope is Scope.FLOW) | NOT_YET
+    ours = frozenset(name for name, key in TABLE.items() if key.scope is Scope.FLOW)
     overrides = frozenset(f"{role}.override.{name}" for role in ROLES for name in kafka_names()[role])
     return (kafka_names()["mirror"] | ours | role_names() | ends | overrides | kafka_names()["client"]) - {"clusters"}
 
@@ -88,7 +80,7 @@ def flow_names() -> frozenset[str]:
 @cache
 def top_names() -> frozenset[str]:
     """What can stand alone."""
-    own = frozenset(TABLE) | NOT_YET
+    own = frozenset(TABLE)
     return own | kafka_names()["mirror"] | kafka_names()["worker"] | kafka_names()["client"]
 
 
@@ -99,8 +91,3 @@ def slip(name: str, names: frozenset[str]) -> str | None:
     if name.startswith(FAMILIES):
         return nearest(name, names, SURE)
     return nearest(name, names, LIKE) or ""
-
-
-def acts_not_yet(name: str) -> bool:
-    """Whether a key means something to Lockstep that this version does not do."""
-    return name in NOT_YET or (name in TABLE and TABLE[name].acts is Acts.NOT_YET)

@@ -37,7 +37,7 @@ ENABLED_BY: Mapping[Kind, tuple[Key[bool], ...]] = {
     Kind.TOPIC_CONFIG: (keys.SYNC_TOPIC_CONFIGS,),
     Kind.ACL: (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL),
     Kind.SCRAM_USER: (),
-    Kind.BROKER_CONFIG: (),
+    Kind.BROKER_CONFIG: (keys.SYNC_BROKER_CONFIGS,),
     Kind.GROUP_OFFSET: (keys.SYNC_GROUP_OFFSETS,),
 }
 """Which keys turn a kind on: one of them is enough."""
@@ -118,6 +118,7 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
         matching=properties.get(keys.OFFSET_TRANSLATION, flow) == "matched",
         isolation=cluster_settings(properties, flow.source, flow).consumer.get("isolation.level", "read_uncommitted"),
         listeners=_listeners(properties, flow, plugins[keys.TOPIC_LISTENER], plugins[keys.GROUP_LISTENER]),
+        broker_configs=properties.get(keys.BROKER_CONFIG_PROPERTIES, flow),
         acls=acls,
         provider=provider,
         pace=_pace(properties, flow),

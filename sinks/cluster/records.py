@@ -43,7 +43,7 @@ HERE_AND_THERE: dict[str, str | int] = {
     "fetch.wait.max.ms": 10,
     "fetch.message.max.bytes": 65536,
     "fetch.error.backoff.ms": 50,
-    "queued.min.messages": 2000,
+    "queued.max.messages.kbytes": 16384,
     "fetch.queue.backoff.ms": 10,
 }
 
@@ -144,10 +144,7 @@ class KafkaRecords:
         sweeps = sweeps_of(spans)
         try:
             consumer = self._opened()
-            starts = [_to_rd(at, max(sweep.position, logs[at].start)) for at, sweep in sweeps.items()]
-            consumer.assign(starts)
-            # The client remembers a pause beyond an assignment.
-            consumer.resume(starts)
+            consumer.assign([_to_rd(at, max(sweep.position, logs[at].start)) for at, sweep in sweeps.items()])
             self._run(consumer, sweeps, deadline)
             consumer.unassign()
         except rd.KafkaException as exception:
@@ -172,7 +169,8 @@ class KafkaRecords:
             for at in done:
                 del busy[at]
             if done:
-                consumer.pause([_to_rd(at) for at in done])
+                # A pause would be remembered beyond the assignment, and the next start be late by a second.
+                consumer.incremental_unassign([_to_rd(at) for at in done])
             for at, sweep in busy.items():
                 if (offset := sweep.jump()) is not None:
                     consumer.seek(_to_rd(at, offset))

@@ -170,6 +170,8 @@ class GroupPart:
         rows = self._rows.get(group, ())
         if any(row.sought for row in rows):
             self._due[group] = now
+        elif any(row.held for row in rows):
+            self._due[group] = now + REST
         elif any(not row.settled for row in rows):
             tries = self._tries.get(group, 0)
             self._due[group] = now + min(REST * 2 ** min(tries, 10), LONGEST_REST)

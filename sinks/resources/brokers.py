@@ -79,7 +79,19 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """KIP-226's groups whose scope is the cluster, under the names that brokers have for them today. What it lists in
 minutes and hours no broker changes at run time (`DynamicLogConfig.ReconfigurableConfigs`)."""
 
-DEFAULT_PROPERTIES = ", ".join(name for names in GROUPS.values() for name in names)
+LEFT_OUT = frozenset(
+    {
+        "log.message.timestamp.after.max.ms",
+        "log.message.timestamp.before.max.ms",
+        "log.message.timestamp.type",
+        "min.insync.replicas",
+        "unclean.leader.election.enable",
+    }
+)
+"""What MM2's `config.properties.exclude` leaves out for topics is not copied unasked for brokers: with a
+`min.insync.replicas` of 2 a target of one broker would refuse `acks=all`, and brokers of Kafka 4 set one themselves."""
+
+DEFAULT_PROPERTIES = ", ".join(name for names in GROUPS.values() for name in names if name not in LEFT_OUT)
 
 NEVER: Mapping[str, re.Pattern[str]] = {
     "broker configs of listeners": re.compile(

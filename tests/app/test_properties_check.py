@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.properties.check import check
 from app.properties.keys import TABLE, Scope
-from app.properties.known import NOT_YET, cluster_names, flow_names, role_names, slip, top_names
+from app.properties.known import cluster_names, flow_names, slip, top_names
 from app.properties.mistakes import Findings
 from app.properties.parse import parse
 from app.properties.places import Properties
@@ -92,7 +92,6 @@ def test_a_mistake_says_what_is_allowed(line: str, said: str) -> None:
         ("consumer.fetch.max.bytes=1", "write ALIAS.consumer.fetch.max.bytes"),
         ("a.topics=x", "holds for a flow, or all of them, not for a cluster"),
         ("a->b.lockstep.http.port=1", "holds for the whole job only: write lockstep.http.port"),
-        ("lockstep.sync.broker.configs.enabled=true", "this version does not act on it"),
         ("b.offset.storage.topic=${file:/no:k}", "cannot be read as properties"),
     ],
 )
@@ -166,7 +165,6 @@ def test_every_key_says_what_it_means_and_whose_it_is() -> None:
         ), name
         assert name.startswith("lockstep.") == (key.source == "Lockstep"), name
         assert key.scope is Scope.JOB or name in flow_names()
-    assert not NOT_YET & role_names()
 
 
 def test_a_line_that_lost_its_backslash_is_not_shown_for_its_key_may_be_a_secret() -> None:

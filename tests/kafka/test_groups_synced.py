@@ -70,6 +70,8 @@ def stage(clusters: Clusters, spark: SparkSession, tmp_path_factory: pytest.Temp
         "lockstep.sync.group.offsets.enabled": "true",
         "lockstep.emit.checkpoints.enabled": "true",
         "emit.checkpoints.enabled": "false",
+        "topic.listener.class": "sinks.notify.log_listener:LogListener",
+        "group.listener.class": "sinks.notify.log_listener:LogListener",
     }
     folder = tmp_path_factory.mktemp("groups")
     config = write_properties(folder, clusters.a, clusters.b, TOPIC, source=SOURCE, **own)
@@ -83,6 +85,8 @@ def stage(clusters: Clusters, spark: SparkSession, tmp_path_factory: pytest.Temp
         staged = Stage(config, source, target, spark)
         staged.commit(source, BEHIND, HERE, 60)
         staged.commit(source, AT_END, HERE, 100)
+        # A coordinator that is only just being made refuses a first commit, and one walk has no second try.
+        staged.commit(target, "groups-synced-first", THERE, 0)
         staged.run()
         yield staged
 
@@ -136,6 +140,13 @@ def test_on_the_way_back_offsets_are_written_only_when_asked_and_audited(stage: 
     assert stage.source.groups.committed([group]).items[group] == {HERE: row["upstream_offset"]}
     events = read_audit(f"lockstep-audit.{SOURCE}.internal", stage.target)
     assert (group, TOPIC, "0") in {event.key for event in events if event.kind == "group-offset"}
+
+
+def test_shipped_listener_says_on_the_target_what_is_replicated(stage: Stage) -> None:
+    topics = dict(stage.target.read_log(f"lockstep-topics.{SOURCE}.internal"))
+    assert json.loads(topics[TOPIC.encode()] or b"") == {"upstream": TOPIC, "remote": THERE.topic}
+    groups = dict(stage.target.read_log(f"lockstep-groups.{SOURCE}.internal"))
+    assert {BEHIND.encode(), AT_END.encode()} <= groups.keys()
 
 
 def test_a_second_run_writes_no_offset(stage: Stage) -> None:

@@ -91,6 +91,13 @@ def test_unknown_names_and_deletions_of_what_is_not_set_are_noted() -> None:
     assert [note.partition(":")[0] for note in notes(ONE, wanted, KNOWN)] == ["my.reporter.period", "num.io.threads"]
 
 
+def test_login_for_a_listener_that_runs_is_noted_for_brokers_take_it_and_do_not_use_it() -> None:
+    known = Known({}, BROKER | {"listeners": entry("PLAINTEXT://:1,SASL://:2", Origin.STATIC)}, ["1"])
+    logins = {f"listener.name.{listener}.plain.sasl.jaas.config": "x" for listener in ("sasl", "new")}
+    (note,) = notes(ONE, logins, known)
+    assert note.startswith("listener.name.sasl.plain.sasl.jaas.config: the listener sasl runs already")
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

@@ -1,0 +1,51 @@
+"""A Java process with Kafka's classes, for commands that speak to a cluster as only Java's client can."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.protocol import Py4JError
+
+from app.local.jars import kafka_jars
+from app.local.java import QUICK_START, java
+from streaming.errors import LockstepError
+
+OPTIONS = ("-Xmx256m", "-Xshare:auto", "-XX:+UseSerialGC", *QUICK_START)
+ENDS_WITHIN = 20.0
+"""Seconds."""
+
+
+@contextmanager
+def kafka_jvm() -> Iterator[JavaGateway]:
+    """py4j's gateway to it; the process ends with the block, or with this program. No Spark: it is up in a second.
+
+    It is in a process group of its own, so that Ctrl-C leaves it to whoever has something to finish, and asks for a
+    secret that this program alone has. Raises LockstepError where Java is missing or does not start.
+    """
+    program, classpath = java(), os.pathsep.join(map(str, kafka_jars()))
+    try:
+        port, token, process = launch_gateway(
+            jarpath=str(next(Path(pyspark.__file__).parent.glob("jars/py4j-*.jar"))),
+            classpath=classpath,
+            java_path=program,
+            javaopts=list(OPTIONS),
+            die_on_exit=True,
+            create_new_process_group=True,
+            enable_auth=True,
+            return_proc=True,
+        )
+    except (OSError, ValueError, Py4JError) as error:
+        # ValueError: it ended before it said its port.
+        raise LockstepError(f"{program} does not start: run `{program} {' '.join(OPTIONS)} -version`") from error
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
+    try:
+        yield gateway
+    finally:
+        gateway.shutdown()
+        process.stdin.close()
+        process.wait(timeout=ENDS_WITHIN)
