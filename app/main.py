@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from app.cli import credentials, groups, ledger, look, plan, rights, validate
+from app.cli import configs, credentials, groups, ledger, look, plan, rights, validate
 from app.cli.output import FAILED, WRONG_USAGE, complain
 from app.cli.run import demo, run
 from app.settings import ConfigurationError
@@ -36,6 +36,7 @@ for command in (
     ledger.pause,
     ledger.resume,
     rights.rights,
+    configs.configs,
     demo,
 ):
     app.command()(command)

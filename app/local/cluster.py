@@ -116,14 +116,20 @@ class LocalCluster:
         if self.pids:
             return
         self._processes = []
-        classpath = kafka_jars()
-        options = [*self._options, log4j2_option(self._folder)]
-        self._format(classpath)
+        self._format(kafka_jars())
         for node in self._nodes:
-            arguments = [str(self._file(node))]
-            self._processes.append(JavaProcess("kafka.Kafka", arguments, classpath, self._log(node), options))
+            self._processes.append(self._started(node))
         if wait:
             self.wait_until_ready()
+
+    def stop_node(self, number: int) -> None:
+        """One node alone, by its id; its data stays. The others go on while most of them are there."""
+        self._processes[number - 1].stop()
+
+    def start_node(self, number: int) -> None:
+        """Starts one that was stopped, and returns when every node knows all others again."""
+        self._processes[number - 1] = self._started(self._nodes[number - 1])
+        self.wait_until_ready()
 
     def wait_until_ready(self, timeout: float = READY_WITHIN) -> None:
         """Returns when every node serves clients and knows all others. Raises LockstepError, everything stopped."""
@@ -132,6 +138,10 @@ class LocalCluster:
         except BaseException:
             self.stop()
             raise
+
+    def _started(self, node: Node) -> JavaProcess:
+        options = [*self._options, log4j2_option(self._folder)]
+        return JavaProcess("kafka.Kafka", [str(self._file(node))], kafka_jars(), self._log(node), options)
 
     def _serves(self) -> bool:
         for process in self._processes:

@@ -1,0 +1,108 @@
+"""A cluster of three brokers, and the command at it, for the tests of `lockstep configs`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import javaproperties
+import pytest
+from py4j.java_gateway import JavaGateway
+from typer.testing import CliRunner
+
+from app.cli.output import DONE, FAILED
+from app.jvm import kafka_jvm
+from app.local.cluster import LocalCluster
+from app.local.java import QUICK_START
+from app.local.waiting import wait_for
+from app.main import app
+from sinks.cluster.base import Origin
+from sinks.cluster.jvm_levels import JvmLevels
+from sinks.cluster.kafka import KafkaCluster
+from sinks.cluster.levels import ConfigPlace
+from sinks.cluster.partitions import KafkaPartitions
+from sinks.configs.levels import own_levels
+from streaming.errors import LockstepError
+
+SOON = 30.0
+
+
+@dataclass(frozen=True)
+class Three:
+    """Three brokers, and what looks at them without the command."""
+
+    cluster: LocalCluster
+    gateway: JavaGateway
+    levels: JvmLevels
+    partitions: KafkaPartitions
+    kafka: KafkaCluster
+    folder: Path
+
+    def run(self, *flags: str, user: tuple[str, str] | None = None) -> Ran:
+        """`lockstep configs` at the brokers' plaintext listeners, or as a user with few rights."""
+        properties = self.cluster.client_properties(user)
+        arguments = ["configs", "--bootstrap-server", properties.pop("bootstrap.servers"), *flags]
+        if properties:
+            file = self.folder / "client.properties"
+            file.write_text(javaproperties.dumps(properties, timestamp=False), encoding="latin-1")
+            arguments += ["--command-config", str(file)]
+        result = CliRunner().invoke(app, arguments)
+        if isinstance(result.exception, LockstepError):
+            return Ran(FAILED, result.stdout, str(result.exception))
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return Ran(result.exit_code, result.stdout, result.stderr)
+
+    def done(self, *flags: str) -> str:
+        """What a command that goes well says."""
+        ran = self.run(*flags)
+        assert ran.code == DONE, ran
+        return ran.out
+
+    def levels_of(self, place: ConfigPlace, name: str) -> list[tuple[str | None, Origin]]:
+        """Value and source of each level, the one in force first."""
+        return [(one.value, one.origin) for one in self.levels.describe([place]).items[place][name].synonyms]
+
+    def shows(self, place: ConfigPlace, name: str, *levels: tuple[str | None, Origin]) -> None:
+        """Waits until a place has exactly these levels: a broker hears a moment later what was written."""
+        wait_for(lambda: self.levels_of(place, name) == list(levels), SOON, f"{name} of {place} to have {levels}")
+
+    def own(self, place: ConfigPlace) -> dict[str, str | None]:
+        """What is set at a place."""
+        return own_levels(place, self.levels.describe([place]).items[place])
+
+
+class Ran(NamedTuple):
+    """Exit code, and what was said."""
+
+    code: int
+    out: str
+    err: str
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test here needs brokers."""
+    for item in items:
+        if "/tests/configs/" in str(item.path):
+            item.add_marker(pytest.mark.kafka)
+
+
+@pytest.fixture(scope="session")
+def jvm() -> Iterator[JavaGateway]:
+    """The Java process that the command starts as well."""
+    with kafka_jvm() as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="session")
+def three(jvm: JavaGateway, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Three]:
+    """One for the whole run; tests alter configs of their own."""
+    folder = tmp_path_factory.mktemp("three")
+    with LocalCluster("c", folder, brokers=3, heap="256m", java_options=QUICK_START, secured=True) as cluster:
+        properties = cluster.client_properties()
+        levels = JvmLevels("c", jvm, properties, lambda alias, api, result: None)
+        kafka = KafkaCluster("c", properties)
+        yield Three(cluster, jvm, levels, KafkaPartitions("c", properties), kafka, folder)
+        kafka.close()
+        levels.close()
