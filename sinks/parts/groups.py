@@ -21,8 +21,9 @@ from sinks.survey import Listed
 from streaming.records import TopicPartition
 from streaming.verdicts import Verdict
 
-AT_ONCE = 1000
-"""Groups that one walk compares; others wait for the next one, those that waited longest first."""
+AT_ONCE, AGAIN = 1000, 100
+"""Groups that have just committed, and others, that one walk compares; the rest wait for the next one, those that
+waited longest first. Few of the others, so that a commit never waits for a long walk to end."""
 
 FIRST = 0.0
 """When a group is due that has just committed: before all others."""
@@ -138,8 +139,7 @@ class GroupPart:
 
     def compare(self, moment: Moment) -> Plan:
         """The offsets to write, of the groups whose turn it is."""
-        due = sorted((due, group) for group, due in self._due.items() if due <= moment.now)
-        self._compared = groups = [group for _, group in due[:AT_ONCE]]
+        self._compared = groups = self._whose_turn(moment.now)
         rows = self._survey(moment.listed, groups)
         if self._recognize(moment.listed, self._upstream(moment.listed, rows)):
             rows = self._survey(moment.listed, groups)
@@ -152,6 +152,11 @@ class GroupPart:
         self._set_aside.settled(groups, changes)
         todo, waiting = self._set_aside.split(changes, moment.now)
         return make_plan(self._settings.flow, todo, refused=waiting)
+
+    def _whose_turn(self, now: float) -> list[str]:
+        due = sorted((due, group) for group, due in self._due.items() if due <= now)
+        just = [group for at, group in due if at == FIRST]
+        return just[:AT_ONCE] + [group for at, group in due if at != FIRST][:AGAIN]
 
     def _survey(self, listed: Listed, groups: Collection[str]) -> list[GroupOffset]:
         crossing = forward(self._settings, self._ends.source, self._ends.target, listed)

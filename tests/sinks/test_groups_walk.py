@@ -167,3 +167,13 @@ def test_first_offset_of_a_group_is_audited_and_its_moving_on_is_not(world: Worl
 def test_partition_that_the_target_lacks_gets_its_verdict(world: World) -> None:
     world.target_groups.logs.pop(AX)
     assert verdicts(world) == {Verdict.TOPIC_MISSING: 1}
+
+
+def test_group_that_has_just_committed_does_not_wait_for_those_that_are_compared_again(world: World) -> None:
+    world.source_groups.offsets = {f"g{number:03}": {X: 60} for number in range(300)}
+    world.walk()
+    assert len(world.target_groups.offsets) == 300
+    world.walk(everything=True)
+    world.source_groups.offsets["g299"][X] = 100
+    world.walk(everything=True)
+    assert world.target_groups.offsets["g299"][AX] == 90
