@@ -135,6 +135,11 @@ class OffsetMemory:
             place = (seen.group, TopicPartition(seen.topic, seen.partition))
             self.checkpoints[place] = Pair(seen.upstream, seen.downstream)
 
+    def forget_groups(self, groups: Collection[str]) -> None:
+        """Groups that are on the source no more."""
+        self.answers = {place: answer for place, answer in self.answers.items() if place[0] not in groups}
+        self.checkpoints = {place: pair for place, pair in self.checkpoints.items() if place[0] not in groups}
+
     def recognize(self, remote: Mapping[str, str], source: Mapping[str, str], target: Mapping[str, str]) -> set[str]:
         """Compares the ids of topics; forgets those that were made again, and returns their names on the source.
 

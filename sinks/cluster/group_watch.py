@@ -14,6 +14,8 @@ class GroupWatch(Protocol):
     def changed(self, groups: Collection[str]) -> set[str]:
         """Those of `groups` whose committed offsets differ from the last look at them; at the first look, all.
 
+        Where there are thousands, a look may leave some for the next one.
+
         A group that could not be seen by itself counts as changed: reading it in full tells why. Raises
         ClusterUnreachable, RightsMissing.
         """

@@ -14,9 +14,10 @@ from py4j.protocol import Py4JJavaError
 from sinks.cluster.base import CountRequest
 from sinks.cluster.jvm import DENIED, TIMEOUT_MS, cause_of, java_properties
 from sinks.errors import ClusterUnreachable, RightsMissing
+from streaming.errors import LockstepError
 
-AT_ONCE = 500
-"""Groups in one request."""
+AT_ONCE, REQUESTS = 500, 4
+"""Groups in one request, and requests in one look: more groups take turns, so that a look costs the same."""
 
 ITEM = ("GroupAuthorizationException", "GroupIdNotFoundException", "InvalidGroupIdException")
 
@@ -34,12 +35,24 @@ class JvmGroupWatch:
         self._last = self._jvm.java.util.HashMap()
         self._asked: dict[str, Any] = {}
         self._requests: list[Any] = []
+        self._open: Any = None
 
     def changed(self, groups: Collection[str]) -> set[str]:
         """All requests leave before the first answer is awaited."""
         self._renew(groups)
-        asked = [(request, self._admin.listConsumerGroupOffsets(request)) for request in self._requests]
-        return {group for request, result in asked if not request.isEmpty() for group in self._news(request, result)}
+        self._requests = [request for request in self._requests if not request.isEmpty()]
+        turn, self._requests = self._requests[:REQUESTS], self._requests[REQUESTS:] + self._requests[:REQUESTS]
+        asked = [(request, self._admin.listConsumerGroupOffsets(request)) for request in turn]
+        found: set[str] = set()
+        try:
+            for request, result in asked:
+                found |= self._news(request, result)
+        except LockstepError:
+            # Nobody hears of these now, so the next look must report them again.
+            for group in found:
+                self._last.remove(group)
+            raise
+        return found
 
     def _renew(self, groups: Collection[str]) -> None:
         # A group stays in the request that it was put into: to make them anew would be a call over the gateway each.
@@ -47,12 +60,11 @@ class JvmGroupWatch:
             self._asked.pop(group).remove(group)
             self._last.remove(group)
         for group in sorted(set(groups) - self._asked.keys()):
-            request = next((kept for kept in self._requests[-1:] if kept.size() < AT_ONCE), None)
-            if request is None:
-                request = self._jvm.java.util.HashMap()
-                self._requests.append(request)
-            request.put(group, self._every)
-            self._asked[group] = request
+            if self._open is None or self._open.isEmpty() or self._open.size() >= AT_ONCE:
+                self._open = self._jvm.java.util.HashMap()
+                self._requests.append(self._open)
+            self._open.put(group, self._every)
+            self._asked[group] = self._open
 
     def _news(self, request: Any, result: Any) -> set[str]:
         try:

@@ -129,6 +129,9 @@ class GroupPart:
         return again
 
     def _forget(self, groups: Collection[str]) -> None:
+        if not groups:
+            return
+        self._memory.forget_groups(groups)
         if self._matches is not None:
             self._matches.forget(groups)
         for group in groups:
