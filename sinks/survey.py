@@ -14,6 +14,7 @@ from sinks.errors import ItemFault, RightsMissing
 from sinks.model import Change, Key, Kind
 from sinks.plan import Blind, Plan, make_plan
 from sinks.resources.configs import desired_configs, plan_configs
+from sinks.resources.effective import Drift, topic_drifts, warnings
 from sinks.resources.topics import DesiredTopics, desired_topics, plan_topic_deletions, plan_topics
 from sinks.settings import FlowSettings
 
@@ -57,6 +58,7 @@ class _Found:
     skipped: Counter[str] = field(default_factory=Counter)
     blind: dict[str, Blind] = field(default_factory=dict)
     again: set[str] = field(default_factory=set)
+    drifts: list[Drift] = field(default_factory=list)
     denied: int = 0
 
 
@@ -102,6 +104,7 @@ def survey(
         errors=found.blind.values(),
         existing={Kind.TOPIC: len(mine)},
         skipped=found.skipped,
+        notes=warnings(settings.flow, found.drifts),
     )
     return Survey(plan, frozenset(missing | compared), frozenset(found.again), found.blind)
 
@@ -141,6 +144,7 @@ def _compare_topic(
     desired = desired_configs(source, settings.config_filter)
     found.skipped += desired.skipped
     found.changes += plan_configs(name, desired, target)
+    found.drifts += topic_drifts(name, source, target, settings.config_filter)
 
 
 def _note_fault(found: _Found, topic: str, alias: str, name: str, fault: ItemFault) -> None:

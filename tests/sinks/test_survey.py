@@ -191,3 +191,13 @@ def test_many_topics_are_described_in_several_requests_and_progress_is_told(monk
     listed = list_both(settings, source, target)
     survey(settings, source, target, listed, progress=lambda done, total: progress.append((done, total)))
     assert progress == [(3, 4), (4, 4)]
+
+
+def test_default_that_differs_between_the_brokers_is_noted_and_nothing_is_planned_for_it() -> None:
+    source, target = MemoryCluster("a"), MemoryCluster("b", defaults={"retention.ms": "3600000"})
+    put_topic(source, "x")
+    put_topic(target, "a.x")
+    plan = surveyed(source, target).plan
+    assert plan.changes == ()
+    (note,) = plan.notes
+    assert note.startswith("retention.ms of a.x: both at their default, but the defaults differ: 604800000 on a")
