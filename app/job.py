@@ -23,6 +23,7 @@ from app.properties.keys import Live
 from app.reload import Difference
 from app.reloading import Reloading
 from app.settings import Settings
+from app.settings.kept import tell
 from app.wiring import ConfigWriters, flow_parts
 from sinks.audit import SettingChange
 from sinks.metrics import Metrics
@@ -38,8 +39,8 @@ PID_FILE = "LOCKSTEP_PID_FILE"
 """Environment variable: where the process id goes, so that spark-submit.sh can pass a signal on to this process."""
 
 
-Reread = tuple[Path, Callable[[], Settings]]
-"""A properties file, and how its settings are read."""
+Reread = tuple[Path, Callable[[Settings], Settings]]
+"""A properties file, and how its settings are read when these are in force."""
 
 
 class Job:
@@ -73,11 +74,16 @@ class Job:
     def _adopt(self, settings: Settings, changed: Sequence[Difference]) -> None:
         """Goes on with other settings, as far as they can change in a running job."""
         settings = replace(settings, clusters=self._settings.clusters, overrides=self._settings.overrides)
+        running = {id(flow) for flow in self._settings.flows}
         for flow in settings.flows:
             mine = [one for one in changed if one.live is not Live.JOB and flow.flow in one.flows]
             if mine and flow.flow in self._tasks:
                 changes = [SettingChange(one.key, one.before, one.after) for one in mine]
-                self._tasks[flow.flow].renew(partial(self._parts, settings, flow), changes)
+                task, names = self._tasks[flow.flow], [one.name for one in mine]
+                if id(flow) in running:
+                    task.tell(partial(tell, flow, names, settings.plugin_properties[flow.flow]), changes)
+                else:
+                    task.renew(partial(self._parts, settings, flow), changes)
         for batch in self._batches.values():
             batch.interval = settings.job.trigger_interval
         for keeper in self._keepers:

@@ -6,11 +6,11 @@ with what it had (KIP-226: validate first, then reconfigure).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from app.properties.keys import TABLE, Live, Scope
-from app.properties.known import flow_names, kafka_names, role_names, top_names
+from app.properties.keys import Live
+from app.properties.live import live
 from app.properties.mistakes import is_secret
 from app.properties.places import PREFIX, Place
 from app.settings import Settings
@@ -23,10 +23,12 @@ MASKED = "[hidden]"
 class Difference:
     """A line that is new, gone or another one. `live` None: nothing of Lockstep's reads it.
 
-    `before`, `after`: None for absence; the values of secrets are masked. `flows`: those that it holds for.
+    `key`: as written; `name`: without its scope. `before`, `after`: None for absence; the values of secrets are masked.
+    `flows`: those that it holds for.
     """
 
     key: str
+    name: str
     before: str | None
     after: str | None
     live: Live | None
@@ -40,12 +42,12 @@ class Difference:
 def differences(before: Settings, after: Settings) -> list[Difference]:
     """Every line that differs, sorted by key."""
     flows = frozenset(one.flow for one in before.flows)
-    aliases = before.clusters.keys() | after.clusters.keys()
+    aliases = {*before.clusters, *after.clusters}
     return sorted(_each(before.values, after.values, flows, aliases), key=lambda difference: difference.key)
 
 
 def _each(
-    old: Mapping[Place, str], new: Mapping[Place, str], flows: frozenset[Flow], aliases: Iterable[str]
+    old: Mapping[Place, str], new: Mapping[Place, str], flows: frozenset[Flow], aliases: Collection[str]
 ) -> Iterator[Difference]:
     for where in old.keys() | new.keys():
         before, after = old.get(where), new.get(where)
@@ -53,19 +55,13 @@ def _each(
             concerned = frozenset({where.scope}) & flows if isinstance(where.scope, Flow) else flows
             hidden = is_secret(where.name)
             yield Difference(
-                _written(where), _shown(before, hidden), _shown(after, hidden), _live(where, aliases), concerned
+                _written(where),
+                where.name,
+                _shown(before, hidden),
+                _shown(after, hidden),
+                live(where, aliases),
+                concerned,
             )
-
-
-def _live(where: Place, aliases: Iterable[str]) -> Live | None:
-    key = TABLE.get(where.name)
-    if key is not None:
-        return None if isinstance(where.scope, Flow) and key.scope is Scope.JOB else key.live
-    if where.scope in set(aliases) or where.name in kafka_names()["client"] | role_names():
-        # A client's setting: connections are made when the job starts.
-        return Live.JOB
-    # What Kafka does not know may be a plug-in's, which is made anew with the flow.
-    return None if where.name in flow_names() | top_names() else Live.FLOW
 
 
 def _written(where: Place) -> str:

@@ -36,7 +36,7 @@ class Reloaded:
 class Reloading:
     """`tick` belongs to the job's own thread, `ask` and `request` to any."""
 
-    def __init__(self, path: Path, reread: Callable[[], Settings], settings: Settings, adopt: Adopt) -> None:
+    def __init__(self, path: Path, reread: Callable[[Settings], Settings], settings: Settings, adopt: Adopt) -> None:
         self._path, self._reread, self._settings, self._adopt = path, reread, settings, adopt
         self._read = self._seen = _signature(path)
         self._requested = threading.Event()
@@ -66,7 +66,7 @@ class Reloading:
 
     def _reload(self) -> None:
         try:
-            settings = self._reread()
+            settings = self._reread(self._settings)
         except ConfigurationError as error:
             log.error("%s was read again and is left aside, nothing changed: %s", self._path, error)
             self._finish(Reloaded(error=str(error)))

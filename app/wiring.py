@@ -173,10 +173,12 @@ def flow_parts(
     metrics: Metrics,
     configs: ConfigWriters,
     on_news: Callable[[], None] = lambda: None,
+    on_ledger: Callable[[Ledger], None] = lambda ledger: None,
 ) -> tuple[FlowReconcile, Hear]:
     """What a flow in a running job is made of; `gateway` is py4j's, to the driver's JVM.
 
-    `on_news` is called, from another thread, when the source's metadata log tells of a change.
+    `on_news` is called, from another thread, when the source's metadata log tells of a change; `on_ledger` by each walk
+    that reads the ledger.
     """
     count = metrics.count_request
     source, target = (connect(settings, alias, flow.flow, count) for alias in (flow.flow.source, flow.flow.target))
@@ -222,5 +224,6 @@ def flow_parts(
         audit=audit(flow, target),
         writers=writers,
         parts=parts,
+        on_ledger=on_ledger,
     )
     return reconcile, memory.hear

@@ -66,13 +66,16 @@ class FlowReconcile:
         writers: Writers,
         parts: Sequence[Part] = (),
         clock: Callable[[], float] = time.monotonic,
+        on_ledger: Callable[[Ledger], None] = lambda ledger: None,
     ) -> None:
+        """`on_ledger` is called whenever the ledger was read, and may raise what stops the flow."""
         self.settings, self._clusters, self._guard = settings, clusters, guard
         self._open_ledger, self._audit, self._writers, self._clock = open_ledger, audit, writers, clock
         self._topics = TopicPart(
             settings, clusters.source, clusters.target, clusters.source_watch, clusters.target_watch
         )
         self._parts: tuple[Part, ...] = (self._topics, *parts)
+        self._on_ledger = on_ledger
         self._ledger: Ledger | None = None
         self.paused: frozenset[Kind] = frozenset()
         self._compared: float | None = None
@@ -124,6 +127,7 @@ class FlowReconcile:
             if ledger is self._ledger:
                 ledger.refresh()
             self._guard.check(ledger)
+            self._on_ledger(ledger)
             self._ledger, self.paused = ledger, frozenset(ledger.paused())
         return ledger
 

@@ -95,3 +95,9 @@ class FlowSettings:
     provider: CredentialProvider | None = None
     pace: Pace = field(default_factory=Pace)
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def plugins(self) -> tuple[object, ...]:
+        """Every object whose class the file can name."""
+        filters = (self.topic_filter, self.group_filter, self.config_filter)
+        return (self.policy, *filters, self.listeners.topics, self.listeners.groups, self.provider)

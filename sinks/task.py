@@ -51,6 +51,7 @@ class FlowTask:
         self._reconcile, self._metrics, self._hear, self._clock = reconcile, metrics, hear, clock
         self._walked = threading.Condition()
         self._build: Build | None = None
+        self._calls: list[Callable[[], None]] = []
         self._changes: list[SettingChange] = []
         self._walks_begun = self._walks_done = 0
         self._requested: set[str] = set()
@@ -72,14 +73,24 @@ class FlowTask:
             self._build = build
             self._changes += changes
 
+    def tell(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
+        """The next walk begins with this call, audits the changes, and looks at everything."""
+        with self._walked:
+            self._calls.append(call)
+            self._changes += changes
+            self._requested_all = True
+
     def _renewed(self) -> None:
         with self._walked:
             build, self._build = self._build, None
+            calls, self._calls = self._calls, []
         if build is not None:
             before, (self._reconcile, self._hear) = self._reconcile, build()
             before.close()
             self._kinds = {kind: self._first(kind) for kind in Kind}
             self._not_before = 0.0
+        for call in calls:
+            call()
         if self._changes:
             self._reconcile.note_settings(self._changes)
             self._changes.clear()

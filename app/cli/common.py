@@ -27,9 +27,9 @@ OutputOption = Annotated[Output, typer.Option("-o", "--output", help="text, or o
 DEFAULT_CONFIG = Path("conf/mirror.properties")
 
 
-def loaded(config: Path, flow: list[str] | None) -> Settings:
+def loaded(config: Path, flow: list[str] | None, before: Settings | None = None) -> Settings:
     """The settings of the flows asked for. Raises ConfigurationError with every mistake."""
-    return load(config, flow or ())
+    return load(config, flow or (), before=before)
 
 
 def of_each_flow(

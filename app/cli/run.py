@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -29,7 +28,7 @@ def run(
 
     spark = session()
     try:
-        healthy = Job(settings, spark, once, (config, partial(loaded, config, flow))).run()
+        healthy = Job(settings, spark, once, (config, lambda before: loaded(config, flow, before))).run()
     finally:
         spark.stop()
     raise typer.Exit(DONE if healthy or not once else FAILED)

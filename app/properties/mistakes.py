@@ -25,13 +25,17 @@ def is_secret(key: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the file: `raw` as written, `value` with its references resolved, `problem` where they cannot be."""
+    """A line of the file: `raw` as written, `value` with its references resolved, `problem` where they cannot be.
+
+    `origin`: where it stands, if that is not the file; its line says nothing then.
+    """
 
     key: str
     raw: str = field(repr=False)
     line: int
     value: str = field(repr=False)
     problem: str | None = None
+    origin: str | None = None
 
     @property
     def is_referred(self) -> bool:
@@ -98,9 +102,11 @@ class Findings:
             self._warnings[found] = None
 
     def _found(self, at: Entry | int | None, message: str, key: str | None) -> Mistake:
-        line = at.line if isinstance(at, Entry) else at
+        file, line = self.file, at.line if isinstance(at, Entry) else at
+        if isinstance(at, Entry) and at.origin is not None:
+            file, line = at.origin, None
         name = key if key is not None else at.key if isinstance(at, Entry) else ""
-        return Mistake(self.file, line, name if SANE_KEY.fullmatch(name) else "", message)
+        return Mistake(file, line, name if SANE_KEY.fullmatch(name) else "", message)
 
     def raise_if_any(self) -> None:
         """Raises ConfigurationError with all mistakes, if there is one."""

@@ -67,6 +67,14 @@ class Properties:
                 )
             self.by_place[where] = entry
 
+    def override(self, entries: Iterable[Entry]) -> None:
+        """Takes over what is stronger than the file; the keys name a flow and carry the prefix."""
+        self.by_place |= {place(entry.key, self.aliases): entry for entry in entries}
+
+    def values(self) -> dict[Place, str]:
+        """The resolved text of every line, secrets among it."""
+        return {where: entry.value for where, entry in self.by_place.items()}
+
     def at(self, scope: Scope, ours: bool, name: str) -> Entry | None:
         """The entry at a place."""
         return self.by_place.get(Place(scope, ours, name))

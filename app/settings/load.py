@@ -11,7 +11,7 @@ from app.properties.check import check
 from app.properties.mistakes import Findings
 from app.properties.parse import read
 from app.properties.places import Properties
-from app.properties.providers import resolve_all
+from app.properties.providers import config_providers, resolve_all
 from app.settings.clusters import (
     aliases,
     check_ambiguous,
@@ -20,18 +20,33 @@ from app.settings.clusters import (
     cluster_settings,
 )
 from app.settings.flows import chosen_flows, enabled_flows, flow_settings
+from app.settings.kept import kept_flow
 from app.settings.model import ClusterSettings, JobSettings, Settings
+from app.settings.overriding import Overrides, override_entries
 from app.settings.rules import check_collisions, check_rounds
+from sinks.settings import FlowSettings
 from streaming.settings import Flow
 
 
-def load(path: Path, flows: Sequence[str] = (), *, environ: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of a file, of the named flows if there are names. Raises ConfigurationError with every mistake."""
+def load(
+    path: Path,
+    flows: Sequence[str] = (),
+    *,
+    environ: Mapping[str, str] = os.environ,
+    overrides: Overrides | None = None,
+    before: Settings | None = None,
+) -> Settings:
+    """The settings of a file, of the named flows if there are names. Raises ConfigurationError with every mistake.
+
+    `overrides`: what wins over the file. `before`: what a running job goes on with where nothing changed.
+    """
     findings = Findings(str(path))
     entries = resolve_all(read(path, findings), environ, findings)
     if not entries:
         findings.raise_if_any()
     properties = Properties(entries, aliases(entries, findings), findings)
+    providers = config_providers(entries, environ, findings)
+    properties.override(override_entries(overrides or {}, providers, findings))
     check(properties, findings)
     check_ambiguous(properties, findings)
     clusters = {alias: cluster_settings(properties, alias) for alias in properties.aliases}
@@ -39,7 +54,7 @@ def load(path: Path, flows: Sequence[str] = (), *, environ: Mapping[str, str] = 
         check_servers(properties, settings, findings)
     enabled = enabled_flows(properties, findings)
     check_shared_servers(properties, clusters, enabled, findings)
-    built = [one for flow in enabled if (one := flow_settings(properties, flow, findings)) is not None]
+    built = [one for flow in enabled if (one := _flow(properties, flow, findings, before)) is not None]
     check_collisions(properties, built, findings)
     check_rounds(properties, built, findings)
     chosen = chosen_flows(enabled, flows, findings)
@@ -50,8 +65,14 @@ def load(path: Path, flows: Sequence[str] = (), *, environ: Mapping[str, str] = 
         job=_job(properties),
         warnings=findings.warnings,
         overrides=_overrides(properties, clusters, chosen),
-        values={where: entry.value for where, entry in properties.by_place.items()},
+        values=properties.values(),
+        plugin_properties={flow: properties.of_flow(flow) for flow in chosen},
     )
+
+
+def _flow(properties: Properties, flow: Flow, findings: Findings, before: Settings | None) -> FlowSettings | None:
+    kept = kept_flow(before, flow, properties, findings) if before is not None else None
+    return kept or flow_settings(properties, flow, findings)
 
 
 def _job(properties: Properties) -> JobSettings:

@@ -47,7 +47,9 @@ class Settings:
     """Everything. `flows` are the enabled ones that were asked for, sorted.
 
     `overrides`: a cluster's settings within one flow, where the file has some of its own for it
-    (`a->b.source.admin.KEY`). `values`: what the file says, by place; secrets among it.
+    (`a->b.source.admin.KEY`). `values`: what the file says, by place, overrides in place of what they win over;
+    `plugin_properties`: the same as plug-ins of a flow get it; secrets are in both. `stored_overrides`: those in each
+    flow's ledger, as they are kept there; None where they could not be read.
     """
 
     clusters: Mapping[str, ClusterSettings]
@@ -56,6 +58,8 @@ class Settings:
     warnings: tuple[Mistake, ...] = ()
     overrides: Mapping[tuple[Flow, str], ClusterSettings] = field(default_factory=dict)
     values: Mapping[Place, str] = field(default_factory=dict, repr=False)
+    plugin_properties: Mapping[Flow, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    stored_overrides: Mapping[Flow, Mapping[tuple[str, ...], str] | None] = field(default_factory=dict, repr=False)
 
     def cluster(self, alias: str, flow: Flow | None = None) -> ClusterSettings:
         """The settings of a cluster, for a flow if given. Raises KeyError for an alias that is not in the file."""

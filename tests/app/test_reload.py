@@ -33,8 +33,8 @@ class File:
         self.adopted: list[tuple[Settings, list[str]]] = []
         self.reloading = Reloading(self.path, self.read, self.read(), self.adopt)
 
-    def read(self) -> Settings:
-        return load(self.path)
+    def read(self, before: Settings | None = None) -> Settings:
+        return load(self.path, before=before)
 
     def adopt(self, settings: Settings, changed: object) -> None:
         assert isinstance(changed, list)

@@ -1,0 +1,24 @@
+"""Properties that are kept in the ledgers and win over the file (KIP-226, dynamic over static)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from app.properties.mistakes import Entry, Findings
+from app.properties.places import PREFIX
+from app.properties.providers import ConfigProvider, resolve
+from streaming.settings import Flow
+
+Overrides = Mapping[Flow, Mapping[str, str]]
+"""What is in force for each flow by the key's own name, whichever level it comes from; references unresolved."""
+
+
+def override_entries(
+    overrides: Overrides, providers: Mapping[str, ConfigProvider], findings: Findings
+) -> Iterator[Entry]:
+    """As lines `a->b.lockstep.KEY`, the strongest that there are, each with a place of its own for mistakes."""
+    for flow, values in overrides.items():
+        for name, value in values.items():
+            key = f"{flow.name}.{PREFIX}{name.removeprefix(PREFIX)}"
+            entry = Entry(key, value, 0, value, origin=f"the ledger of {flow.name}")
+            yield resolve(entry, providers, findings)

@@ -1,0 +1,24 @@
+"""What can take another value of some of its properties while it runs (KIP-226, `Reconfigurable`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Reconfigurable(Protocol):
+    """Kafka's interface of this name, for plug-ins: filters, listeners, providers, reporters.
+
+    A plug-in that has these three methods stays as it is when its properties change, and is told of them; one that
+    has not is made anew. Both calls get every property that holds, also those that did not change.
+    """
+
+    def reconfigurable_configs(self) -> Collection[str]:
+        """Names of the properties that it takes while it runs, without prefixes. Others take a restart of the job."""
+
+    def validate_reconfiguration(self, properties: Mapping[str, str]) -> None:
+        """Raises anything, with what is to be mended, where it could not go on with these; changes nothing itself."""
+
+    def reconfigure(self, properties: Mapping[str, str]) -> None:
+        """Goes on with these. They were validated, and every other part of the job took them, too."""
