@@ -82,10 +82,12 @@ class FlowTask:
 
     def _renewed(self) -> None:
         with self._walked:
-            build, self._build = self._build, None
-            calls, self._calls = self._calls, []
+            build, calls, self._calls = self._build, self._calls, []
         if build is not None:
             before, (self._reconcile, self._hear) = self._reconcile, build()
+            with self._walked:
+                # Kept until it succeeded, and where another one came meanwhile.
+                self._build = None if self._build is build else self._build
             before.close()
             self._kinds = {kind: self._first(kind) for kind in Kind}
             self._not_before = 0.0

@@ -6,7 +6,6 @@ import base64
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import javaproperties
 
@@ -16,6 +15,7 @@ from app.local.jars import kafka_jars
 from app.local.java import QUICK_START, JavaProcess, stop_all
 from app.local.log4j2 import log4j2_option
 from app.local.probe import brokers_known_at
+from app.local.startable import Startable
 from app.local.waiting import wait_for
 from streaming.errors import LockstepError
 
@@ -23,7 +23,7 @@ READY_WITHIN = 90.0
 """Seconds; a start takes 3 on an idle machine."""
 
 
-class LocalCluster:
+class LocalCluster(Startable):
     """A cluster of `brokers` nodes, each broker and controller, that keeps its data and its logs in `folder`.
 
     `heap`: of each node, in the words of `-Xmx`. `java_options`: of each node. `overrides`: server properties.
@@ -97,15 +97,6 @@ class LocalCluster:
             "ssl.truststore.password": self._stores.password,
             **_login(user, mechanism),
         }
-
-    def __enter__(self) -> LocalCluster:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def start(self, *, wait: bool = True) -> None:
         """Formats the storage at the first start. Returns when clients are served, or at once unless `wait`.

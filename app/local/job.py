@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import httpx
 
 from app.local.children import Child, spawn, stop
 from app.local.jars import PROJECT
+from app.local.startable import Startable
 from app.local.waiting import wait_for
 from streaming.errors import LockstepError
 
@@ -22,7 +22,7 @@ END_WITHIN = 90.0
 """Seconds that it gets after SIGTERM: more than the job itself waits for a running batch."""
 
 
-class LocalJob:
+class LocalJob(Startable):
     """`lockstep run` with this properties file; `port` is that of `lockstep.http.port` in it."""
 
     def __init__(self, config: Path, port: int, log: Path, submit_options: Sequence[str] = ()) -> None:
@@ -35,15 +35,6 @@ class LocalJob:
     def pids(self) -> list[int]:
         """The process id of `spark-submit.sh`, the parent of all others."""
         return [self._process.pid] if self._process else []
-
-    def __enter__(self) -> LocalJob:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Returns at once; `wait_until_walked` says when it works."""

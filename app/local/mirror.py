@@ -6,13 +6,13 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import javaproperties
 
 from app.local.jars import kafka_jars
 from app.local.java import JavaProcess
 from app.local.log4j2 import log4j2_option
+from app.local.startable import Startable
 from app.local.waiting import wait_for
 
 READY_WITHIN = 180.0
@@ -52,7 +52,7 @@ def mirror_properties(clusters: Mapping[str, str], flows: Iterable[str], **overr
     return properties | overrides
 
 
-class LocalMirror:
+class LocalMirror(Startable):
     """MM2 with these properties; its files and its log are in `folder`."""
 
     def __init__(
@@ -66,15 +66,6 @@ class LocalMirror:
     def pids(self) -> list[int]:
         """Its process id, while it runs."""
         return [self._process.pid] if self._process and self._process.runs else []
-
-    def __enter__(self) -> LocalMirror:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def start(self, *, wait: bool = True) -> None:
         """Returns when every flow's source connector has started, or at once unless `wait`; no-op while it runs.

@@ -38,21 +38,6 @@ from tests.sinks.walks import Walks
 INTERVAL = 60.0
 
 
-@pytest.fixture
-def walks() -> Walks:
-    return Walks()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def task(walks: Walks, clock: Clock) -> FlowTask:
-    return FlowTask(walks, deaf, Metrics("0"), clock)  # type: ignore[arg-type]
-
-
 def beat(seconds_ago: float = 0.0, latency_ms: int | None = None) -> Heartbeats:
     """A heartbeat that was emitted so long ago."""
     return Heartbeats(round((time.time() - seconds_ago) * 1000), latency_ms)

@@ -17,28 +17,12 @@ from sinks.reconcile import Report
 from sinks.task import FlowTask
 from streaming.errors import LockstepError
 from tests.sinks.builders import (
-    Clock,
     World,
     deaf,
     overrides_of,
     put_topic,
 )
 from tests.sinks.walks import Walks
-
-
-@pytest.fixture
-def walks() -> Walks:
-    return Walks()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def task(walks: Walks, clock: Clock) -> FlowTask:
-    return FlowTask(walks, deaf, Metrics("0"), clock)  # type: ignore[arg-type]
 
 
 def test_look_reaches_the_next_walk_once(task: FlowTask, walks: Walks) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
+from sinks.audit import SettingChange
 from sinks.model import Kind
 from sinks.plan import Plan
 from sinks.reconcile import Report
@@ -20,6 +21,8 @@ class Walks:
         self.asked: list[tuple[set[str], bool]] = []
         self.error: LockstepError | None = None
         self.report = Report(Plan(FLOW))
+        self.noted: list[SettingChange] = []
+        self.closed = False
 
     def walk(self, requested: Collection[str] = (), everything: bool = False) -> Report:
         self.asked.append((set(requested), everything))
@@ -27,5 +30,8 @@ class Walks:
             raise self.error
         return self.report
 
+    def note_settings(self, changes: Sequence[SettingChange]) -> None:
+        self.noted += changes
+
     def close(self) -> None:
-        """Nothing to let go of."""
+        self.closed = True
