@@ -42,7 +42,7 @@ format: setup ## writes what `check` would complain about
 
 docs: setup ## writes docs/configuration.md and docs/rights.md from the tables in the code
 	$(BIN)/python -m app.properties.page
-	$(BIN)/python -m app.rights_page
+	$(BIN)/python -m app.rights.page
 
 bench: setup ## side by side with MM2; writes docs/benchmarks.md (an hour)
 	$(BIN)/python -m bench $(ARGS)

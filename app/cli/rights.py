@@ -12,11 +12,13 @@ import typer
 
 from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, Output, print_json, print_line, print_table
-from app.rights import EVERY, PROBE, Finding, Right, Verdict, judge, needed_rights
+from app.rights.judged import Finding, Verdict, judge
+from app.rights.needed import EVERY, PROBE, Right, needed_rights
 from app.settings import Settings
 from app.wiring import Ends
 from sinks.cluster.admin import Admin
 from sinks.cluster.rights import Allowed, ask_allowed
+from sinks.offsets import chosen_groups
 from sinks.settings import FlowSettings
 from sinks.survey import list_both
 from streaming.errors import LockstepError
@@ -108,8 +110,15 @@ def check_rights(settings: Settings, flow: FlowSettings, ends: Ends) -> list[Fin
         made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
         if any(right.operation == "CREATE" and right.resource_name not in named for right in mine):
             made.add(probe)
-        allowed[alias] = ask_allowed(Admin(alias, settings.cluster(alias, flow.flow).admin), topics | named, made)
+        groups = {PROBE, *_groups(flow, ends)} if any(one.resource_type == "GROUP" for one in needed) else set()
+        client = Admin(alias, settings.cluster(alias, flow.flow).admin)
+        allowed[alias] = ask_allowed(client, topics | named, made, groups)
     return judge(needed, allowed, visible, probe)
+
+
+def _groups(flow: FlowSettings, ends: Ends) -> list[str]:
+    """The groups that are replicated, as far as they can be seen."""
+    return chosen_groups(flow, ends.source.groups.names())
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
@@ -126,6 +135,8 @@ def print_rights(rows: Iterable[Mapping[str, Any]]) -> None:
 def _shown(row: Mapping[str, Any]) -> str:
     if row["resource_type"] == "CLUSTER":
         return "the cluster"
+    if row["resource_type"] == "GROUP":
+        return "every consumer group"
     prefixed = "topics that begin with " if row["pattern_type"] == "PREFIXED" else "topic "
     return "every replicated topic" if row["resource_name"] == EVERY else prefixed + str(row["resource_name"])
 

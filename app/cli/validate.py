@@ -10,7 +10,7 @@ import typer
 from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line, print_table
 from app.cli.rights import as_json, check_rights, print_rights
-from app.rights import Verdict
+from app.rights.judged import Verdict
 from app.settings import ConfigurationError, Mistake, Settings
 from app.wiring import Ends, both_ends, ledger
 from sinks.guard import Guard

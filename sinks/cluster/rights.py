@@ -12,14 +12,14 @@ from sinks.cluster.admin import TIMEOUT, Admin
 from sinks.cluster.faults import item_fault
 
 AT_ONCE = 500
-"""Topics in one request."""
+"""Topics or groups in one request."""
 
 DENIED = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """Operations by Kafka's upper-case words. A topic that cannot be seen has Kafka's error name instead.
+    """Operations by Kafka's upper-case words. A topic or group that cannot be seen has Kafka's error name instead.
 
     `creatable`: for names asked about, whether such a topic may be created.
     """
@@ -27,10 +27,13 @@ class Allowed:
     cluster: frozenset[str]
     topics: Mapping[str, frozenset[str] | str] = field(default_factory=dict)
     creatable: Mapping[str, bool] = field(default_factory=dict)
+    groups: Mapping[str, frozenset[str] | str] = field(default_factory=dict)
 
 
-def ask_allowed(admin: Admin, topics: Collection[str], creatable: Collection[str]) -> Allowed:
-    """Asks about the cluster and these topics; `creatable` are tried with `validateOnly`, which writes nothing.
+def ask_allowed(
+    admin: Admin, topics: Collection[str], creatable: Collection[str], groups: Collection[str] = ()
+) -> Allowed:
+    """Asks about the cluster, topics and groups; `creatable` are tried with `validateOnly`, which writes nothing.
 
     Needs no right of its own. Raises ClusterUnreachable, RightsMissing.
     """
@@ -42,7 +45,8 @@ def ask_allowed(admin: Admin, topics: Collection[str], creatable: Collection[str
     names = sorted(topics)
     for start in range(0, len(names), AT_ONCE):
         seen |= _of_topics(admin, names[start : start + AT_ONCE])
-    return Allowed(_words(described.authorized_operations), seen, _creatable(admin, creatable))
+    found = _of_groups(admin, sorted(groups)[:AT_ONCE])
+    return Allowed(_words(described.authorized_operations), seen, _creatable(admin, creatable), found)
 
 
 def _of_topics(admin: Admin, names: list[str]) -> dict[str, frozenset[str] | str]:
@@ -52,6 +56,16 @@ def _of_topics(admin: Admin, names: list[str]) -> dict[str, frozenset[str] | str
     return {
         name: item_fault(error).code if error else _words(topic.authorized_operations)
         for name, (topic, error) in admin.settle("DescribeTopics", futures).items()
+    }
+
+
+def _of_groups(admin: Admin, names: list[str]) -> dict[str, frozenset[str] | str]:
+    if not names:
+        return {}
+    futures = admin.client.describe_consumer_groups(names, include_authorized_operations=True, request_timeout=TIMEOUT)
+    return {
+        name: item_fault(error).code if error else _words(group.authorized_operations)
+        for name, (group, error) in admin.settle("DescribeGroups", futures).items()
     }
 
 

@@ -10,7 +10,9 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli.rights import commands, rights
-from app.rights import RULES, Finding, Right, Verdict, judge, needed_rights
+from app.rights.judged import Finding, Verdict, judge
+from app.rights.needed import Right, needed_rights
+from app.rights.table import RULES
 from app.settings import Settings, load
 from sinks.cluster.rights import Allowed
 
@@ -121,6 +123,24 @@ def test_a_right_is_judged_by_what_the_cluster_says_of_the_topics_it_is_about(
 ) -> None:
     replicated = {right.cluster: [name for name in allowed if name != LEDGER.resource_name]}
     (found,) = judge([right], {right.cluster: Allowed(frozenset(), allowed)}, replicated, PROBE)
+    assert found.verdict is verdict
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("groups", "verdict", "reason"),
+    [
+        ({"g": frozenset({"DESCRIBE", "READ"})}, Verdict.GRANTED, ""),
+        ({"g": frozenset({"DESCRIBE"})}, Verdict.MISSING, "on 1 of 1 groups, e.g. g"),
+        ({"g": "GROUP_AUTHORIZATION_FAILED"}, Verdict.MISSING, "may not even be seen"),
+        ({"g": "GROUP_ID_NOT_FOUND"}, Verdict.UNKNOWN, "no group yet"),
+    ],
+)
+def test_a_right_on_groups_is_judged_by_what_the_cluster_says_of_groups(
+    groups: dict[str, frozenset[str] | str], verdict: Verdict, reason: str
+) -> None:
+    right = Right("b", "GROUP", "*", "LITERAL", "READ", "commits")
+    (found,) = judge([right], {"b": Allowed(frozenset(), groups=groups)}, {"b": ()}, PROBE)
     assert found.verdict is verdict
     assert reason in found.reason
 

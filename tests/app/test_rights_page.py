@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.rights_page import PAGE, page
+from app.rights.page import PAGE, page
 
 
 def test_the_page_of_rights_is_what_the_table_says() -> None:
-    assert PAGE.read_text() == page(), "run `python -m app.rights_page`"
+    assert PAGE.read_text() == page(), "run `python -m app.rights.page`"

@@ -6,13 +6,14 @@ import secrets
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import javaproperties
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
 from app.cli.rights import check_rights, commands
@@ -23,7 +24,8 @@ from app.local.job import LocalJob
 from app.local.mirror import mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from app.rights import Right, Verdict, needed_rights
+from app.rights.judged import Verdict
+from app.rights.needed import EVERY, Right, needed_rights
 from app.settings import Settings, load
 from app.wiring import both_ends
 from sinks.cluster.kafka import KafkaCluster
@@ -33,6 +35,7 @@ from tests.kafka.staging import client_of, create
 SMALL = "256m"
 SOON = 60.0
 PRINCIPAL = "User:lockstep"
+FIRST_TIMESTAMP = 1_700_000_000_000
 TOOL = "org.apache.kafka.tools.AclCommand"
 INTERNAL = {
     "a": ("mm2-offset-syncs.b.internal",),
@@ -45,9 +48,17 @@ IMPLIED_BY = {"DESCRIBE": ("ALTER", "DELETE", "READ", "WRITE"), "DESCRIBE_CONFIG
 """As Kafka's StandardAuthorizer has it."""
 
 
-def where(right: Right) -> tuple[str, ...]:
-    """What a right is on."""
-    return right.cluster, right.resource_type, right.resource_name, right.pattern_type
+def implied(right: Right, granted: Iterable[Right]) -> bool:
+    """Whether another one of these gives this right, too: a stronger one, or one on more."""
+    words = {right.operation, *IMPLIED_BY.get(right.operation, ())}
+    return any(one.operation in words and one != right and _covers(one, right) for one in granted)
+
+
+def _covers(wide: Right, right: Right) -> bool:
+    if (wide.cluster, wide.resource_type) != (right.cluster, right.resource_type):
+        return False
+    prefixed = wide.pattern_type == "PREFIXED" and right.resource_name.startswith(wide.resource_name)
+    return prefixed or wide.resource_name in (EVERY, right.resource_name)
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,8 @@ class Stage:
 
     def alter_right(self, right: Right, what: str) -> None:
         """Adds (`--add`) a right, or takes it away (`--remove`)."""
-        place = ["--cluster"] if right.resource_type == "CLUSTER" else ["--topic", right.resource_name]
+        kind = f"--{right.resource_type.lower()}"
+        place = [kind] if right.resource_type == "CLUSTER" else [kind, right.resource_name]
         if right.pattern_type == "PREFIXED":
             place += ["--resource-pattern-type", "prefixed"]
         operation = ["--operation", right.operation.title().replace("_", "")]
@@ -142,6 +154,7 @@ def write_file(folder: Path, ends: dict[str, LocalCluster], user: tuple[str, str
     keys = {
         "topics": "orders.*",
         "lockstep.sync.topic.configs.enabled": "true",
+        "lockstep.sync.group.offsets.enabled": "true",
         "lockstep.http.port": str(port),
         # After a right was missing it is tried again as often as this.
         "lockstep.full.comparison.interval": "5 seconds",
@@ -151,6 +164,15 @@ def write_file(folder: Path, ends: dict[str, LocalCluster], user: tuple[str, str
     path = folder.parent / "mirror.properties"
     path.write_text(javaproperties.dumps(properties, timestamp=False), encoding="latin-1")
     return path
+
+
+def produce(cluster: LocalCluster, topic: str, records: int) -> None:
+    """Records whose n-th has the key, value and timestamp n, into the first partition, as a copy has them, too."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(records):
+        text = str(number).encode()
+        producer.produce(topic, text, text, partition=0, timestamp=FIRST_TIMESTAMP + number)
+    assert producer.flush(SOON) == 0
 
 
 @contextmanager

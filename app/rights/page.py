@@ -1,11 +1,11 @@
-"""docs/rights.md, made from the table of rights: `python -m app.rights_page` writes it."""
+"""docs/rights.md, made from the table of rights: `python -m app.rights.page` writes it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from app.local.jars import PROJECT
-from app.rights import RULES, On, Rule
+from app.rights.table import RULES, On, Rule
 
 PAGE = PROJECT / "docs" / "rights.md"
 
@@ -28,7 +28,7 @@ NAMES: Mapping[On, str] = {
 INTRO = """# The rights that the job needs
 
 The least that the principal of Lockstep's clients must be allowed, here for a flow `a->b` with the default replication
-policy; no more is needed. This page is made from the code by `python -m app.rights_page`.
+policy; no more is needed. This page is made from the code by `python -m app.rights.page`.
 
 - `lockstep rights --principal User:lockstep` prints the `kafka-acls.sh` commands for a properties file: with its names,
   for what it turns on, and nothing else. It connects to nothing.

@@ -6,21 +6,14 @@ that imply them: it allows nothing more, and a right that is taken away later ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from sinks.cluster.rights import Allowed
 from sinks.listeners import DefaultGroupListener
 from sinks.model import Kind
 from sinks.notify.log_listener import LogListener
 from sinks.settings import FlowSettings
-
-PROBE = "lockstep-rights-probe"
-"""Stands for any topic; none of this name is ever made."""
-
-EVERY = "*"
-CLUSTER_NAME = "kafka-cluster"
 
 
 class On(str, Enum):
@@ -188,121 +181,3 @@ RULES: tuple[Rule, ...] = (
         lambda settings: isinstance(settings.listeners.groups, LogListener),
     ),
 )
-
-
-@dataclass(frozen=True, order=True, slots=True)
-class Right:
-    """One operation that the job needs on `cluster` (an alias). The words are Kafka's own, in upper case."""
-
-    cluster: str
-    resource_type: str
-    resource_name: str
-    pattern_type: str
-    operation: str
-    why: str
-    optional: bool = False
-
-
-def needed_rights(settings: FlowSettings) -> list[Right]:
-    """What a flow needs as it is set, sorted. What has two reasons is there once, with the first."""
-    found: dict[tuple[str, ...], Right] = {}
-    for rule in (rule for rule in RULES if rule.when(settings)):
-        for operation in rule.operations:
-            place = (_alias(settings, rule.end), *resource(settings, rule.on), operation)
-            known = found.get(place)
-            if known is None or (known.optional and not rule.optional):
-                found[place] = Right(*place, rule.why, rule.optional)
-    return sorted(found.values())
-
-
-def _alias(settings: FlowSettings, end: End) -> str:
-    if end is End.OFFSET_SYNCS:
-        return settings.internal.offset_syncs_cluster
-    return settings.flow.source if end is End.SOURCE else settings.flow.target
-
-
-def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
-    """Kafka's resource type, name and pattern type."""
-    internal = settings.internal
-    if on is On.CLUSTER:
-        return "CLUSTER", CLUSTER_NAME, "LITERAL"
-    if on is On.GROUPS:
-        return "GROUP", EVERY, "LITERAL"
-    if on is On.UPSTREAM:
-        return "TOPIC", EVERY, "LITERAL"
-    if on is On.REMOTE:
-        prefix = remote_prefix(settings)
-        return ("TOPIC", prefix, "PREFIXED") if prefix else ("TOPIC", EVERY, "LITERAL")
-    names = {
-        On.OFFSET_SYNCS: internal.offset_syncs,
-        On.CHECKPOINTS: internal.checkpoints,
-        On.HEARTBEATS: internal.heartbeats,
-        On.CROSSED: settings.policy.format_remote_topic(settings.flow.source, internal.heartbeats),
-        On.LEDGER: internal.ledger,
-        On.AUDIT: internal.audit,
-        On.TOPICS_LOG: internal.topics,
-        On.GROUPS_LOG: internal.groups,
-    }
-    return "TOPIC", names[on], "LITERAL"
-
-
-def remote_prefix(settings: FlowSettings) -> str:
-    """What the policy puts in front of a topic's name; empty where it does not, or puts something behind it."""
-    remote = settings.policy.format_remote_topic(settings.flow.source, PROBE)
-    return remote.removesuffix(PROBE) if remote.endswith(PROBE) else ""
-
-
-class Verdict(str, Enum):
-    """Whether a right is there. UNKNOWN: the cluster cannot say it yet."""
-
-    GRANTED = "granted"
-    MISSING = "missing"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A right, whether it is there, and what the verdict rests on."""
-
-    right: Right
-    verdict: Verdict
-    reason: str = ""
-
-
-def judge(
-    rights: Iterable[Right], allowed: Mapping[str, Allowed], replicated: Mapping[str, Collection[str]], probe: str
-) -> list[Finding]:
-    """`allowed` and `replicated`, the names of replicated topics there, by alias; `probe`: a remote topic's name."""
-    return [_judged(right, allowed[right.cluster], replicated[right.cluster], probe) for right in rights]
-
-
-def _judged(right: Right, allowed: Allowed, replicated: Collection[str], probe: str) -> Finding:
-    if right.resource_type == "CLUSTER":
-        granted = right.operation in allowed.cluster
-        return Finding(right, Verdict.GRANTED if granted else Verdict.MISSING)
-    if right.resource_type == "GROUP":
-        return Finding(right, Verdict.UNKNOWN, "what may be done with groups is not asked")
-    literal = right.pattern_type == "LITERAL" and right.resource_name != EVERY
-    created = right.resource_name if literal else probe
-    if right.operation == "CREATE" and created in allowed.creatable:
-        return Finding(right, Verdict.GRANTED if allowed.creatable[created] else Verdict.MISSING)
-    return _of_topic(right, allowed) if literal else _of_topics(right, allowed, replicated)
-
-
-def _of_topic(right: Right, allowed: Allowed) -> Finding:
-    seen = allowed.topics.get(right.resource_name, "UNKNOWN_TOPIC_OR_PART")
-    if isinstance(seen, frozenset):
-        return Finding(right, Verdict.GRANTED if right.operation in seen else Verdict.MISSING)
-    if seen == "TOPIC_AUTHORIZATION_FAILED":
-        return Finding(right, Verdict.MISSING, "the topic may not even be seen")
-    return Finding(right, Verdict.UNKNOWN, "the topic does not exist yet")
-
-
-def _of_topics(right: Right, allowed: Allowed, replicated: Collection[str]) -> Finding:
-    seen = {name: words for name in replicated if isinstance(words := allowed.topics.get(name), frozenset)}
-    lacking = sorted(name for name, words in seen.items() if right.operation not in words)
-    if lacking:
-        return Finding(right, Verdict.MISSING, f"on {len(lacking)} of {len(seen)} topics, e.g. {lacking[0]}")
-    if not seen:
-        return Finding(right, Verdict.UNKNOWN, "no such topic is there, or none may be seen: DESCRIBE shows them")
-    return Finding(right, Verdict.GRANTED, f"on {len(seen)} topics that can be seen")

@@ -1,0 +1,76 @@
+"""The rights that a flow needs as it is set: the table, in the names of its clusters and topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.rights.table import RULES, End, On
+from sinks.settings import FlowSettings
+
+PROBE = "lockstep-rights-probe"
+"""Stands for any topic and group; none of this name is ever made."""
+
+EVERY = "*"
+CLUSTER_NAME = "kafka-cluster"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Right:
+    """One operation that the job needs on `cluster` (an alias). The words are Kafka's own, in upper case."""
+
+    cluster: str
+    resource_type: str
+    resource_name: str
+    pattern_type: str
+    operation: str
+    why: str
+    optional: bool = False
+
+
+def needed_rights(settings: FlowSettings) -> list[Right]:
+    """What a flow needs as it is set, sorted. What has two reasons is there once, with the first."""
+    found: dict[tuple[str, ...], Right] = {}
+    for rule in (rule for rule in RULES if rule.when(settings)):
+        for operation in rule.operations:
+            place = (_alias(settings, rule.end), *resource(settings, rule.on), operation)
+            known = found.get(place)
+            if known is None or (known.optional and not rule.optional):
+                found[place] = Right(*place, rule.why, rule.optional)
+    return sorted(found.values())
+
+
+def _alias(settings: FlowSettings, end: End) -> str:
+    if end is End.OFFSET_SYNCS:
+        return settings.internal.offset_syncs_cluster
+    return settings.flow.source if end is End.SOURCE else settings.flow.target
+
+
+def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
+    """Kafka's resource type, name and pattern type."""
+    internal = settings.internal
+    if on is On.CLUSTER:
+        return "CLUSTER", CLUSTER_NAME, "LITERAL"
+    if on is On.GROUPS:
+        return "GROUP", EVERY, "LITERAL"
+    if on is On.UPSTREAM:
+        return "TOPIC", EVERY, "LITERAL"
+    if on is On.REMOTE:
+        prefix = remote_prefix(settings)
+        return ("TOPIC", prefix, "PREFIXED") if prefix else ("TOPIC", EVERY, "LITERAL")
+    names = {
+        On.OFFSET_SYNCS: internal.offset_syncs,
+        On.CHECKPOINTS: internal.checkpoints,
+        On.HEARTBEATS: internal.heartbeats,
+        On.CROSSED: settings.policy.format_remote_topic(settings.flow.source, internal.heartbeats),
+        On.LEDGER: internal.ledger,
+        On.AUDIT: internal.audit,
+        On.TOPICS_LOG: internal.topics,
+        On.GROUPS_LOG: internal.groups,
+    }
+    return "TOPIC", names[on], "LITERAL"
+
+
+def remote_prefix(settings: FlowSettings) -> str:
+    """What the policy puts in front of a topic's name; empty where it does not, or puts something behind it."""
+    remote = settings.policy.format_remote_topic(settings.flow.source, PROBE)
+    return remote.removesuffix(PROBE) if remote.endswith(PROBE) else ""
