@@ -40,9 +40,10 @@ format: setup ## writes what `check` would complain about
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup ## writes docs/configuration.md and docs/rights.md from the tables in the code
+docs: setup ## writes docs/configuration.md, rights.md and metrics.md from the tables in the code
 	$(BIN)/python -m app.properties.page
 	$(BIN)/python -m app.rights.page
+	$(BIN)/python -m app.metrics_page
 
 bench: setup ## side by side with MM2; writes docs/benchmarks.md (an hour)
 	$(BIN)/python -m bench $(ARGS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.overrides.load import load_in_force
 from app.planning import group_offsets
-from app.settings import load
 from app.wiring import Ends, both_ends, ledger
 from sinks.errors import ClusterUnreachable
 from sinks.settings import FlowSettings
@@ -27,7 +27,7 @@ def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dic
     Raises ConfigurationError for the file, ClusterUnreachable where the target does not answer either, RightsMissing.
     Source: `org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets` (KIP-382).
     """
-    settings = load(Path(config), (flow,))
+    settings = load_in_force(Path(config), (flow,))
     one = settings.flows[0]
     with both_ends(settings, one) as ends:
         try:

@@ -19,15 +19,18 @@ from pyspark.sql import SparkSession
 from app.api import Api, Server
 from app.batch import Batch, News
 from app.keeper import QueryKeeper
+from app.overrides.watch import OverrideWatch
 from app.properties.keys import Live
 from app.reload import Difference
 from app.reloading import Reloading
 from app.settings import Settings
 from app.settings.kept import tell
+from app.settings.reporters import secrets_of
 from app.wiring import ConfigWriters, flow_parts
 from sinks.audit import SettingChange
 from sinks.metrics import Metrics
 from sinks.reconcile import FlowReconcile
+from sinks.reporters import Reporters
 from sinks.settings import FlowSettings
 from sinks.status import FlowState
 from sinks.task import FlowTask, Hear
@@ -52,6 +55,8 @@ class Job:
         self._reloading = Reloading(*reread, settings, self._adopt) if reread else None
         self._stop = threading.Event()
         self._metrics = Metrics(version("lockstep"))
+        self._reporters = Reporters(self._metrics.registry, self._metrics.count_reporter)
+        self._overrides = OverrideWatch(settings.stored_overrides)
         self._configs = ConfigWriters()
         self._news: dict[str, News] = {}
         self._keepers: list[QueryKeeper] = []
@@ -68,8 +73,16 @@ class Job:
             )
 
     def _parts(self, settings: Settings, flow: FlowSettings) -> tuple[FlowReconcile, Hear]:
-        hear = partial(self._news[flow.flow.target].hear, flow.flow)
-        return flow_parts(settings, flow, self._spark.sparkContext._gateway, self._metrics, self._configs, hear)
+        hear, see = self._news[flow.flow.target].hear, self._overrides.see
+        return flow_parts(
+            settings,
+            flow,
+            self._spark.sparkContext._gateway,
+            self._metrics,
+            self._configs,
+            partial(hear, flow.flow),
+            partial(see, flow.flow),
+        )
 
     def _adopt(self, settings: Settings, changed: Sequence[Difference]) -> None:
         """Goes on with other settings, as far as they can change in a running job."""
@@ -89,6 +102,15 @@ class Job:
         for keeper in self._keepers:
             keeper.renew(settings)
         self._settings = settings
+        waiting = [task for flow, task in self._tasks.items() if self._overrides.unknown(flow)]
+        self._overrides.adopt(settings.stored_overrides)
+        for task in waiting:
+            task.look((), 0)
+        self._report()
+
+    def _report(self) -> None:
+        values = self._settings.job_properties
+        self._reporters.adopt(self._settings.reporters, values, secrets_of(values))
 
     def run(self) -> bool:
         """True when no flow ended in error."""
@@ -98,6 +120,7 @@ class Job:
 
     def _run(self) -> None:
         server = None if self._once else Server(Api(self._tasks, self._metrics, self._reloading), *self._http())
+        self._report()
         keepers = self._keepers = [
             QueryKeeper(self._settings, self._spark, target, batch, self._once)
             for target, batch in self._batches.items()
@@ -118,6 +141,8 @@ class Job:
             for keeper in keepers:
                 keeper.tend()
             if self._reloading is not None:
+                if self._overrides.news():
+                    self._reloading.request()
                 self._reloading.tick()
             self._stop.wait(0.5)
 
@@ -137,6 +162,7 @@ class Job:
             batch.close()
         for task in self._tasks.values():
             task.close()
+        self._reporters.close()
         if server is not None:
             server.stop()
 

@@ -20,7 +20,7 @@ from sinks.model import Kind, Outcome
 from sinks.offset_memory import OffsetMemory
 from sinks.offsets import chosen_groups, replicated_offsets, survey_offsets
 from sinks.plan import Blind, Plan, join_plans, make_plan
-from sinks.resources.effective import broker_drifts, warnings
+from sinks.resources.effective import broker_drifts, groups_of, warnings
 from sinks.settings import FlowSettings
 from sinks.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
 from sinks.survey import Listed, Progress, list_both, survey
@@ -71,15 +71,18 @@ def _access(flow: FlowSettings, ends: Ends, listed: Listed, remembered: Ledger) 
 
 
 def _brokers(flow: FlowSettings, ends: Ends, remembered: Ledger) -> Plan:
-    """The plan, with a note for each default that differs where neither side sets anything."""
+    """The plan, with each default that differs where neither side sets anything: as a note, and as drift.
+
+    A running job knows nothing of these: it takes all configs of a broker on each side to see them.
+    """
     rules = broker_rules(flow)
     with ends.levels() as (source, target):
         plan = survey_brokers(flow, rules, source, target, remembered.owned(Kind.BROKER_CONFIG))
         here, there = any_broker(source, ends.source.alias), any_broker(target, ends.target.alias)
     if isinstance(here, Blind) or isinstance(there, Blind):
         return plan
-    notes = warnings(flow.flow, broker_drifts(here, there, rules))
-    return replace(plan, notes=(*plan.notes, *notes))
+    drifts = list(broker_drifts(here, there, rules))
+    return replace(plan, notes=(*plan.notes, *warnings(flow.flow, drifts)), effective=groups_of(drifts))
 
 
 def group_offsets(
@@ -154,6 +157,7 @@ def status_flow(flow: FlowSettings, ends: Ends) -> FlowStatus:
         heartbeat_age_seconds=age,
         reason="no job answers; this is what a look at both clusters shows",
         kinds={kind: _kind_status(flow.enabled, remembered.paused(), kind, plan) for kind in Kind},
+        effective=plan.effective,
     )
 
 

@@ -1,8 +1,9 @@
-"""Policies, filters, listeners, providers by the class that a file names: Kafka's by Java name, others by
+"""Policies, filters, listeners, providers, reporters by the class that a file names: Kafka's by Java name, others by
 `package.module:Class`.
 
-The protocols are those of `streaming.naming`, `streaming.filters`, `sinks.listeners` and `sinks.credentials`. A class
-is made without arguments, and may have `configure(properties)`, which gets every property of its flow.
+The protocols are those of `streaming.naming`, `streaming.filters`, `sinks.listeners`, `sinks.credentials` and
+`sinks.reporters`. A class is made without arguments, and may have `configure(properties)`, which gets every property of
+its flow; a reporter, which is the whole job's, those that hold for all flows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from sinks.credentials import CredentialProvider, close_nothing, version_of_credential
 from sinks.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
+from sinks.reporters import MetricsReporter
 from streaming.errors import LockstepError, PluginError
 from streaming.filters import (
     ConfigPropertyFilter,
@@ -55,6 +57,7 @@ KINDS: Mapping[type, PluginKind] = {
     CredentialProvider: PluginKind(
         "lockstep.credential.provider.class", (), {"version": version_of_credential, "close": close_nothing}
     ),
+    MetricsReporter: PluginKind("metric.reporters", (), {"close": close_nothing}),
 }
 """By the protocol that the class must have; ours are called as Kafka's are."""
 

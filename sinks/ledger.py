@@ -42,6 +42,7 @@ class Entry(str, Enum):
     PAUSED = "PAUSED"
     VERSION = "VERSION"
     TOPIC_IDS = "TOPIC_IDS"
+    OVERRIDE = "OVERRIDE"
 
 
 OWNED_BY_NONE = frozenset({Kind.TOPIC_CONFIG, Kind.GROUP_OFFSET})

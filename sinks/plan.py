@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from sinks.drift import DriftGroup
 from sinks.errors import UnsafePlan
 from sinks.model import Change, Key, Kind, Op, count_by, key_as_json
 from sinks.settings import Limits
@@ -64,7 +65,8 @@ class Plan:
 
     `existing` counts, per kind, what the deletion limit is a percentage of: the items that Lockstep may delete.
     `skipped` counts, by reason, what is never written (read-only configs, ACLs of the cluster itself). `notes`: what
-    else an operator should know of it.
+    else an operator should know of it. `effective`: configs in force with two values that no change of this plan mends;
+    they are no changes, so they are not in the digest, and a plan that has nothing else is empty.
     """
 
     flow: Flow
@@ -74,6 +76,7 @@ class Plan:
     existing: Mapping[Kind, int] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    effective: tuple[DriftGroup, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -113,6 +116,7 @@ class Plan:
             "errors": [blind.as_json() for blind in self.errors],
             "skipped": dict(self.skipped),
             "notes": list(self.notes),
+            "effective": [group.as_json() for group in self.effective],
         }
 
 
@@ -125,6 +129,7 @@ def make_plan(
     existing: Mapping[Kind, int] | None = None,
     skipped: Mapping[str, int] | None = None,
     notes: Iterable[str] = (),
+    effective: Iterable[DriftGroup] = (),
 ) -> Plan:
     """Sorts the changes into the order in which they are applied; two changes of one key raise ValueError."""
     ordered = tuple(sorted(changes, key=lambda change: change.order))
@@ -141,6 +146,7 @@ def make_plan(
         existing=existing or {},
         skipped=skipped or {},
         notes=tuple(notes),
+        effective=tuple(effective),
     )
 
 
@@ -155,4 +161,5 @@ def join_plans(flow: Flow, plans: Iterable[Plan]) -> Plan:
         existing={kind: count for part in parts for kind, count in part.existing.items()},
         skipped={reason: count for part in parts for reason, count in part.skipped.items()},
         notes=[note for part in parts for note in part.notes],
+        effective=[group for part in parts for group in part.effective],
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from sinks.apply import Writers, apply_steps
 from sinks.audit import Audit, SettingChange
 from sinks.cluster.base import Cluster, Deaf, Listening, Reader, Watch
+from sinks.drift import DriftGroup
 from sinks.guard import Guard
 from sinks.ledger import Ledger
 from sinks.model import Key, Kind, Op, Outcome
@@ -41,6 +42,7 @@ class Report:
 
     `unsupported`: kinds that a cluster does not have, with the reason. `not_there`: MM2's internal topics that do not
     exist yet, each with the cluster it belongs on. `seconds`: by phase. `groups`: None where they are not looked at.
+    `effective`: configs in force with two values, of all topics, also those that this walk did not look at.
     """
 
     plan: Plan
@@ -51,6 +53,7 @@ class Report:
     not_there: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     groups: GroupStanding | None = None
+    effective: tuple[DriftGroup, ...] = ()
 
 
 class FlowReconcile:
@@ -182,6 +185,7 @@ class FlowReconcile:
             not_there=self._not_there(moment),
             seconds=watch.laps,
             groups=next((part.groups for part in standing if part.groups is not None), None),
+            effective=tuple(group for part in standing for group in part.effective),
         )
 
     def _not_there(self, moment: Moment) -> tuple[str, ...]:

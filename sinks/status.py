@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from sinks.drift import DriftGroup, effective_as_json
 from sinks.model import Kind
 from sinks.plan import Refusal
 from streaming.settings import Flow
@@ -72,7 +73,8 @@ def flow_state(error: str | None, heartbeat_age: float | None, timeout: float) -
 
 @dataclass(frozen=True, slots=True)
 class FlowStatus:
-    """Ages in seconds, latency in milliseconds."""
+    """Ages in seconds, latency in milliseconds. `effective`: configs in force with two values, the most frequent first;
+    nothing is pending for them, so they count for no kind."""
 
     flow: Flow
     state: FlowState
@@ -80,6 +82,7 @@ class FlowStatus:
     replication_latency_ms: int | None = None
     reason: str | None = None
     kinds: Mapping[Kind, KindStatus] = field(default_factory=dict)
+    effective: tuple[DriftGroup, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """One flow of `status`."""
@@ -92,4 +95,5 @@ class FlowStatus:
             "replication_latency_ms": self.replication_latency_ms,
             "reason": self.reason,
             "kinds": {kind.value: status.as_json() for kind, status in self.kinds.items()},
+            "effective": effective_as_json(self.effective),
         }

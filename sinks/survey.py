@@ -14,7 +14,7 @@ from sinks.errors import ItemFault, RightsMissing
 from sinks.model import Change, Key, Kind
 from sinks.plan import Blind, Plan, make_plan
 from sinks.resources.configs import desired_configs, plan_configs
-from sinks.resources.effective import Drift, topic_drifts, warnings
+from sinks.resources.effective import Drift, groups_of, topic_drifts, warnings
 from sinks.resources.topics import DesiredTopics, desired_topics, plan_topic_deletions, plan_topics
 from sinks.settings import FlowSettings
 
@@ -40,13 +40,15 @@ class Listed:
 class Survey:
     """A plan, what it was made from, and the upstream topics that must be looked at again soon.
 
-    `blind`: why an upstream topic could not be compared; the plan's `errors` say the same.
+    `blind`: why an upstream topic could not be compared; the plan's `errors` say the same. `drifts`: by upstream topic,
+    what is in force with two values though nothing is to be written.
     """
 
     plan: Plan
     looked_at: frozenset[str] = frozenset()
     again: frozenset[str] = frozenset()
     blind: Mapping[str, Blind] = field(default_factory=dict)
+    drifts: Mapping[str, Sequence[Drift]] = field(default_factory=dict)
 
 
 @dataclass
@@ -58,7 +60,7 @@ class _Found:
     skipped: Counter[str] = field(default_factory=Counter)
     blind: dict[str, Blind] = field(default_factory=dict)
     again: set[str] = field(default_factory=set)
-    drifts: list[Drift] = field(default_factory=list)
+    drifts: dict[str, list[Drift]] = field(default_factory=dict)
     denied: int = 0
 
 
@@ -97,6 +99,7 @@ def survey(
         topic_changes = plan_topics(listed.desired, listed.target, found.creations, settings.replication_factor)
         if settings.topic_deletes:
             topic_changes += plan_topic_deletions(listed.desired, listed.source, listed.target, mine)
+    drifts = [drift for of_topic in found.drifts.values() for drift in of_topic]
     plan = make_plan(
         settings.flow,
         [*topic_changes, *found.changes],
@@ -104,9 +107,10 @@ def survey(
         errors=found.blind.values(),
         existing={Kind.TOPIC: len(mine)},
         skipped=found.skipped,
-        notes=warnings(settings.flow, found.drifts),
+        notes=warnings(settings.flow, drifts),
+        effective=groups_of(drifts),
     )
-    return Survey(plan, frozenset(missing | compared), frozenset(found.again), found.blind)
+    return Survey(plan, frozenset(missing | compared), frozenset(found.again), found.blind, found.drifts)
 
 
 def _compare(
@@ -130,7 +134,7 @@ def _compare(
             if topic in missing:
                 found.creations[name] = desired_configs(configs, settings.config_filter).overrides()
             elif name in downstream.items:
-                _compare_topic(found, settings, name, configs, downstream.items[name])
+                _compare_topic(found, settings, topic, name, configs, downstream.items[name])
             elif name in downstream.errors:
                 _note_fault(found, topic, settings.flow.target, name, downstream.errors[name])
         done += len(chunk)
@@ -139,12 +143,13 @@ def _compare(
 
 
 def _compare_topic(
-    found: _Found, settings: FlowSettings, name: str, source: TopicConfigs, target: TopicConfigs
+    found: _Found, settings: FlowSettings, topic: str, name: str, source: TopicConfigs, target: TopicConfigs
 ) -> None:
     desired = desired_configs(source, settings.config_filter)
     found.skipped += desired.skipped
     found.changes += plan_configs(name, desired, target)
-    found.drifts += topic_drifts(name, source, target, settings.config_filter)
+    if drifts := list(topic_drifts(name, source, target, settings.config_filter)):
+        found.drifts[topic] = drifts
 
 
 def _note_fault(found: _Found, topic: str, alias: str, name: str, fault: ItemFault) -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from sinks.audit import SettingChange
+from sinks.drift import DriftGroup
 from sinks.errors import ClusterUnreachable, IncrementalUnsupported, ItemFault
 from sinks.ledger import utc_now
 from sinks.metrics import Metrics
@@ -60,6 +61,7 @@ class FlowTask:
         self._kinds = {kind: self._first(kind) for kind in Kind}
         self._error: str | None = None
         self._not_there: tuple[str, ...] = ()
+        self._effective: tuple[DriftGroup, ...] = ()
         self._failures = 0
         self._not_before = 0.0
 
@@ -90,6 +92,7 @@ class FlowTask:
                 self._build = None if self._build is build else self._build
             before.close()
             self._kinds = {kind: self._first(kind) for kind in Kind}
+            self._effective = ()
             self._not_before = 0.0
         for call in calls:
             call()
@@ -155,6 +158,7 @@ class FlowTask:
             log.info("%s: goes on again", self.flow.name)
         self._error, self._failures, self._not_before = None, 0, 0.0
         self._metrics.report(report)
+        self._effective = report.effective
         if report.not_there != self._not_there:
             self._not_there = report.not_there
             log.info("%s: %s", self.flow.name, self._waits_for() or "all of MM2's internal topics are there")
@@ -197,6 +201,7 @@ class FlowTask:
             replication_latency_ms=self._heartbeats.latency_ms if self._heartbeats else None,
             reason=self._error or self._waits_for(),
             kinds=dict(self._kinds),
+            effective=self._effective,
         )
 
     def _waits_for(self) -> str | None:

@@ -11,6 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from app.cli.output import Output, complain, errors
+from app.overrides.load import load_in_force
 from app.settings import Settings, load
 from app.wiring import Ends, both_ends
 from sinks.settings import FlowSettings
@@ -27,9 +28,14 @@ OutputOption = Annotated[Output, typer.Option("-o", "--output", help="text, or o
 DEFAULT_CONFIG = Path("conf/mirror.properties")
 
 
-def loaded(config: Path, flow: list[str] | None, before: Settings | None = None) -> Settings:
-    """The settings of the flows asked for. Raises ConfigurationError with every mistake."""
-    return load(config, flow or (), before=before)
+def loaded(config: Path, flow: list[str] | None) -> Settings:
+    """The settings of the flows asked for, as the file has them. Raises ConfigurationError with every mistake."""
+    return load(config, flow or ())
+
+
+def in_force(config: Path, flow: list[str] | None, before: Settings | None = None) -> Settings:
+    """As `loaded`, with the overrides in the flows' ledgers over the file; `before`: of the running job."""
+    return load_in_force(config, flow or (), before=before)
 
 
 def of_each_flow(

@@ -15,6 +15,7 @@ import typer
 
 from app.cli.common import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line
+from app.cli.own_configs import own_configs
 from app.configs.asked import EntityType, Flags, check_flags, place_of
 from app.configs.cluster import Opened, asked_cluster, opened
 from app.configs.values import resolved, wanted_configs
@@ -40,8 +41,10 @@ def configs(
     describe: Annotated[bool, typer.Option("--describe", help="Every level, the one in force marked.")] = False,
     alter: Annotated[bool, typer.Option("--alter", help="Adds, changes and deletes.")] = False,
     entity_type: Annotated[EntityType | None, typer.Option("--entity-type")] = None,
-    entity_name: Annotated[str | None, typer.Option("--entity-name", help="A broker's id, or a topic.")] = None,
-    entity_default: Annotated[bool, typer.Option("--entity-default", help="The default of all brokers.")] = False,
+    entity_name: Annotated[str | None, typer.Option("--entity-name", help="A broker's id, a topic, or a flow.")] = None,
+    entity_default: Annotated[
+        bool, typer.Option("--entity-default", help="The default of all brokers, or of all flows.")
+    ] = False,
     broker: Annotated[str | None, typer.Option("--broker", help="For --entity-type brokers --entity-name.")] = None,
     broker_defaults: Annotated[
         bool, typer.Option("--broker-defaults", help="For --entity-type brokers --entity-default.")
@@ -67,7 +70,7 @@ def configs(
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Configs of brokers and topics, as kafka-configs shows and alters them. Exit 2: nothing was sent, mend it."""
+    """Configs of brokers and topics, as kafka-configs has them, and Lockstep's own. Exit 2: nothing was written."""
     flags = Flags(
         describe=describe,
         alter=alter,
@@ -100,6 +103,8 @@ def configs(
 
 def _answer(flags: Flags, config: Path, output: Output) -> int:
     check_flags(flags)
+    if flags.kind is EntityType.LOCKSTEP:
+        return own_configs(flags, config, output, _ask)
     asked = asked_cluster(flags, config)
     if flags.describe:
         with opened(asked) as there:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, of_each_flow
+from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, of_each_flow
 from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line, print_table
 from app.planning import group_offsets, write_back
 from app.settings import Settings
@@ -40,7 +40,7 @@ def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
         crossing = forward(one, *ends_of(ends.source, ends.target), list_both(one, ends.source, ends.target))
         return list(replicated_offsets(crossing, chosen_groups(one, ends.source.groups.names())))
 
-    flows, failed = of_each_flow(loaded(config, flow), found, "groups")
+    flows, failed = of_each_flow(in_force(config, flow), found, "groups")
     if output is Output.JSON:
         print_json({"flows": flows})
     else:
@@ -66,7 +66,7 @@ def offsets(
     """
     if execute and not reverse:
         raise typer.BadParameter("it is for the way back: say --reverse, too. On the way there `apply` writes")
-    settings = loaded(config, flow)
+    settings = in_force(config, flow)
 
     def found(one: FlowSettings, ends: Ends) -> list[GroupOffset]:
         listed = list_both(one, ends.source, ends.target)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import httpx
 import typer
 
-from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, of_each_flow
+from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, loaded, of_each_flow
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
+from app.cli.running import address, ask_reload
 from app.planning import status_flow
 from app.settings import Settings
 from app.wiring import Ends, both_ends
+from sinks.model import Kind
 from sinks.parts.listeners import replicated_topics
+from sinks.resources.effective import REMEDY
 from sinks.settings import FlowSettings
 from sinks.survey import list_both
 from streaming.errors import LockstepError
@@ -20,14 +24,10 @@ from streaming.errors import LockstepError
 ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
 
-RELOAD_WITHIN = 100.0
-"""Seconds; more than the job itself takes at most."""
-
 
 def status(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
     """How each flow stands: asks the running job, or looks at the clusters where none answers."""
-    settings = loaded(config, flow)
-    flows = _asked(settings) or _looked(settings)
+    flows = _asked(loaded(config, flow)) or _looked(in_force(config, flow))
     if output is Output.JSON:
         print_json({"flows": flows})
     else:
@@ -36,15 +36,10 @@ def status(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
     raise typer.Exit(FAILED if any(row["state"] == "ERROR" for row in flows) else DONE)
 
 
-def _address(settings: Settings) -> str:
-    host = settings.job.http_host
-    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{settings.job.http_port}"
-
-
 def _asked(settings: Settings) -> list[dict[str, Any]] | None:
     """What the job says of these flows; None where no job answers, or one of other flows."""
     try:
-        answer = httpx.get(f"{_address(settings)}/status", timeout=ANSWERS_WITHIN).raise_for_status().json()
+        answer = httpx.get(f"{address(settings)}/status", timeout=ANSWERS_WITHIN).raise_for_status().json()
         flows = {(row["source"], row["target"]): row for row in answer["flows"]}
         return [flows[(flow.flow.source, flow.flow.target)] for flow in settings.flows]
     except (httpx.HTTPError, ValueError, KeyError, TypeError):
@@ -73,6 +68,20 @@ def _print_status(row: dict[str, Any]) -> None:
     for name, kind in row["kinds"].items():
         for refusal in kind["refused"]:
             print_line(f"  set aside: {name} {' '.join(refusal['key'].values())}: {refusal['reason']}")
+    for line in _effective_lines(row):
+        print_line(f"  {line}")
+
+
+def _effective_lines(row: dict[str, Any]) -> Iterator[str]:
+    """A line a group, and one for the groups that are not shown."""
+    drift, groups = row["effective"]["drift"], row["effective"]["configs"]
+    for one in groups:
+        topics = f"{one['topics']} topics" if one["topics"] != 1 else "1 topic"
+        where = topics if one["kind"] == Kind.TOPIC_CONFIG else "the brokers"
+        values = f"{one['source']} on {row['source']}, {one['target']} on {row['target']}"
+        yield f"in force with two values: {one['name']} of {where}: {values}; {REMEDY[Kind(one['kind'])]}"
+    if more := drift - sum(one["topics"] or 1 for one in groups):
+        yield f"and {more} configs more"
 
 
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
@@ -82,7 +91,7 @@ def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
         found = replicated_topics(list_both(one, ends.source, ends.target))
         return [{"upstream": upstream, "remote": remote} for upstream, remote in found.items()]
 
-    flows, failed = of_each_flow(loaded(config, flow), found, "topics")
+    flows, failed = of_each_flow(in_force(config, flow), found, "topics")
     if output is Output.JSON:
         print_json({"flows": flows})
     else:
@@ -94,12 +103,7 @@ def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
 
 def reload(config: ConfigOption = DEFAULT_CONFIG, output: OutputOption = Output.TEXT) -> None:
     """Lets the running job read its properties file again, all or nothing."""
-    address = _address(loaded(config, None))
-    try:
-        answer = httpx.post(f"{address}/reload", timeout=RELOAD_WITHIN)
-        document = answer.json()
-    except (httpx.HTTPError, ValueError) as error:
-        raise LockstepError(f"no job answers at {address} ({error}): start it with `lockstep run`") from error
+    document = ask_reload(loaded(config, None))
     if output is Output.JSON:
         print_json(document)
     elif document.get("error"):
@@ -121,12 +125,10 @@ def look(
     settings = loaded(config, flow)
     body = {"topics": topics or [], "flows": [one.flow.name for one in settings.flows], "wait_seconds": wait}
     try:
-        answer = httpx.post(f"{_address(settings)}/look", json=body, timeout=wait * len(settings.flows) + 10)
+        answer = httpx.post(f"{address(settings)}/look", json=body, timeout=wait * len(settings.flows) + 10)
         document = answer.raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
-        raise LockstepError(
-            f"no job answers at {_address(settings)} ({error}): start it with `lockstep run`"
-        ) from error
+        raise LockstepError(f"no job answers at {address(settings)} ({error}): start it with `lockstep run`") from error
     if output is Output.JSON:
         print_json(document)
     else:

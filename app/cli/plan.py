@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, progress_bar
+from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, progress_bar
 from app.cli.output import DONE, FAILED, PENDING, WRONG_USAGE, Output, complain, print_json, print_line, print_table
 from app.planning import plan_flow
 from app.settings import Settings
@@ -43,7 +43,7 @@ def plan(
     out: Annotated[Path | None, typer.Option("--out", help="Also write the plan here, for `apply --plan`.")] = None,
 ) -> None:
     """What `apply` would do now; writes nothing. Exit 3: changes are pending."""
-    settings = loaded(config, flow)
+    settings = in_force(config, flow)
     with ExitStack() as stack:
         planned, failed = _plans(settings, stack)
     document = {"flows": [row.plan.as_json() for row in planned] + failed}
@@ -69,7 +69,7 @@ def apply(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Writes what `plan` shows."""
-    settings = loaded(config, flow)
+    settings = in_force(config, flow)
     with ExitStack() as stack:
         planned, failed = _plans(settings, stack)
         if reviewed is not None:

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, loaded
+from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, in_force
 from app.cli.output import DONE, FAILED, complain
+from app.overrides.load import encode_again
+from app.settings import Settings
 
 
 def run(
@@ -19,16 +21,23 @@ def run(
     """The streaming query, until SIGTERM."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    settings = loaded(config, flow)
+    settings = in_force(config, flow)
+    encode_again(settings)
     for warning in settings.warnings:
         complain(f"warning: {warning}")
+
+    def reread(before: Settings) -> Settings:
+        after = in_force(config, flow, before)
+        encode_again(after)
+        return after
+
     # Not needed by any other command, and a second of imports.
     from app.job import Job
     from app.session import session
 
     spark = session()
     try:
-        healthy = Job(settings, spark, once, (config, lambda before: loaded(config, flow, before))).run()
+        healthy = Job(settings, spark, once, (config, reread)).run()
     finally:
         spark.stop()
     raise typer.Exit(DONE if healthy or not once else FAILED)

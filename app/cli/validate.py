@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
+from app.cli.common import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
 from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line, print_table
 from app.cli.rights import as_json, check_rights, print_rights
 from app.rights.judged import Verdict
@@ -30,7 +30,7 @@ def validate(
 ) -> None:
     """Parses, connects, and says per flow what it found; writes nothing."""
     try:
-        settings = loaded(config, flow)
+        settings = in_force(config, flow)
     except ConfigurationError as error:
         if output is Output.JSON:
             warnings = [_mistake(row) for row in error.warnings]

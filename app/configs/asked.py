@@ -19,6 +19,7 @@ class EntityType(str, Enum):
 
     BROKERS = "brokers"
     TOPICS = "topics"
+    LOCKSTEP = "lockstep"
 
 
 SCOPES = {EntityType.BROKERS: Scope.BROKER, EntityType.TOPICS: Scope.TOPIC}
@@ -83,7 +84,7 @@ Rule = tuple[Callable[[Flags], bool], str]
 RULES: tuple[Rule, ...] = (
     (lambda f: f.describe is f.alter, "say exactly one of --describe and --alter"),
     (
-        lambda f: (f.cluster is None) is (f.bootstrap_server is None),
+        lambda f: f.kind is not EntityType.LOCKSTEP and (f.cluster is None) is (f.bootstrap_server is None),
         "say exactly one of --cluster ALIAS (of the properties file) and --bootstrap-server HOST:PORT",
     ),
     (
@@ -95,7 +96,7 @@ RULES: tuple[Rule, ...] = (
         "--entity-type, --entity-name and --entity-default do not go with --broker, --broker-defaults and --topic",
     ),
     (lambda f: f.short > 1, "--broker, --broker-defaults and --topic: say one of them"),
-    (lambda f: f.kind is None, "say what to look at: --entity-type brokers or --entity-type topics"),
+    (lambda f: f.kind is None, "say what to look at: --entity-type brokers, topics or lockstep"),
     (
         lambda f: f.entity_default and f.entity_name is not None,
         "say --entity-name or --entity-default, not both",
@@ -111,7 +112,7 @@ RULES: tuple[Rule, ...] = (
     (lambda f: f.entity_name == "" or f.broker == "" or f.topic == "", "the entity's name is empty"),
     (
         lambda f: f.alter and f.name is None,
-        "--alter needs --entity-name, or for brokers --entity-default, the default of the whole cluster",
+        "--alter needs --entity-name, or --entity-default: that of a whole cluster's brokers, or of all flows",
     ),
     (lambda f: f.alter and not f.altering, "--alter needs --add-config, --add-config-file or --delete-config"),
     (lambda f: bool(f.added) and f.added_file is not None, "say --add-config or --add-config-file, not both"),
@@ -120,6 +121,11 @@ RULES: tuple[Rule, ...] = (
 )
 
 OWN_RULES: tuple[Rule, ...] = (
+    (
+        lambda f: f.kind is EntityType.LOCKSTEP and (f.cluster is not None or f.bootstrap_server is not None),
+        "--entity-type lockstep goes without --cluster and --bootstrap-server: its configs are kept in each flow's "
+        "ledger, on the target that the properties file names",
+    ),
     (
         lambda f: f.describe and (f.dry_run or f.custom or f.literal or f.canary is not None),
         "--dry-run, --custom, --literal and --canary go with --alter",

@@ -21,7 +21,7 @@ def encoder_settings(properties: Mapping[str, str]) -> EncoderSettings:
     secret = _value(properties, keys.ENCODER_SECRET)
     if secret is None:
         raise LockstepError(
-            f"{keys.ENCODER_SECRET.name} is missing: passwords of SCRAM users are kept encrypted with it; write it as "
+            f"{keys.ENCODER_SECRET.name} is missing: passwords are kept encrypted with it; write it as "
             "a reference, e.g. ${env:LOCKSTEP_ENCODER_SECRET}"
         )
     return EncoderSettings(

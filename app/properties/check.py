@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from app.properties.keys import TABLE, Scope
+from app.properties.keys import METRIC_REPORTERS, TABLE, Scope
 from app.properties.known import (
     RENAMED,
     ROLES,
@@ -58,7 +58,9 @@ def _listed(alias: str, aliases: tuple[str, ...]) -> str:
 
 
 def _check_name(properties: Properties, where: Place, entry: Entry, findings: Findings) -> None:
-    if where.name in TABLE and TABLE[where.name].scope is Scope.JOB and where.scope is not None:
+    everywhere = where.name in TABLE and TABLE[where.name].scope is Scope.JOB
+    # `a.metric.reporters` is for MM2's clients.
+    if everywhere and where.scope is not None and (where.ours or where.name != METRIC_REPORTERS.name):
         findings.warn(entry, f"holds for {Scope.JOB.value} only: write {where.name}; this line changes nothing")
         return
     if isinstance(where.scope, str) and where.name in TABLE and where.name not in cluster_names():

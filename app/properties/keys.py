@@ -34,6 +34,7 @@ from streaming import filters
 T = TypeVar("T")
 
 MIRROR = "org.apache.kafka.connect.mirror."
+JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 
 
 class Scope(Enum):
@@ -55,6 +56,7 @@ class Live(Enum):
 
     FLOW = "at once"
     QUERY = "at once; the query restarts"
+    REPORTERS = "at once; the reporters are told"
     JOB = "with a restart of the job"
 
 
@@ -237,6 +239,64 @@ WEBHOOK_URL: Key[str | None] = Key(
 )
 WEBHOOK_SECRET: Key[str | None] = Key(
     "lockstep.listener.webhook.secret", TEXT, None, "Lockstep", "What WebhookListener signs with."
+)
+
+METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
+    "metric.reporters",
+    ValueType(
+        lambda text: tuple(CLASS.parse(one) for one in items(text)),
+        "classes, separated by commas, each as package.module:Class; those with Java names are left to MM2",
+    ),
+    (JMX_REPORTER,),
+    "KIP-226",
+    "Classes that get the job's metrics; sinks.notify.push_gateway:PushGatewayReporter is there.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_URL: Key[str | None] = Key(
+    "lockstep.metric.push.url",
+    TEXT,
+    None,
+    "Lockstep",
+    "The Prometheus Pushgateway that PushGatewayReporter pushes to: http or https.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_INTERVAL = Key(
+    "lockstep.metric.push.interval",
+    DURATION_SECONDS,
+    15.0,
+    "Lockstep",
+    "Time between two pushes; the last one comes when the job ends.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_JOB = Key(
+    "lockstep.metric.push.job",
+    TEXT,
+    "lockstep",
+    "Lockstep",
+    "The label job of what is pushed: one for each job of Lockstep that pushes there.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_USERNAME: Key[str | None] = Key(
+    "lockstep.metric.push.username",
+    TEXT,
+    None,
+    "Lockstep",
+    "Who pushes, where the gateway wants to know.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_PASSWORD: Key[str | None] = Key(
+    "lockstep.metric.push.password",
+    TEXT,
+    None,
+    "Lockstep",
+    "The password that goes with it.",
+    Scope.JOB,
+    live=Live.REPORTERS,
 )
 
 TRIGGER_INTERVAL = Key(
@@ -439,6 +499,12 @@ TABLE: Mapping[str, Key[Any]] = {
         WEBHOOK_URL,
         WEBHOOK_SECRET,
         OFFSET_TRANSLATION,
+        METRIC_REPORTERS,
+        PUSH_URL,
+        PUSH_INTERVAL,
+        PUSH_JOB,
+        PUSH_USERNAME,
+        PUSH_PASSWORD,
         TRIGGER_INTERVAL,
         CHECKPOINT_DIR,
         HTTP_HOST,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.properties.keys import TABLE, Acts, Key, T
+from app.properties.keys import METRIC_REPORTERS, TABLE, Acts, Key, T
 from app.properties.known import OURS, kafka_names, top_names
 from app.properties.mistakes import Entry, Findings
 from streaming.settings import Flow
@@ -99,7 +99,7 @@ class Properties:
             return key.default
         return parsed(key, entry)
 
-    def is_sound(self, name: str, flow: Flow) -> bool:
+    def is_sound(self, name: str, flow: Flow | None = None) -> bool:
         """Whether the value that holds, if the file has one, is allowed; `check` reports one that is not."""
         entry = self.entry(name, flow)
         if entry is None or name not in TABLE:
@@ -117,9 +117,18 @@ class Properties:
 
     def of_flow(self, flow: Flow) -> dict[str, str]:
         """What a plug-in of the flow is configured with: every key that holds for it, by its bare name."""
-        values = {"source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
+        ends = {"source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
+        return ends | self._bare((None, flow))
+
+    def of_job(self) -> dict[str, str]:
+        """What a plug-in of the whole job is configured with: every key that holds for all flows, by its bare name."""
+        return self._bare((None,))
+
+    def _bare(self, scopes: Sequence[Scope]) -> dict[str, str]:
+        """Values by bare name, the weakest scope first."""
+        values: dict[str, str] = {}
         for ours in (False, True):
-            for scope in (None, flow):
+            for scope in scopes:
                 values |= {
                     where.name: entry.value
                     for where, entry in self.by_place.items()
@@ -150,6 +159,9 @@ class Slot:
         """The client's name for a key at this place; None for a key that is no client setting of this slot."""
         name = where.name.removeprefix(self.prefix)
         if where.scope != self.scope or not where.name.startswith(self.prefix) or where.name in kafka_names()["mirror"]:
+            return None
+        if name == METRIC_REPORTERS.name:
+            # librdkafka has no reporters, and the JVM of the driver has neither Python's nor, as a rule, MM2's.
             return None
         return name if self.names is None or name in self.names else None
 

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from streaming.durations import seconds_of
 from streaming.errors import LockstepError
 from streaming.java_regex import compile_java
 
 T_co = TypeVar("T_co", covariant=True)
 
-SECONDS = {
-    "ms": 0.001,
-    "millisecond": 0.001,
-    "milliseconds": 0.001,
-    "": 1.0,
-    "s": 1.0,
-    "second": 1.0,
-    "seconds": 1.0,
-    "m": 60.0,
-    "minute": 60.0,
-    "minutes": 60.0,
-    "h": 3600.0,
-    "hour": 3600.0,
-    "hours": 3600.0,
-}
-DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 CLASS_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*([:$][A-Za-z_]\w*)?")
 TOPIC_CHARACTERS = re.compile(r"[a-zA-Z0-9._-]+")
 WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -134,14 +118,6 @@ def number(least: float, most: float) -> ValueType[float]:
     return ValueType(parse, f"a number, {least:g} to {most:g}")
 
 
-def _duration(text: str) -> float:
-    match = DURATION.fullmatch(text.lower())
-    seconds = float(match[1]) * SECONDS.get(match[2], math.nan) if match else math.nan
-    if not 0 < seconds < math.inf:
-        raise ValueError(text)
-    return seconds
-
-
 BOOLEAN = ValueType(_boolean, "true, false", ("true", "false"))
 TEXT = ValueType(_text, "some text")
 TOPIC_PART = ValueType(_topic_part, "characters that a topic's name can have: a-z A-Z 0-9 . _ -")
@@ -150,5 +126,5 @@ PATTERNS = ValueType(_patterns, "names and regular expressions, separated by com
 CLASS = ValueType(_class_name, "package.module:Class, or one of the Java classes that Kafka ships")
 FOLDER = ValueType(_folder, "a folder on this machine")
 DURATION_SECONDS = ValueType(
-    _duration, 'a time above zero, such as "1 second", "500 milliseconds", "2 minutes", or plain seconds'
+    seconds_of, 'a time above zero, such as "1 second", "500 milliseconds", "2 minutes", or plain seconds'
 )

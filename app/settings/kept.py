@@ -24,10 +24,12 @@ from streaming.settings import Flow
 log = logging.getLogger(__name__)
 
 
-def changed_names(before: Mapping[Place, str], after: Mapping[Place, str], flow: Flow) -> frozenset[str]:
-    """Names of the keys that differ where they hold for a flow, and that a running job takes."""
-    places = [where for where in before.keys() | after.keys() if where.scope in (None, flow)]
-    differ = (where for where in places if before.get(where) != after.get(where))
+def changed_names(before: Settings, after: Mapping[Place, str], flow: Flow) -> frozenset[str]:
+    """Names of the keys that differ where they hold for a flow, and make something of the flow anew."""
+    old, reporters = before.values, before.reporters.values()
+    others = {name for one in reporters if isinstance(one, Reconfigurable) for name in one.reconfigurable_configs()}
+    places = [where for where in old.keys() | after.keys() if where.scope in (None, flow)]
+    differ = (where for where in places if old.get(where) != after.get(where) and where.name not in others)
     return frozenset(where.name for where in differ if live(where, ()) in (Live.FLOW, Live.QUERY))
 
 
@@ -58,7 +60,7 @@ def taken(flow: FlowSettings, names: Collection[str]) -> bool:
 def kept_flow(before: Settings, flow: Flow, properties: Properties, findings: Findings) -> FlowSettings | None:
     """The flow as it runs, if it can stay; what its plug-ins object to is a mistake. None: it is made anew."""
     running = next((one for one in before.flows if one.flow == flow), None)
-    names = changed_names(before.values, properties.values(), flow)
+    names = changed_names(before, properties.values(), flow)
     if running is None or not taken(running, names):
         return None
     for plugin in told(running, names):

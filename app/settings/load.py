@@ -23,6 +23,7 @@ from app.settings.flows import chosen_flows, enabled_flows, flow_settings
 from app.settings.kept import kept_flow
 from app.settings.model import ClusterSettings, JobSettings, Settings
 from app.settings.overriding import Overrides, override_entries
+from app.settings.reporters import reporters
 from app.settings.rules import check_collisions, check_rounds
 from sinks.settings import FlowSettings
 from streaming.settings import Flow
@@ -41,12 +42,7 @@ def load(
     `overrides`: what wins over the file. `before`: what a running job goes on with where nothing changed.
     """
     findings = Findings(str(path))
-    entries = resolve_all(read(path, findings), environ, findings)
-    if not entries:
-        findings.raise_if_any()
-    properties = Properties(entries, aliases(entries, findings), findings)
-    providers = config_providers(entries, environ, findings)
-    properties.override(override_entries(overrides or {}, providers, findings))
+    properties = read_properties(path, environ, findings, overrides)
     check(properties, findings)
     check_ambiguous(properties, findings)
     clusters = {alias: cluster_settings(properties, alias) for alias in properties.aliases}
@@ -57,6 +53,8 @@ def load(
     built = [one for flow in enabled if (one := _flow(properties, flow, findings, before)) is not None]
     check_collisions(properties, built, findings)
     check_rounds(properties, built, findings)
+    kept = before.reporters if before is not None else {}
+    told = reporters(properties, findings, kept)
     chosen = chosen_flows(enabled, flows, findings)
     findings.raise_if_any()
     return Settings(
@@ -66,8 +64,23 @@ def load(
         warnings=findings.warnings,
         overrides=_overrides(properties, clusters, chosen),
         values=properties.values(),
+        reporters=told,
+        job_properties=properties.of_job(),
         plugin_properties={flow: properties.of_flow(flow) for flow in chosen},
     )
+
+
+def read_properties(
+    path: Path, environ: Mapping[str, str], findings: Findings, overrides: Overrides | None = None
+) -> Properties:
+    """The lines of a file by place, references resolved. Raises ConfigurationError for what is no properties file."""
+    entries = resolve_all(read(path, findings), environ, findings)
+    if not entries:
+        findings.raise_if_any()
+    properties = Properties(entries, aliases(entries, findings), findings)
+    providers = config_providers(entries, environ, findings)
+    properties.override(override_entries(overrides or {}, providers, findings))
+    return properties
 
 
 def _flow(properties: Properties, flow: Flow, findings: Findings, before: Settings | None) -> FlowSettings | None:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from app.properties.mistakes import Mistake
 from app.properties.places import Place
+from app.settings.overriding import Overrides
+from sinks.overriding import InLedger
+from sinks.reporters import MetricsReporter
 from sinks.settings import FlowSettings
 from streaming.settings import Flow
 
@@ -48,8 +51,9 @@ class Settings:
 
     `overrides`: a cluster's settings within one flow, where the file has some of its own for it
     (`a->b.source.admin.KEY`). `values`: what the file says, by place, overrides in place of what they win over;
-    `plugin_properties`: the same as plug-ins of a flow get it; secrets are in both. `stored_overrides`: those in each
-    flow's ledger, as they are kept there; None where they could not be read.
+    `plugin_properties`: the same as plug-ins of a flow get it, `job_properties` as `reporters` do; secrets are in all
+    of them. `stored_overrides`: those in each flow's ledger, as they are kept there; None where they could not be read;
+    `in_force`: the same in plain text, the stronger level alone.
     """
 
     clusters: Mapping[str, ClusterSettings]
@@ -58,8 +62,11 @@ class Settings:
     warnings: tuple[Mistake, ...] = ()
     overrides: Mapping[tuple[Flow, str], ClusterSettings] = field(default_factory=dict)
     values: Mapping[Place, str] = field(default_factory=dict, repr=False)
+    reporters: Mapping[str, MetricsReporter] = field(default_factory=dict)
+    job_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     plugin_properties: Mapping[Flow, Mapping[str, str]] = field(default_factory=dict, repr=False)
-    stored_overrides: Mapping[Flow, Mapping[tuple[str, ...], str] | None] = field(default_factory=dict, repr=False)
+    stored_overrides: Mapping[Flow, InLedger | None] = field(default_factory=dict, repr=False)
+    in_force: Overrides = field(default_factory=dict, repr=False)
 
     def cluster(self, alias: str, flow: Flow | None = None) -> ClusterSettings:
         """The settings of a cluster, for a flow if given. Raises KeyError for an alias that is not in the file."""

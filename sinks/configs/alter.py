@@ -6,7 +6,7 @@ nothing for a place. What cannot be known, e.g. after a connection was lost, is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,10 @@ WORDS = {"UNKNOWN_TOPIC_OR_PART": "there is no such topic"}
 
 class AlteredMeanwhile(LockstepError):
     """Somebody else altered the same configs between the look and the write. Nothing was written."""
+
+
+class Overwritten(LockstepError):
+    """It was written, and somebody else wrote the same configs at the same time: theirs came last."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,9 @@ def validate(levels: ConfigLevels, alteration: Alteration) -> None:
 def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
     """Writes it, unless the place has changed since it was looked at; returns whether the place shows it by now.
 
-    Raises AlteredMeanwhile, WrongArguments and LockstepError; each says whether anything was written.
+    Brokers have no compare-and-set: what somebody else writes between this last look and the write is overwritten, in
+    these configs alone. Raises AlteredMeanwhile, Overwritten, WrongArguments and LockstepError; each says whether
+    anything was written.
     """
     place = alteration.place
     _raise_if_altered(alteration, described(levels, place))
@@ -109,7 +115,14 @@ def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
         raise _lost(levels, alteration, said(fault), wait)
     if fault is not None:
         raise _refused(alteration, fault)
-    return shows(levels, alteration, wait)
+    if shows(levels, alteration, wait):
+        return True
+    if others := _of_others(alteration, described(levels, place)):
+        raise Overwritten(
+            f"{named(place)}: written, but somebody else wrote at the same time, and came last: {others}. Look with "
+            "--describe, and say it again if you still want it"
+        )
+    return False
 
 
 def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait, looks: int = LOOKS) -> bool:
@@ -139,17 +152,25 @@ def named(place: ConfigPlace) -> str:
 
 
 def _raise_if_altered(alteration: Alteration, now: Levels) -> None:
-    before, after = (own_levels(alteration.place, levels) for levels in (alteration.known.before, now))
-    known = {**alteration.known.there, **now}
-    altered = [
-        name for name in alteration.wanted if (name in before, before.get(name)) != (name in after, after.get(name))
-    ]
-    if altered:
-        text = "; ".join(f"{name} is {_told(name, after, known)}, was {_told(name, before, known)}" for name in altered)
+    if altered := _altered(alteration, now, alteration.wanted):
         raise AlteredMeanwhile(
-            f"{named(alteration.place)}: somebody else altered it meanwhile: {text}; nothing was written. Look with "
+            f"{named(alteration.place)}: somebody else altered it meanwhile: {altered}; nothing was written. Look with "
             "--describe, and say it again if you still want it"
         )
+
+
+def _of_others(alteration: Alteration, now: Levels) -> str:
+    """What is neither as it was nor as it was to be, in words."""
+    place, wanted = alteration.place, alteration.wanted
+    return _altered(alteration, now, [name for name in wanted if not holds(place, {name: wanted[name]}, now)])
+
+
+def _altered(alteration: Alteration, now: Levels, names: Iterable[str]) -> str:
+    """Which of these are not as they were, in words; empty when they all are."""
+    before, after = (own_levels(alteration.place, levels) for levels in (alteration.known.before, now))
+    known = {**alteration.known.there, **now}
+    altered = [name for name in names if (name in before, before.get(name)) != (name in after, after.get(name))]
+    return "; ".join(f"{name} is {_told(name, after, known)}, was {_told(name, before, known)}" for name in altered)
 
 
 def _told(name: str, own: Mapping[str, str | None], known: Levels) -> str:
@@ -170,11 +191,19 @@ def _lost(levels: ConfigLevels, alteration: Alteration, reason: str, wait: Wait)
     begin = f"{where}: the connection was lost while writing ({without_secrets(reason, _secrets(alteration))})"
     try:
         written = shows(levels, alteration, wait)
+        others = "" if written else _of_others(alteration, described(levels, alteration.place))
     except LockstepError:
         return LockstepError(
             f"{begin}, and the cluster does not answer: it is written whole or not at all, look with --describe"
         )
-    return LockstepError(f"{begin}; a look shows that {'all' if written else 'nothing'} of it was written")
+    if written:
+        return LockstepError(f"{begin}; a look shows that all of it was written")
+    if others:
+        return LockstepError(f"{begin}, and somebody else wrote at the same time: {others}. Look with --describe")
+    # A request that a broker has got and not begun with may come late.
+    return LockstepError(
+        f"{begin}; a look shows that nothing of it was written. Look once more with --describe before you say it again"
+    )
 
 
 def _secrets(alteration: Alteration) -> dict[str, str | None]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from sinks.drift import DriftGroup
 from sinks.ledger import Ledger
 from sinks.model import Kind, Outcome
 from sinks.plan import Blind, Plan, Refusal
@@ -48,12 +49,13 @@ class GroupStanding:
 @dataclass(frozen=True)
 class Standing:
     """What a part knows of besides this walk's plan: refused changes that wait, what could not be seen, and kinds that
-    a cluster does not support, each with the reason."""
+    a cluster does not support, each with the reason. `effective`: configs in force with two values, of all topics."""
 
     refused: Sequence[Refusal] = ()
     errors: Sequence[Blind] = ()
     unsupported: Mapping[Kind, str] = field(default_factory=dict)
     groups: GroupStanding | None = None
+    effective: Sequence[DriftGroup] = ()
 
 
 class Part(Protocol):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from sinks.cluster.base import Cluster, Reader, Watch
 from sinks.model import Kind, Op, Outcome
 from sinks.parts.base import Moment, Standing
+from sinks.parts.drifts import TopicDrifts
 from sinks.plan import Blind, Plan
 from sinks.resources.topics import plan_topic_deletions
 from sinks.rounds import Rounds
@@ -30,6 +31,7 @@ class TopicPart:
         self._fresh: set[str] = set()
         self._written: set[str] = set()
         self._blind: dict[str, Blind] = {}
+        self._drifts = TopicDrifts()
         self._first = True
         self._seen = Survey(Plan(settings.flow))
         self.looked_at = 0
@@ -123,15 +125,19 @@ class TopicPart:
         self._dirty |= seen.again | {upstream[name] for name in unsettled if name in upstream}
         self._blind = {topic: blind for topic, blind in self._blind.items() if topic not in seen.looked_at}
         self._blind |= seen.blind
+        self._drifts.replace(seen.looked_at, seen.drifts)
 
     def _remote_names(self, topics: Iterable[str]) -> list[str]:
         return [self._settings.policy.format_remote_topic(self._settings.flow.source, topic) for topic in topics]
 
     def standing(self, moment: Moment) -> Standing:
-        """Topics whose names are too long, changes that are set aside, topics that could not be read."""
+        """Topics whose names are too long, changes that are set aside, topics that could not be read, and what is in
+        force with two values."""
         wanted: Collection[str] = moment.listed.desired.remote.keys()
         errors = tuple(blind for topic, blind in self._blind.items() if topic in wanted)
-        return Standing((*moment.listed.desired.refused, *self._set_aside.waiting(moment.now)), errors)
+        refused = (*moment.listed.desired.refused, *self._set_aside.waiting(moment.now))
+        self._drifts.keep(wanted)
+        return Standing(refused, errors, effective=self._drifts.groups())
 
     def close(self) -> None:
         """The clusters themselves are the walk's."""

@@ -13,11 +13,14 @@ For a broker, what is set on that broker alone does not count: it is there for a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sinks.cluster.base import Origin, TopicConfigs
 from sinks.cluster.levels import Levels, Scope, Synonym
+from sinks.drift import Case, DriftGroup, grouped
+from sinks.model import Kind
 from sinks.resources.brokers import BrokerConfigRules
 from streaming.filters import ConfigPropertyFilter
 from streaming.settings import Flow
@@ -42,10 +45,12 @@ OLDER: Mapping[str, tuple[tuple[str, int], ...]] = {
 }
 """What a broker falls back to where a config has no value at all, and how many of its units one is (`KafkaConfig`)."""
 
-REMEDY: Mapping[Scope, str] = {
-    Scope.TOPIC: "set use.defaults.from=source, or make the brokers' defaults the same",
-    Scope.BROKER: "set it cluster-wide on the source, or make both sides' server.properties the same",
+REMEDY: Mapping[Kind, str] = {
+    Kind.TOPIC_CONFIG: "set use.defaults.from=source, or make the brokers' defaults the same",
+    Kind.BROKER_CONFIG: "set it cluster-wide on the source, or make both sides' server.properties the same",
 }
+
+KINDS: Mapping[Scope, Kind] = {Scope.TOPIC: Kind.TOPIC_CONFIG, Scope.BROKER: Kind.BROKER_CONFIG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,16 @@ class Drift:
     name: str
     source: Side
     target: Side
+
+    @property
+    def case(self) -> Case:
+        """What it has in common with other topics."""
+        return Case(KINDS[self.scope], self.name, self.source.value, self.target.value)
+
+
+def groups_of(drifts: Iterable[Drift]) -> tuple[DriftGroup, ...]:
+    """Drifts of topics and brokers, by case."""
+    return grouped(Counter(drift.case for drift in drifts))
 
 
 def topic_drifts(
@@ -130,7 +145,7 @@ def _warning(flow: Flow, scope: Scope, name: str, source: Side, target: Side, it
     why = "both at their default, but the defaults differ" if both else "set on one side alone, and not copied"
     return (
         f"{name}{_of(scope, items)}: {why}: {source.value} on {flow.source} ({WORDS[source.origin]}), "
-        f"{target.value} on {flow.target} ({WORDS[target.origin]}); {REMEDY[scope]}"
+        f"{target.value} on {flow.target} ({WORDS[target.origin]}); {REMEDY[KINDS[scope]]}"
     )
 
 

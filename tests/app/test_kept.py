@@ -117,7 +117,7 @@ def test_references_in_overrides_are_looked_up_where_the_job_runs(file: File) ->
 
 def test_names_that_differ_are_those_of_the_flow_and_of_all(file: File) -> None:
     after = file.again(BASE.replace("my.size=3", "my.size=4") + "a->b.my.key=1\nb->a.my.other=2\n")
-    names = changed_names(file.settings.values, after.values, AB)
+    names = changed_names(file.settings, after.values, AB)
     assert names == {"my.size", "my.key"}
     assert not taken(of(file.settings, AB), names)
     assert taken(of(file.settings, AB), {"my.size"})

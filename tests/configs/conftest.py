@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -40,9 +40,12 @@ class Three:
     kafka: KafkaCluster
     folder: Path
 
-    def run(self, *flags: str, user: tuple[str, str] | None = None) -> Ran:
-        """`lockstep configs` at the brokers' plaintext listeners, or as a user with few rights."""
-        properties = self.cluster.client_properties(user)
+    def run(self, *flags: str, user: tuple[str, str] | None = None, client: Mapping[str, str] | None = None) -> Ran:
+        """`lockstep configs` at the brokers' plaintext listeners, or as a user with few rights.
+
+        `client`: Java client properties besides.
+        """
+        properties = self.cluster.client_properties(user) | dict(client or {})
         arguments = ["configs", "--bootstrap-server", properties.pop("bootstrap.servers"), *flags]
         if properties:
             file = self.folder / "client.properties"
@@ -99,7 +102,8 @@ def jvm() -> Iterator[JavaGateway]:
 def three(jvm: JavaGateway, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Three]:
     """One for the whole run; tests alter configs of their own."""
     folder = tmp_path_factory.mktemp("three")
-    with LocalCluster("c", folder, brokers=3, heap="256m", java_options=QUICK_START, secured=True) as cluster:
+    cluster = LocalCluster("c", folder, 3, heap="256m", java_options=QUICK_START, proxied=True, secured=True)
+    with cluster:
         properties = cluster.client_properties()
         levels = JvmLevels("c", jvm, properties, lambda alias, api, result: None)
         kafka = KafkaCluster("c", properties)

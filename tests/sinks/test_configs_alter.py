@@ -9,7 +9,7 @@ import pytest
 
 from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Wanted
 from sinks.cluster.memory_levels import MemoryLevels
-from sinks.configs.alter import AlteredMeanwhile, checked, look, validate, write
+from sinks.configs.alter import AlteredMeanwhile, Overwritten, checked, look, validate, write
 from sinks.configs.arguments import WrongArguments
 from sinks.errors import ClusterUnreachable, ItemFault, RightsMissing
 from streaming.errors import LockstepError
@@ -36,6 +36,24 @@ class Cut(MemoryLevels):
             super().alter(wanted)
         self.reachable = not self.dead
         raise ClusterUnreachable("no answer")
+
+
+@dataclass
+class Shared(MemoryLevels):
+    """Somebody else writes right behind every write: `theirs`."""
+
+    theirs: Mapping[str, str | None] = field(default_factory=dict)
+    lost: bool = False
+
+    def alter(
+        self, wanted: Mapping[ConfigPlace, Wanted], validate_only: bool = False
+    ) -> dict[ConfigPlace, ItemFault | None]:
+        faults = super().alter(wanted, validate_only)
+        if not validate_only:
+            super().alter(dict.fromkeys(wanted, self.theirs))
+            if self.lost:
+                raise ClusterUnreachable("no answer")
+        return faults
 
 
 def altered(
@@ -103,6 +121,21 @@ def test_two_who_alter_at_once_are_told_and_the_first_holds(other: str | None) -
     with pytest.raises(AlteredMeanwhile, match=r"num\.io\.threads is (8|not set), was 7; nothing was written"):
         altered(levels, {NAME: "9"}, between=lambda: levels.alter({ONE: {NAME: other}}) and None)
     assert levels.set_at[ONE].get(NAME) == other
+
+
+@pytest.mark.parametrize(("lost", "begin"), [(False, "written, but"), (True, "connection was lost while writing")])
+def test_who_is_overwritten_at_once_is_told_with_what_holds_now(lost: bool, begin: str) -> None:
+    levels = Shared("b", set_at={ONE: {NAME: "7"}}, theirs={NAME: "8"}, lost=lost)
+    with pytest.raises(
+        LockstepError, match=rf"{begin}.*somebody else wrote at the same time.*{NAME} is 8, was 7"
+    ) as told:
+        altered(levels, {NAME: "9", "background.threads": "11"})
+    assert "background" not in str(told.value)
+    assert isinstance(told.value, Overwritten) is not lost
+
+
+def test_another_config_that_is_written_right_behind_is_no_trouble() -> None:
+    assert altered(Shared("b", theirs={"background.threads": "11"}), {NAME: "9"}) is True
 
 
 def test_another_config_of_the_place_may_change_meanwhile() -> None:

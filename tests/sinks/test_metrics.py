@@ -34,6 +34,7 @@ PROMISED = {
     "lockstep_batch_rows": set(),
     "lockstep_undecodable_total": {"topic"},
     "lockstep_listener_calls_total": {"source", "target", "listener", "result"},
+    "lockstep_reporter_failures_total": {"reporter"},
     "lockstep_build_info": {"version"},
 }
 """Name of a sample to its labels."""
@@ -82,6 +83,7 @@ def metrics() -> Metrics:
     )
     built.count_request("b", "CreateTopics", "ok")
     built.count_listener(FLOW, "topic", "ok")
+    built.count_reporter("acme.metrics:Reporter")
     built.batch(0.4, 12, {("a.heartbeats", "short value"): 2, ("a.heartbeats", "tombstone"): 1})
     return built
 

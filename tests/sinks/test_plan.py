@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sinks.drift import Case, DriftGroup
 from sinks.errors import UnsafePlan
 from sinks.model import Change, Kind, Op
-from sinks.plan import Blind, Plan, Refusal, make_plan
+from sinks.plan import Blind, Plan, Refusal, join_plans, make_plan
 from sinks.settings import Limits
 from streaming.settings import Flow
 from tests.sinks.builders import FLOW, config_change, topic_change
@@ -145,3 +146,12 @@ def test_json_is_the_document_that_interface_promises() -> None:
     assert document["refused"] == [{"kind": "topic", "op": "create", "key": {"topic": "a.long"}, "reason": "too long"}]
     assert document["errors"] == [{"kind": "topic-config", "reason": "denied"}]
     assert document["skipped"] == {"sensitive": 2}
+
+
+def test_configs_in_force_with_two_values_are_told_and_are_no_change() -> None:
+    group = DriftGroup(Case(Kind.TOPIC_CONFIG, "retention.ms", "1", "2"), 3)
+    plain, told = make_plan(FLOW, []), make_plan(FLOW, [], effective=[group])
+    assert (told.changes, told.digest) == ((), plain.digest)
+    assert join_plans(FLOW, [plain, told]).as_json()["effective"] == [
+        {"kind": "topic-config", "name": "retention.ms", "topics": 3, "source": "1", "target": "2"}
+    ]

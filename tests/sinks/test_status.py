@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
+from sinks.drift import SHOWN, Case, grouped
 from sinks.model import Kind, Op
 from sinks.plan import Refusal
 from sinks.status import FlowState, FlowStatus, KindStatus, Task, flow_state
@@ -49,6 +50,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
                 "refused": [{"kind": "topic", "op": "create", "key": {"topic": "a.long"}, "reason": "too long"}],
             }
         },
+        "effective": {"drift": 0, "configs": []},
     }
 
 
@@ -56,3 +58,19 @@ def test_what_is_not_known_is_null() -> None:
     document = FlowStatus(FLOW, FlowState.NO_HEARTBEAT, kinds={Kind.TOPIC: KindStatus(Task.DISABLED)}).as_json()
     assert document["heartbeat_age_seconds"] is None
     assert document["kinds"]["topic"]["last_success"] is None
+
+
+def test_configs_in_force_with_two_values_are_all_counted_and_the_most_frequent_shown() -> None:
+    cases = {Case(Kind.TOPIC_CONFIG, "retention.ms", "1", str(number)): number for number in range(2, SHOWN + 3)}
+    cases[Case(Kind.BROKER_CONFIG, "num.io.threads", "8", "9")] = 1
+    effective = FlowStatus(FLOW, FlowState.LIVE, effective=grouped(cases)).as_json()["effective"]
+    assert effective["drift"] == sum(range(2, SHOWN + 3)) + 1
+    assert len(effective["configs"]) == SHOWN
+    most = SHOWN + 2
+    assert effective["configs"][0] == {
+        "kind": "topic-config",
+        "name": "retention.ms",
+        "topics": most,
+        "source": "1",
+        "target": str(most),
+    }

@@ -1,0 +1,91 @@
+"""Where overrides are kept: each flow's ledger on its target, read and written here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import TypeVar
+
+from app.settings import Settings
+from app.wiring import audit, connect, ledger
+from sinks.audit import SettingChange
+from sinks.cluster.kafka import KafkaCluster
+from sinks.ledger import Entry
+from sinks.model import Key
+from sinks.overriding import InLedger
+from sinks.settings import FlowSettings
+from streaming.errors import LockstepError
+from streaming.settings import Flow
+
+T = TypeVar("T")
+
+AT_ONCE = 8
+"""Clusters that are asked side by side: one that does not answer takes its time."""
+
+
+class Unreadable(LockstepError):
+    """Why the overrides of a flow are not known."""
+
+
+def read_overrides(settings: Settings) -> dict[Flow, InLedger | Unreadable]:
+    """What each flow's ledger holds, or why that is not known."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = pool.map(lambda flow: _read(settings, flow), settings.flows)
+        return {flow.flow: stored for flow, stored in zip(settings.flows, found, strict=True)}
+
+
+def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:
+    try:
+        with _target(settings, flow) as target:
+            return ledger(flow, target, to_write=False).values(Entry.OVERRIDE)
+    except LockstepError as error:
+        return Unreadable(f"{flow.flow.name}: its ledger cannot be read: {error}")
+
+
+@contextmanager
+def _target(settings: Settings, flow: FlowSettings) -> Iterator[KafkaCluster]:
+    target = connect(settings, flow.flow.target, flow.flow)
+    try:
+        yield target
+    finally:
+        target.close()
+
+
+class OpenLedgers:
+    """The ledgers of some flows, all of them open, to be written."""
+
+    def __init__(self, settings: Settings, flows: Sequence[FlowSettings], stack: ExitStack) -> None:
+        self._targets = {flow.flow: (flow, stack.enter_context(_target(settings, flow))) for flow in flows}
+        self._ledgers = {flow: ledger(one, target, to_write=True) for flow, (one, target) in self._targets.items()}
+
+    def write(self, flow: Flow, entries: Mapping[Key, str | None], changes: Sequence[SettingChange] = ()) -> None:
+        """Keeps them, forgets those that are None, and audits the changes. Raises LockstepError."""
+        self._ledgers[flow].put({(Entry.OVERRIDE, key): text for key, text in entries.items()})
+        settings, target = self._targets[flow]
+        audit(settings, target).record_settings(flow, changes)
+
+    def check(self) -> None:
+        """Raises LockstepError unless every target can take a record now."""
+        for _, target in self._targets.values():
+            target.ping()
+
+
+@contextmanager
+def open_ledgers(settings: Settings, flows: Sequence[FlowSettings]) -> Iterator[OpenLedgers]:
+    """Raises LockstepError where one of them cannot be read: then nothing is written anywhere."""
+    with ExitStack() as stack:
+        yield OpenLedgers(settings, flows, stack)
+
+
+def each(flows: Sequence[FlowSettings], write: Callable[[FlowSettings], None]) -> tuple[list[str], list[str]]:
+    """Writes flow after flow, those after a failure too; names of the flows that have it, and why others have not."""
+    done, failed = [], []
+    for flow in flows:
+        try:
+            write(flow)
+        except LockstepError as error:
+            failed.append(f"{flow.flow.name}: {error}")
+        else:
+            done.append(flow.flow.name)
+    return done, failed

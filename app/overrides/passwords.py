@@ -1,0 +1,65 @@
+"""Passwords among the overrides, encoded as KIP-226 has it, and again when the encoder's secret was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.credentials.encoder import PasswordEncoder, UndecodablePassword
+from app.credentials.settings import encoder_settings
+from app.properties import keys
+from app.properties.mistakes import REFERENCE, is_secret
+from sinks.model import Key
+from sinks.overriding import InLedger, Override, effective
+from streaming.errors import LockstepError
+
+SECRET, OLD_SECRET = keys.ENCODER_SECRET.name, keys.ENCODER_OLD_SECRET.name
+
+
+def override_of(name: str, value: str, properties: Mapping[str, str]) -> Override:
+    """A value as it is kept: a secret is encoded, unless it is a reference that each job looks up.
+
+    `properties`: those of the job. Raises LockstepError where a secret comes without `password.encoder.secret`.
+    """
+    if not is_secret(name) or REFERENCE.search(value):
+        return Override(value)
+    if not properties.get(SECRET):
+        raise LockstepError(
+            f"{name} is a secret, and is kept encoded: set {SECRET} in the properties file, or keep a reference "
+            "such as ${file:PATH:KEY}, which each job looks up, with --literal"
+        )
+    settings = encoder_settings(properties)
+    return Override(PasswordEncoder(settings.secret, settings).encode(value), encoded=True)
+
+
+def values_of(stored: InLedger, properties: Mapping[str, str]) -> dict[str, str]:
+    """What holds for a flow, in plain text. Raises LockstepError for a password that cannot be decoded."""
+    return {name: _plain(name, override, properties)[0] for name, override in effective(stored).items()}
+
+
+def reencoded(stored: InLedger, properties: Mapping[str, str]) -> dict[Key, str]:
+    """The entries that only the old secret decodes, encoded with the new one. Raises LockstepError."""
+    again: dict[Key, str] = {}
+    for (level, name), text in stored.items():
+        override = Override.from_text(name, text)
+        value, old = _plain(name, override, properties)
+        if old:
+            again[level, name] = override_of(name, value, properties).to_text()
+    return again
+
+
+def _plain(name: str, override: Override, properties: Mapping[str, str]) -> tuple[str, bool]:
+    """The value, and whether only the old secret decoded it."""
+    if not override.encoded:
+        return override.value, False
+    if not properties.get(SECRET):
+        raise LockstepError(f"the override of {name} in the ledger is encoded: set {SECRET} as it was then")
+    settings = encoder_settings(properties)
+    for secret in filter(None, (settings.secret, settings.old_secret)):
+        try:
+            return PasswordEncoder(secret, settings).decode(override.value), secret is not settings.secret
+        except UndecodablePassword:
+            continue
+    raise LockstepError(
+        f"the override of {name} in the ledger was encoded with another secret: set {OLD_SECRET} to it, or write the "
+        "override again"
+    )

@@ -1,0 +1,161 @@
+"""Every level of a property of Lockstep, the one in force first, and what a deletion would fall back to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from app.overrides.allowed import can_be_overridden
+from app.properties.keys import TABLE, Acts
+from app.properties.mistakes import Entry, is_secret
+from app.properties.places import Properties, place
+from sinks.configs.masking import HIDDEN
+from sinks.overriding import InLedger, Level, Override, at_level
+from streaming.settings import Flow
+
+
+class Source(str, Enum):
+    """Where a value comes from, the strongest first."""
+
+    FLOW = "FLOW"
+    ALL_FLOWS = "ALL_FLOWS"
+    FILE = "FILE"
+    DEFAULT = "DEFAULT"
+
+
+WORDS = {
+    Source.FLOW: "override of the flow",
+    Source.ALL_FLOWS: "override of all flows",
+    Source.DEFAULT: "built-in default",
+}
+LEVELS = {Source.FLOW: Level.FLOW, Source.ALL_FLOWS: Level.ALL}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLevel:
+    """`value`: None for a secret, and where there is none. `where`: for people."""
+
+    source: Source
+    value: str | None
+    where: str
+
+    def as_json(self) -> dict[str, Any]:
+        """One of `levels`."""
+        return {"source": self.source.value, "value": self.value, "where": self.where}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnView:
+    """One property; `own`: the level of the place that is described."""
+
+    name: str
+    sensitive: bool
+    levels: tuple[OwnLevel, ...]
+    own: Source
+
+    @property
+    def falls_back_to(self) -> OwnLevel | None:
+        """What holds once the place's own level is deleted; None where it has none."""
+        beneath = [one for one in self.levels if one.source is not self.own]
+        return beneath[0] if len(beneath) < len(self.levels) and beneath else None
+
+    def as_json(self) -> dict[str, Any]:
+        """In the shape that configs of brokers have."""
+        back = self.falls_back_to
+        return {
+            "name": self.name,
+            "value": self.levels[0].value,
+            "source": self.levels[0].source.value,
+            "read_only": False,
+            "sensitive": self.sensitive,
+            "levels": [one.as_json() | {"in_force": not number} for number, one in enumerate(self.levels)],
+            "falls_back_to": back.as_json() if back else None,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """For people: the value, then its levels, the one in force marked."""
+        yield f"{self.name}={self._shown(self.levels[0])}" + ("  (sensitive)" if self.sensitive else "")
+        for number, one in enumerate(self.levels):
+            yield f"  {'*' if not number else ' '} {one.where}: {self._shown(one)}"
+        if (back := self.falls_back_to) is not None:
+            yield f"    deleted here, it falls back to {self._shown(back)} ({back.where})"
+
+    def _shown(self, level: OwnLevel) -> str:
+        hidden = self.sensitive and level.source is not Source.DEFAULT
+        return HIDDEN if hidden else "-" if level.value is None else level.value
+
+
+def flow_views(flow: Flow, stored: InLedger, properties: Properties, file: str, every: bool) -> list[OwnView]:
+    """What is overridden for a flow, or with `every` all that can be."""
+    overrides = {source: at_level(stored, level) for source, level in LEVELS.items()}
+    names = {name for at in overrides.values() for name in at} | _all_names(every)
+    return [_view(name, overrides, properties, flow, file, Source.FLOW) for name in sorted(names)]
+
+
+def default_views(stored: Mapping[Flow, InLedger], properties: Properties, file: str, every: bool) -> list[OwnView]:
+    """The default of all flows. A flow whose ledger has another one, or none, is named beside the value."""
+    found = {flow: at_level(entries, Level.ALL) for flow, entries in sorted(stored.items())}
+    names = {name for at in found.values() for name in at} | _all_names(every)
+    return [_default_view(name, found, properties, file) for name in sorted(names)]
+
+
+def _all_names(every: bool) -> set[str]:
+    return {key.name for key in can_be_overridden()} if every else set()
+
+
+def _view(
+    name: str,
+    overrides: Mapping[Source, Mapping[str, Override]],
+    properties: Properties,
+    flow: Flow,
+    file: str,
+    own: Source,
+) -> OwnView:
+    dynamic = [
+        OwnLevel(source, _told(name, at[name].value), WORDS[source]) for source, at in overrides.items() if name in at
+    ]
+    return OwnView(name, is_secret(name), (*dynamic, *_static(name, properties, flow, file)), own)
+
+
+def _default_view(
+    name: str, found: Mapping[Flow, Mapping[str, Override]], properties: Properties, file: str
+) -> OwnView:
+    here = {flow: at[name] for flow, at in found.items() if name in at}
+    # One password is encoded in another way each time.
+    alike = len(here) == len(found) and (is_secret(name) or len(set(here.values())) == 1)
+    shown = list(here.items())[:1] if alike else here.items()
+    dynamic = [
+        OwnLevel(
+            Source.ALL_FLOWS, _told(name, one.value), WORDS[Source.ALL_FLOWS] + ("" if alike else f", in {flow.name}")
+        )
+        for flow, one in shown
+    ]
+    return OwnView(name, is_secret(name), (*dynamic, *_static(name, properties, None, file)), Source.ALL_FLOWS)
+
+
+def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> Iterator[OwnLevel]:
+    entry, key = properties.entry(name, flow), TABLE.get(name)
+    if entry is not None and not (key and key.acts is Acts.PREFIXED and not place(entry.key, properties.aliases).ours):
+        yield OwnLevel(Source.FILE, _told(name, _text_of(entry)), f"{file}:{entry.line}")
+    if key is not None:
+        yield OwnLevel(Source.DEFAULT, _default(key.default), WORDS[Source.DEFAULT])
+
+
+def _text_of(entry: Entry) -> str:
+    return entry.raw.strip() if entry.is_referred else entry.value
+
+
+def _told(name: str, value: str) -> str | None:
+    return None if is_secret(name) else value
+
+
+def _default(value: object) -> str | None:
+    if value is None or value in ((), ""):
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

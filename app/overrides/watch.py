@@ -1,0 +1,50 @@
+"""When a running job must take over overrides that somebody wrote to a ledger meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sinks.ledger import Entry, Ledger
+from sinks.overriding import InLedger
+from streaming.errors import LockstepError
+from streaming.settings import Flow
+
+
+class OverridesUnknown(LockstepError):
+    """A flow that has overrides, and was started while its ledger could not be read."""
+
+
+class OverrideWatch:
+    """Compares what each flow's ledger holds with what the job's settings were made from.
+
+    `see` is called by the flows' walks, `news` and `adopt` by the job's own thread.
+    """
+
+    def __init__(self, in_force: Mapping[Flow, InLedger | None]) -> None:
+        """`in_force`: None for a flow whose ledger could not be read."""
+        self._in_force = dict(in_force)
+        self._seen: dict[Flow, InLedger] = {}
+        self._told: dict[Flow, InLedger] = {}
+
+    def see(self, flow: Flow, ledger: Ledger) -> None:
+        """Raises OverridesUnknown: without its overrides, a flow would do what it was told not to do."""
+        self._seen[flow] = seen = ledger.values(Entry.OVERRIDE)
+        if self._in_force.get(flow) is None and seen:
+            raise OverridesUnknown(
+                f"{flow.name} waits until the {len(seen)} overrides in its ledger are in force; if it goes on "
+                "waiting, the log says what is wrong with them"
+            )
+
+    def news(self) -> frozenset[Flow]:
+        """The flows whose ledger holds something else than is in force; each such content is told of once."""
+        differ = {flow: seen for flow, seen in self._seen.items() if seen != (self._in_force.get(flow) or {})}
+        told, self._told = self._told, dict(differ)
+        return frozenset(flow for flow, seen in differ.items() if told.get(flow) != seen)
+
+    def unknown(self, flow: Flow) -> bool:
+        """Whether the flow's settings were made without a look at its ledger."""
+        return self._in_force.get(flow) is None
+
+    def adopt(self, in_force: Mapping[Flow, InLedger | None]) -> None:
+        """The settings are made from these now."""
+        self._in_force = dict(in_force)

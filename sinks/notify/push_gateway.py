@@ -1,0 +1,163 @@
+"""A reporter that pushes to a Prometheus Pushgateway, for jobs that nobody can scrape: `run --once` under cron.
+
+All metrics are put (PUT) under `/metrics/job/<job>` at an interval and a last time at the end, in place of those that
+were there: two jobs with one gateway need two names.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from urllib.error import HTTPError
+
+from prometheus_client import CollectorRegistry, push_to_gateway
+from prometheus_client.exposition import basic_auth_handler
+
+from streaming.durations import seconds_of
+from streaming.errors import LockstepError
+
+log = logging.getLogger(__name__)
+
+URL = "lockstep.metric.push.url"
+INTERVAL = "lockstep.metric.push.interval"
+JOB = "lockstep.metric.push.job"
+USERNAME = "lockstep.metric.push.username"
+PASSWORD = "lockstep.metric.push.password"
+DEFAULTS: Mapping[str, str] = {URL: "", INTERVAL: "15 seconds", JOB: "lockstep", USERNAME: "", PASSWORD: ""}
+
+ANSWER_WITHIN = 3.0
+"""Seconds for each step of a push, so that one that hangs and the last one fit in the ten that a close may take."""
+
+ADDRESS = re.compile(
+    r"(?P<server>https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?)(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?"
+)
+"""Without user, query and fragment. prometheus_client itself takes anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Where to push, how often (seconds), under which name. `server` is the part of `url` that a log may show."""
+
+    url: str = field(repr=False)
+    server: str
+    interval: float
+    job: str
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+
+class PushGatewayReporter:
+    """For `metric.reporters`. Reconfigurable for all of its keys."""
+
+    _gateway: Gateway
+    _thread: threading.Thread
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._ending = self._outage = False
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Reads its keys. Raises LockstepError that names the key, and shows neither address nor password."""
+        self._gateway = gateway_of(properties)
+
+    def reconfigurable_configs(self) -> Collection[str]:
+        """All of its keys: each push reads them once."""
+        return tuple(DEFAULTS)
+
+    def validate_reconfiguration(self, properties: Mapping[str, str]) -> None:
+        """Raises LockstepError as `configure` does."""
+        gateway_of(properties)
+
+    def reconfigure(self, properties: Mapping[str, str]) -> None:
+        """The next push goes there; the new interval counts from the last one."""
+        gateway = gateway_of(properties)
+        with self._changed:
+            self._gateway = gateway
+            self._changed.notify_all()
+
+    def init(self, registry: CollectorRegistry) -> None:
+        """Begins. The first push comes after one interval: what an earlier run pushed stays there until then."""
+        # A daemon, so that a gateway that hangs does not keep the process from ending.
+        self._thread = threading.Thread(target=self._run, args=(registry,), name="push", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Pushes once more, and returns when that is over."""
+        with self._changed:
+            self._ending = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _run(self, registry: CollectorRegistry) -> None:
+        while self._interval_passed():
+            self._push(registry)
+        self._push(registry)
+
+    def _interval_passed(self) -> bool:
+        """True after the interval, False at the end, whichever comes first."""
+        begun = time.monotonic()
+        with self._changed:
+            while not self._ending:
+                left = begun + self._gateway.interval - time.monotonic()
+                if left <= 0:
+                    return True
+                self._changed.wait(min(left, threading.TIMEOUT_MAX))
+        return False
+
+    def _push(self, registry: CollectorRegistry) -> None:
+        gateway = self._gateway
+        login = partial(basic_auth_handler, username=gateway.username, password=gateway.password)
+        try:
+            push_to_gateway(gateway.url, gateway.job, registry, timeout=ANSWER_WITHIN, handler=login)
+        except Exception as error:  # noqa: BLE001 - whatever one push raises, the next may go well
+            if not self._outage:
+                log.warning(
+                    "the Pushgateway at %s does not take metrics, this is said once until it does: %s",
+                    gateway.server,
+                    _reason(error),
+                )
+            self._outage = True
+        else:
+            if self._outage:
+                log.info("the Pushgateway at %s takes metrics again", gateway.server)
+            self._outage = False
+
+
+def gateway_of(properties: Mapping[str, str]) -> Gateway:
+    """What the properties say. Raises LockstepError that names the key, and shows neither address nor password."""
+    values = {name: properties.get(name, "").strip() or default for name, default in DEFAULTS.items()}
+    password = properties.get(PASSWORD, "")
+    if bool(values[USERNAME]) != bool(password):
+        raise LockstepError(f"{USERNAME} and {PASSWORD} belong together: write both, or neither")
+    try:
+        interval = seconds_of(values[INTERVAL])
+    except ValueError:
+        raise LockstepError(f'{INTERVAL}: its value is no time above zero, such as "15 seconds"') from None
+    url = values[URL]
+    return Gateway(url, _server(url), interval, values[JOB], values[USERNAME] or None, password or None)
+
+
+def _server(url: str) -> str:
+    if not url:
+        raise LockstepError(f"{URL} is missing: the address of a Pushgateway, e.g. http://pushgateway.example.com:9091")
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise LockstepError(f"{URL}: it holds a user or a password, take them out: write {USERNAME} and {PASSWORD}")
+    match = ADDRESS.fullmatch(url)
+    if match is None or not 0 < int(match["port"] or 80) < 65536:
+        raise LockstepError(
+            f"{URL}: its value is no address of a web server; allowed: http://HOST… and https://HOST…, without ? and #"
+        )
+    return match["server"]
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, HTTPError):
+        with error:
+            return f"it answered {error.code}"
+    # Texts of other errors may repeat what was sent.
+    return f"{type(error).__name__}: {error}" if isinstance(error, OSError) else type(error).__name__
