@@ -7,7 +7,7 @@ from enum import Enum
 
 from app.local.jars import PROJECT
 from app.properties import keys
-from sinks.metrics import WORST, Family, Metrics
+from sinks.metrics import EFFECTIVE, WORST, Family, Metrics
 from sinks.model import Kind, Op
 from sinks.notify.teller import Result
 from sinks.status import Task
@@ -26,7 +26,7 @@ def _words(words: Iterable[str | Enum]) -> str:
 LABELS: Mapping[str, str] = {
     "source": "The alias of the flow's source.",
     "target": "The alias of the flow's target.",
-    "kind": f"What is kept in step: {_words(Kind)}.",
+    "kind": f"What is kept in step: {_words(Kind)}; of drift also `{EFFECTIVE}`.",
     "state": f"{_words(Task)}.",
     "op": f"{_words(Op)}.",
     "result": f"Of changes: `applied`, `failed`. Of requests: `ok`, or Kafka's error. Of listeners: {_words(Result)}.",

@@ -32,16 +32,21 @@ class Level(str, Enum):
     ALL = ""
 
 
+VALUE, ENCODED, REFERENCE = "value", "encoded", "reference"
+
+
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A value, or a password as the encoder made it (KIP-226, "Securing passwords")."""
+    """A value, a password as the encoder made it (KIP-226, "Securing passwords"), or a reference that jobs look up."""
 
     value: str = field(repr=False)
     encoded: bool = False
+    reference: bool = False
 
     def to_text(self) -> str:
         """As the ledger keeps it."""
-        return orjson.dumps({"encoded" if self.encoded else "value": self.value}).decode()
+        kind = ENCODED if self.encoded else REFERENCE if self.reference else VALUE
+        return orjson.dumps({kind: self.value}).decode()
 
     @classmethod
     def from_text(cls, name: str, text: str) -> Override:
@@ -50,16 +55,19 @@ class Override:
             ((kind, value),) = orjson.loads(text).items()
         except (ValueError, AttributeError):
             kind, value = "", None
-        if kind not in ("value", "encoded") or not isinstance(value, str):
+        if kind not in (VALUE, ENCODED, REFERENCE) or not isinstance(value, str):
             raise LockstepError(f"the override of {name} in the ledger is damaged: delete it, or write it again")
-        return cls(value, kind == "encoded")
+        return cls(value, kind == ENCODED, kind == REFERENCE)
+
+
+def texts_at(stored: InLedger, level: Level) -> dict[str, str]:
+    """What is kept at one level, by name, damaged or not. Keys that a later version writes are left out."""
+    return {key[1]: text for key, text in sorted(stored.items()) if len(key) == 2 and key[0] == level.value}
 
 
 def at_level(stored: InLedger, level: Level) -> dict[str, Override]:
     """What is set at one level, by name. Raises LockstepError."""
-    return {
-        name: Override.from_text(name, text) for (found, name), text in sorted(stored.items()) if found == level.value
-    }
+    return {name: Override.from_text(name, text) for name, text in texts_at(stored, level).items()}
 
 
 def effective(stored: InLedger) -> dict[str, Override]:

@@ -14,21 +14,20 @@ from app.cli.running import ask_reload
 from app.configs.asked import Flags
 from app.configs.values import resolved, wanted_configs
 from app.overrides.allowed import checked
-from app.overrides.ledgers import OpenLedgers, Unreadable, each, open_ledgers, read_overrides
+from app.overrides.alteration import Alteration
+from app.overrides.ledgers import Unreadable, each, open_ledgers, read_overrides
 from app.overrides.load import in_plain
 from app.overrides.passwords import override_of
-from app.overrides.view import default_views, flow_views
-from app.properties.mistakes import Findings, is_secret
+from app.overrides.view import OwnView, default_views, flow_views
+from app.properties.mistakes import Findings
 from app.properties.parse import read
 from app.properties.providers import config_providers
 from app.properties.values import nearest
 from app.settings import Settings, load
 from app.settings.load import read_properties
-from sinks.audit import SettingChange
+from app.settings.overriding import Overrides, Reference
 from sinks.configs.arguments import WrongArguments
-from sinks.configs.masking import HIDDEN
-from sinks.model import Key
-from sinks.overriding import InLedger, Level, Override, altered, at_level
+from sinks.overriding import InLedger, Level, texts_at
 from sinks.settings import FlowSettings
 from streaming.errors import LockstepError
 from streaming.settings import Flow
@@ -82,11 +81,7 @@ def _describe(asked: Asked, every: bool, output: Output) -> int:
             complain(str(entries))
         else:
             stored[flow] = entries
-    properties = read_properties(asked.config, os.environ, Findings(str(asked.config)))
-    file = str(asked.config)
-    told = {"": default_views(stored, properties, file, every)} if not asked.name else {}
-    if asked.name != "":
-        told |= {flow.name: flow_views(flow, own, properties, file, every) for flow, own in stored.items()}
+    told, damaged = _views(asked, stored, every)
     if output is Output.JSON:
         print_json(
             {"entities": [_entity(name) | {"configs": [row.as_json() for row in rows]} for name, rows in told.items()]}
@@ -97,31 +92,56 @@ def _describe(asked: Asked, every: bool, output: Output) -> int:
             for row in rows:
                 for line in row.lines():
                     print_line(f"  {line}")
-    return FAILED if len(stored) < len(concerned) else DONE
+    return FAILED if damaged or len(stored) < len(concerned) else DONE
+
+
+def _views(asked: Asked, stored: Mapping[Flow, InLedger], every: bool) -> tuple[dict[str, list[OwnView]], bool]:
+    """By the entity's name, "" for the default of all flows; and whether one was damaged, which is complained of."""
+    properties, file = read_properties(asked.config, os.environ, Findings(str(asked.config))), str(asked.config)
+    ways: dict[str, Callable[[], list[OwnView]]] = {}
+    if not asked.name:
+        ways[""] = partial(default_views, stored, properties, file, every)
+    if asked.name != "":
+        ways |= {flow.name: partial(flow_views, flow, own, properties, file, every) for flow, own in stored.items()}
+    told = {}
+    for name, view in ways.items():
+        try:
+            told[name] = view()
+        except LockstepError as error:
+            complain(f"{_named(name)}: {error}")
+    return told, len(told) < len(ways)
 
 
 def _alter(asked: Asked, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:
-    before = _known(asked)
-    there = {name for one in asked.flows for name in at_level(before[one.flow], asked.level)}
-    wanted = checked(values, there, flags.custom)
-    properties = asked.settings.job_properties
-    overrides = {
-        name: None if value is None else override_of(name, value, properties) for name, value in wanted.items()
+    before, properties = _known(asked), asked.settings.job_properties
+    flows = [one.flow for one in asked.flows]
+    there = {name for flow in flows for name in texts_at(before[flow], asked.level)}
+    wanted = checked(values, there, flags.custom, flags.literal)
+    kept = {
+        name: None if value is None else override_of(name, value, properties, flags.literal)
+        for name, value in wanted.items()
     }
-    after = before | {one.flow: altered(before[one.flow], asked.level, overrides) for one in asked.flows}
+    alteration = Alteration(asked.level, flows, before, wanted, kept)
     # All of it, with the file, must be sound: contradictions and plug-ins' own objections show here.
-    load(asked.config, overrides=in_plain(after, properties, asked.config))
-    rows = _rows(asked, before, after, wanted)
+    sound = load(asked.config, overrides=_without_references(in_plain(alteration.after, properties, asked.config)))
     if flags.dry_run:
-        _print_altered(asked, rows, "validated", output)
+        _print_altered(asked, alteration, "validated", output)
         return DONE
-    done, failed = _write(asked, before, overrides, wanted)
+    done, failed = _write(asked, alteration)
     for reason in failed:
         complain(f"not written: {reason}; say the command again: what is written already stays as it is")
     if done:
-        _tell_job(asked.settings)
-        _print_altered(asked, rows, "applied", output, done if failed else ())
+        _tell_job(sound)
+        _print_altered(asked, alteration, "applied", output, done if failed else ())
     return FAILED if failed else DONE
+
+
+def _without_references(values: Overrides) -> Overrides:
+    """What they lead to is there where the jobs run, and need not be here."""
+    return {
+        flow: {name: value for name, value in own.items() if not isinstance(value, Reference)}
+        for flow, own in values.items()
+    }
 
 
 def _known(asked: Asked) -> dict[Flow, InLedger]:
@@ -136,31 +156,9 @@ def _known(asked: Asked) -> dict[Flow, InLedger]:
     return known
 
 
-def _write(
-    asked: Asked,
-    before: Mapping[Flow, InLedger],
-    overrides: Mapping[str, Override | None],
-    wanted: Mapping[str, str | None],
-) -> tuple[list[str], list[str]]:
-    entries: dict[Key, str | None] = {
-        (asked.level.value, name): None if override is None else override.to_text()
-        for name, override in overrides.items()
-    }
-
-    def write(ledgers: OpenLedgers, flow: FlowSettings) -> None:
-        known = at_level(before[flow.flow], asked.level)
-        changes = [
-            SettingChange(_written(asked, name), _shown(name, known[name].value if name in known else None), new)
-            for name, new in ((name, _shown(name, value)) for name, value in wanted.items())
-        ]
-        ledgers.write(flow.flow, entries, [one for one in changes if one.before is not None or one.after is not None])
-
+def _write(asked: Asked, alteration: Alteration) -> tuple[list[str], list[str]]:
     with open_ledgers(asked.settings, asked.flows) as ledgers:
-        return each(asked.flows, partial(write, ledgers))
-
-
-def _written(asked: Asked, name: str) -> str:
-    return f"{asked.name}: {name}" if asked.name else f"all flows: {name}"
+        return each(asked.flows, lambda one: ledgers.write(one.flow, alteration.entries, alteration.changes(one.flow)))
 
 
 def _tell_job(settings: Settings) -> None:
@@ -177,40 +175,11 @@ def _tell_job(settings: Settings) -> None:
         complain(f"written, but the running job could not take it over: {problem}")
 
 
-def _rows(
-    asked: Asked,
-    before: Mapping[Flow, InLedger],
-    after: Mapping[Flow, InLedger],
-    wanted: Mapping[str, str | None],
-) -> list[dict[str, str | None]]:
-    rows = []
-    for name in wanted:
-        old = {_value(before[one.flow], asked.level, name) for one in asked.flows}
-        new = {_value(after[one.flow], asked.level, name) for one in asked.flows}
-        rows.append({"name": name, "before": _one(name, old), "after": _one(name, new)})
-    return rows
-
-
-def _value(stored: InLedger, level: Level, name: str) -> str | None:
-    found = at_level(stored, level).get(name)
-    return found.value if found else None
-
-
-def _one(name: str, values: set[str | None]) -> str | None:
-    return _shown(name, values.pop()) if len(values) == 1 else HIDDEN if is_secret(name) else "not the same everywhere"
-
-
-def _shown(name: str, value: str | None) -> str | None:
-    return HIDDEN if value is not None and is_secret(name) else value
-
-
-def _print_altered(
-    asked: Asked, rows: Sequence[Mapping[str, str | None]], result: str, output: Output, only: Sequence[str] = ()
-) -> None:
+def _print_altered(asked: Asked, alteration: Alteration, result: str, output: Output, only: Sequence[str] = ()) -> None:
     if output is Output.JSON:
-        print_json(_entity(asked.name or "") | {"result": result, "changes": list(rows)})
+        print_json(_entity(asked.name or "") | {"result": result, "changes": alteration.rows()})
         return
-    for row in rows:
+    for row in alteration.rows():
         print_line(f"  {row['name']}: {_told(row['before'])} -> {_told(row['after'])}")
     if result == "validated":
         print_line(f"Validated for {_named(asked.name or '')}; nothing was written.")

@@ -50,7 +50,7 @@ def resolved(
             entry = resolve(Entry(name, value, 0, value), providers, Findings("--add-config"))
             values[name] = entry.value
             if entry.problem is not None:
-                wrong.append(f"{name}: {entry.problem}; --literal leaves it to the brokers' own config.providers")
+                wrong.append(f"{name}: {entry.problem}; --literal keeps it as it is written")
     if wrong:
         raise WrongArguments("\n".join(wrong))
     return values

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from app.properties import keys
 from app.properties.keys import TABLE, Key, Live, Scope
-from app.properties.known import OURS, flow_names, kafka_names, role_names, top_names
+from app.properties.known import ENDS, OURS, ROLES, flow_names, kafka_names, top_names
 from app.properties.mistakes import REFERENCE, is_secret
 from app.properties.places import PREFIX
 from app.properties.values import nearest
 from sinks.configs.arguments import WrongArguments
+
+CLIENTS = (*(f"{role}." for role in ROLES), *(f"{end}.{of}." for end in ENDS for of in (*ROLES, "cluster")))
+"""What a flow's own client settings begin with: whatever comes after it, a client gets it."""
 
 NAMES_THE_LEDGER = frozenset(key.name for key in (keys.POLICY, keys.SEPARATOR, keys.INTERNAL_SEPARATOR))
 
@@ -35,7 +38,7 @@ RULES: tuple[Rule, ...] = (
         "it cannot change while the job runs: change it in the properties file, and start the job again",
     ),
     (
-        lambda name: name not in TABLE and name in kafka_names()["client"] | role_names(),
+        lambda name: name not in TABLE and (name in kafka_names()["client"] or name.startswith(CLIENTS)),
         "client settings cannot change while the job runs: change them in the properties file, and start the job again",
     ),
     (
@@ -56,17 +59,27 @@ def own_name(written: str) -> str:
     return PREFIX + bare if PREFIX + bare in OURS else bare
 
 
-def checked(wanted: Mapping[str, str | None], set_there: Iterable[str], custom: bool = False) -> dict[str, str | None]:
+def is_hidden(name: str) -> bool:
+    """Whether a value is not shown: that of a secret, and of a plug-in's own key, which might be one."""
+    return is_secret(name) or name not in TABLE
+
+
+def checked(
+    wanted: Mapping[str, str | None], set_there: Iterable[str], custom: bool = False, literal: bool = False
+) -> dict[str, str | None]:
     """What is wanted, by the keys' own names; None deletes.
 
-    `set_there`: what is set at the level now; to delete anything else is a slip. Raises WrongArguments with everything
-    that is wrong; values of secrets are not shown.
+    `set_there`: what is set at the level now; to delete anything else is a slip. `literal`: references are no values,
+    each job looks them up. Raises WrongArguments with everything that is wrong; values of secrets are not shown.
     """
     there, found, wrong = set(set_there), dict[str, str | None](), []
     for written, value in wanted.items():
         name = own_name(written)
+        if name in found:
+            problem: str | None = f"it is {name}, which is said already: say it once"
+        else:
+            problem = _not_set(name, there) if value is None else _objection(name, value, custom, literal)
         found[name] = value
-        problem = _not_set(name, there) if value is None else _objection(name, value, custom)
         if problem:
             wrong.append(f"{written}: {problem}")
     if wrong:
@@ -81,16 +94,18 @@ def _not_set(name: str, there: Iterable[str]) -> str | None:
     return "it is not set here, so it cannot be deleted" + (f"; nearest: {near}" if near else "")
 
 
-def _objection(name: str, value: str, custom: bool) -> str | None:
+def _objection(name: str, value: str, custom: bool, literal: bool) -> str | None:
     for refused, reason in RULES:
         if refused(name):
             return reason
+    if any("\ud800" <= letter <= "\udfff" for letter in value):
+        return "its value is not in UTF-8"
     key = TABLE.get(name)
     if key is None:
         near = nearest(name, [one.name for one in can_be_overridden()])
         hint = f"; nearest: {near}" if near else ""
         return None if custom else f"Lockstep has no such key{hint}; --custom says that a plug-in of yours reads it"
-    if REFERENCE.search(value):
+    if literal and REFERENCE.search(value):
         # It is looked up by each job; what it is there, that job checks.
         return None
     try:

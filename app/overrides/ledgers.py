@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import TypeVar
 
 from app.settings import Settings
 from app.wiring import audit, connect, ledger
 from sinks.audit import SettingChange
 from sinks.cluster.kafka import KafkaCluster
-from sinks.ledger import Entry
+from sinks.ledger import Entry, Ledger
 from sinks.model import Key
 from sinks.overriding import InLedger
 from sinks.settings import FlowSettings
 from streaming.errors import LockstepError
 from streaming.settings import Flow
 
-T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 AT_ONCE = 8
 """Clusters that are asked side by side: one that does not answer takes its time."""
@@ -56,19 +56,24 @@ class OpenLedgers:
     """The ledgers of some flows, all of them open, to be written."""
 
     def __init__(self, settings: Settings, flows: Sequence[FlowSettings], stack: ExitStack) -> None:
-        self._targets = {flow.flow: (flow, stack.enter_context(_target(settings, flow))) for flow in flows}
-        self._ledgers = {flow: ledger(one, target, to_write=True) for flow, (one, target) in self._targets.items()}
+        self._targets: dict[Flow, tuple[FlowSettings, KafkaCluster]] = {}
+        self._ledgers: dict[Flow, Ledger] = {}
+        for flow in flows:
+            try:
+                target = stack.enter_context(_target(settings, flow))
+                self._ledgers[flow.flow] = ledger(flow, target, to_write=True)
+            except LockstepError as error:
+                raise LockstepError(f"nothing was written: {flow.flow.name}: {error}") from error
+            self._targets[flow.flow] = flow, target
 
     def write(self, flow: Flow, entries: Mapping[Key, str | None], changes: Sequence[SettingChange] = ()) -> None:
-        """Keeps them, forgets those that are None, and audits the changes. Raises LockstepError."""
+        """Keeps them, forgets those that are None. Raises LockstepError. That it could not be audited is logged."""
         self._ledgers[flow].put({(Entry.OVERRIDE, key): text for key, text in entries.items()})
         settings, target = self._targets[flow]
-        audit(settings, target).record_settings(flow, changes)
-
-    def check(self) -> None:
-        """Raises LockstepError unless every target can take a record now."""
-        for _, target in self._targets.values():
-            target.ping()
+        try:
+            audit(settings, target).record_settings(flow, changes)
+        except LockstepError as error:
+            log.warning("%s: written, but not audited: %s", flow.name, error)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from app.overrides.ledgers import Unreadable, open_ledgers, read_overrides
 from app.overrides.passwords import reencoded, values_of
 from app.properties.mistakes import ConfigurationError, Mistake
 from app.settings import Settings, load
+from app.settings.overriding import Overrides
 from sinks.overriding import InLedger
 from streaming.errors import LockstepError
 from streaming.settings import Flow
@@ -35,11 +36,19 @@ def load_in_force(
     A ledger that cannot be read leaves its flow with the overrides of `before`, or with unknown ones:
     `stored_overrides` says None, and a job does nothing for that flow until it knows.
     """
-    known = before.in_force if before is not None else {}
-    settings = load(path, flows, environ=environ, overrides=known, before=before)
+    used: Overrides = before.in_force if before is not None else {}
+    try:
+        settings = load(path, flows, environ=environ, overrides=used, before=before)
+    except ConfigurationError:
+        if not used:
+            raise
+        # What is wrong may be what was in force: deleted from its ledger meanwhile, or of a flow that is gone.
+        used = {}
+        settings = load(path, flows, environ=environ, before=before)
     stored = _stored(read(settings), before)
     values = in_plain(stored, settings.job_properties, path)
-    if values != known:
+    # A reference and a value may be the same text.
+    if values != used or (before is not None and stored != before.stored_overrides):
         settings = load(path, flows, environ=environ, overrides=values, before=before)
     return replace(settings, stored_overrides=stored, in_force=values)
 

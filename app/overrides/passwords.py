@@ -6,21 +6,25 @@ from collections.abc import Mapping
 
 from app.credentials.encoder import PasswordEncoder, UndecodablePassword
 from app.credentials.settings import encoder_settings
+from app.overrides.allowed import is_hidden
 from app.properties import keys
 from app.properties.mistakes import REFERENCE, is_secret
+from app.settings.overriding import Reference
 from sinks.model import Key
-from sinks.overriding import InLedger, Override, effective
+from sinks.overriding import InLedger, Level, Override, at_level, effective
 from streaming.errors import LockstepError
 
 SECRET, OLD_SECRET = keys.ENCODER_SECRET.name, keys.ENCODER_OLD_SECRET.name
 
 
-def override_of(name: str, value: str, properties: Mapping[str, str]) -> Override:
-    """A value as it is kept: a secret is encoded, unless it is a reference that each job looks up.
+def override_of(name: str, value: str, properties: Mapping[str, str], literal: bool = False) -> Override:
+    """A value as it is kept: a secret is encoded. `literal`: references in it are kept, for each job to look up.
 
     `properties`: those of the job. Raises LockstepError where a secret comes without `password.encoder.secret`.
     """
-    if not is_secret(name) or REFERENCE.search(value):
+    if literal and REFERENCE.search(value):
+        return Override(value, reference=True)
+    if not is_secret(name) and not (is_hidden(name) and properties.get(SECRET)):
         return Override(value)
     if not properties.get(SECRET):
         raise LockstepError(
@@ -39,18 +43,18 @@ def values_of(stored: InLedger, properties: Mapping[str, str]) -> dict[str, str]
 def reencoded(stored: InLedger, properties: Mapping[str, str]) -> dict[Key, str]:
     """The entries that only the old secret decodes, encoded with the new one. Raises LockstepError."""
     again: dict[Key, str] = {}
-    for (level, name), text in stored.items():
-        override = Override.from_text(name, text)
-        value, old = _plain(name, override, properties)
-        if old:
-            again[level, name] = override_of(name, value, properties).to_text()
+    for level in Level:
+        for name, override in at_level(stored, level).items():
+            value, old = _plain(name, override, properties)
+            if old:
+                again[level.value, name] = override_of(name, value, properties).to_text()
     return again
 
 
 def _plain(name: str, override: Override, properties: Mapping[str, str]) -> tuple[str, bool]:
     """The value, and whether only the old secret decoded it."""
     if not override.encoded:
-        return override.value, False
+        return Reference(override.value) if override.reference else override.value, False
     if not properties.get(SECRET):
         raise LockstepError(f"the override of {name} in the ledger is encoded: set {SECRET} as it was then")
     settings = encoder_settings(properties)

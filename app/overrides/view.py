@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from app.overrides.allowed import can_be_overridden
+from app.overrides.allowed import can_be_overridden, is_hidden
 from app.properties.keys import TABLE, Acts
-from app.properties.mistakes import Entry, is_secret
+from app.properties.mistakes import Entry
 from app.properties.places import Properties, place
 from sinks.configs.masking import HIDDEN
 from sinks.overriding import InLedger, Level, Override, at_level
@@ -116,7 +116,7 @@ def _view(
     dynamic = [
         OwnLevel(source, _told(name, at[name].value), WORDS[source]) for source, at in overrides.items() if name in at
     ]
-    return OwnView(name, is_secret(name), (*dynamic, *_static(name, properties, flow, file)), own)
+    return OwnView(name, is_hidden(name), (*dynamic, *_static(name, properties, flow, file)), own)
 
 
 def _default_view(
@@ -124,7 +124,7 @@ def _default_view(
 ) -> OwnView:
     here = {flow: at[name] for flow, at in found.items() if name in at}
     # One password is encoded in another way each time.
-    alike = len(here) == len(found) and (is_secret(name) or len(set(here.values())) == 1)
+    alike = len(here) == len(found) and (is_hidden(name) or len(set(here.values())) == 1)
     shown = list(here.items())[:1] if alike else here.items()
     dynamic = [
         OwnLevel(
@@ -132,7 +132,7 @@ def _default_view(
         )
         for flow, one in shown
     ]
-    return OwnView(name, is_secret(name), (*dynamic, *_static(name, properties, None, file)), Source.ALL_FLOWS)
+    return OwnView(name, is_hidden(name), (*dynamic, *_static(name, properties, None, file)), Source.ALL_FLOWS)
 
 
 def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> Iterator[OwnLevel]:
@@ -148,7 +148,7 @@ def _text_of(entry: Entry) -> str:
 
 
 def _told(name: str, value: str) -> str | None:
-    return None if is_secret(name) else value
+    return None if is_hidden(name) else value
 
 
 def _default(value: object) -> str | None:

@@ -10,7 +10,13 @@ from app.properties.providers import ConfigProvider, resolve
 from streaming.settings import Flow
 
 Overrides = Mapping[Flow, Mapping[str, str]]
-"""What is in force for each flow by the key's own name, whichever level it comes from; references unresolved."""
+"""What is in force for each flow by the key's own name, whichever level it comes from."""
+
+
+class Reference(str):
+    """An override that is looked up where the job runs, such as `${file:PATH:KEY}`."""
+
+    __slots__ = ()
 
 
 def override_entries(
@@ -21,4 +27,4 @@ def override_entries(
         for name, value in values.items():
             key = f"{flow.name}.{PREFIX}{name.removeprefix(PREFIX)}"
             entry = Entry(key, value, 0, value, origin=f"the ledger of {flow.name}")
-            yield resolve(entry, providers, findings)
+            yield resolve(entry, providers, findings) if isinstance(value, Reference) else entry

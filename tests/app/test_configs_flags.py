@@ -11,14 +11,19 @@ from app.configs.asked import EntityType, Flags, check_flags, place_of
 from app.configs.cluster import asked_cluster
 from app.configs.values import resolved, wanted_configs
 from app.properties.mistakes import ConfigurationError
-from app.properties.providers import EnvVarConfigProvider, FileConfigProvider
+from app.properties.providers import ConfigProvider, EnvVarConfigProvider, FileConfigProvider
 from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigPlace, Scope
 from sinks.configs.arguments import WrongArguments
 
 LOOK: dict[str, Any] = {"describe": True, "bootstrap_server": "h:1", "entity_type": EntityType.BROKERS}
 ALTER: dict[str, Any] = {"alter": True, "bootstrap_server": "h:1", "broker": "1", "added": ("a=1",)}
 DEFAULTS: dict[str, Any] = {"alter": True, "cluster": "a", "broker_defaults": True, "added": ("a=1",)}
-PROVIDERS = {"env": EnvVarConfigProvider({"PASSWORD": "hush,[hush]"}), "file": FileConfigProvider()}
+OWN: dict[str, Any] = {"describe": True, "entity_type": EntityType.LOCKSTEP}
+OWN_ALTER: dict[str, Any] = OWN | {"describe": False, "alter": True, "entity_name": "a->b", "added": ("topics=t",)}
+PROVIDERS: dict[str, ConfigProvider] = {
+    "env": EnvVarConfigProvider({"PASSWORD": "hush,[hush]"}),
+    "file": FileConfigProvider(),
+}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +42,22 @@ PROVIDERS = {"env": EnvVarConfigProvider({"PASSWORD": "hush,[hush]"}), "file": F
 def test_flags_name_a_place(flags: dict[str, Any], place: ConfigPlace | None) -> None:
     check_flags(Flags(**flags))
     assert place_of(Flags(**flags)) == place
+
+
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        (OWN, None),
+        (OWN | {"entity_name": "a->b", "every": True}, "a->b"),
+        (OWN | {"entity_default": True}, ""),
+        (OWN_ALTER | {"custom": True, "literal": True, "dry_run": True}, "a->b"),
+        (OWN_ALTER | {"added": (), "deleted": ("topics",)}, "a->b"),
+        (OWN_ALTER | {"entity_name": None, "entity_default": True, "added": (), "added_file": Path("x")}, ""),
+    ],
+)
+def test_lockstep_itself_needs_no_cluster_and_its_entities_are_flows(flags: dict[str, Any], name: str | None) -> None:
+    check_flags(Flags(**flags))
+    assert (Flags(**flags).kind, Flags(**flags).name) == (EntityType.LOCKSTEP, name)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +86,21 @@ def test_flags_name_a_place(flags: dict[str, Any], place: ConfigPlace | None) ->
         (DEFAULTS | {"canary": "1", "deleted": ("b",)}, "tries values out"),
         (DEFAULTS | {"canary": "1", "dry_run": True}, "does not go with --dry-run"),
         (DEFAULTS | {"canary_time": 3.0}, "goes with --canary"),
+        (OWN | {"cluster": "a"}, "goes without --cluster and --bootstrap-server: its configs are kept in each flow's"),
+        (OWN_ALTER | {"bootstrap_server": "h:1"}, "goes without --cluster and --bootstrap-server"),
+        (OWN | {"command_config": Path("x")}, "--command-config goes with"),
+        (OWN | {"broker": "1"}, "do not go with --broker"),
+        (OWN | {"entity_name": ""}, "name is empty"),
+        (OWN | {"entity_name": "a->b", "entity_default": True}, "not both"),
+        (OWN | {"alter": True}, "exactly one of --describe and --alter"),
+        (OWN | {"added": ("topics=t",)}, "go with --alter"),
+        (OWN | {"custom": True}, "go with --alter"),
+        (OWN | {"literal": True}, "go with --alter"),
+        (OWN_ALTER | {"entity_name": None}, "--alter needs --entity-name, or --entity-default"),
+        (OWN_ALTER | {"added": ()}, "--alter needs --add-config"),
+        (OWN_ALTER | {"every": True}, "--all goes with --describe"),
+        (OWN_ALTER | {"canary": "1"}, "say --entity-type brokers --entity-default"),
+        (OWN_ALTER | {"canary_time": 3.0}, "goes with --canary"),
     ],
 )
 def test_flags_that_do_not_fit_are_refused(flags: dict[str, Any], said: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from app.settings import ConfigurationError, Settings, load
 from app.settings.kept import changed_names, taken, tell
+from app.settings.overriding import Reference
 from sinks.settings import FlowSettings
 from streaming.settings import Flow
 
@@ -111,7 +112,7 @@ def test_override_that_is_no_value_is_a_mistake_that_names_the_ledger(file: File
 
 
 def test_references_in_overrides_are_looked_up_where_the_job_runs(file: File) -> None:
-    after = file.again(BASE, overrides={AB: {"my.size": "${env:SIZE}"}}, environ={"SIZE": "8"})
+    after = file.again(BASE, overrides={AB: {"my.size": Reference("${env:SIZE}")}}, environ={"SIZE": "8"})
     assert after.plugin_properties[AB]["my.size"] == "8"
 
 

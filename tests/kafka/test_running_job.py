@@ -20,6 +20,7 @@ from app.local.job import LocalJob
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.cluster.kafka import KafkaCluster
+from sinks.ledger import Entry, Ledger
 from tests.kafka.staging import (
     alter,
     client_of,
@@ -30,6 +31,7 @@ from tests.kafka.staging import (
     wait_until_shown,
     write_properties,
 )
+from tests.sinks.gateways import gateway_on_a_free_port
 
 SMALL = "256m"
 ERROR_WITHIN = 120.0
@@ -66,6 +68,20 @@ class Stage:
     def metrics(self) -> str:
         """What Prometheus gets."""
         return httpx.get(f"{self.job.address}/metrics", timeout=10).raise_for_status().text
+
+    def configs(self, *flags: str) -> str:
+        """What `lockstep configs` says of Lockstep's own."""
+        command = [sys.executable, "-m", "app.main", "configs", "--entity-type", "lockstep", *flags]
+        run = subprocess.run(
+            [*command, "--config", str(self.config)],
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert run.returncode == 0, run.stderr
+        return run.stdout
 
     def flow(self) -> dict[str, Any]:
         """The flow in the job's own status."""
@@ -162,6 +178,56 @@ def test_filter_that_is_changed_in_the_file_holds_without_a_restart(stage: Stage
     run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=120)
     settings = [event for event in json.loads(run.stdout)["events"] if event["kind"] == "setting"]
     assert [(event["key"], event["after"]) for event in settings] == [({"name": "topics"}, '"orders.*, bills.*"')]
+
+
+def test_override_wins_over_the_file_at_once_and_the_file_holds_again_without_it(stage: Stage) -> None:
+    """Kept in the flow's ledger, and audited; the file and the processes stay as they are."""
+    before, file = stage.job.pids, stage.config.read_text()
+    create(stage.source, "shop-overridden", 1, {})
+    said = stage.configs("--alter", "--entity-name", "a->b", "--add-config", "topics=[orders.*,shop.*]")
+    assert "topics: not set -> orders.*,shop.*" in said
+    wait_until_shown(stage.target, "a.shop-overridden", 1, {})
+    shown = stage.configs("--describe", "--entity-name", "a->b")
+    assert "* override of the flow: orders.*,shop.*" in shown
+    assert f"deleted here, it falls back to orders.*, bills.* ({stage.config}:" in shown
+    stage.configs("--alter", "--entity-name", "a->b", "--delete-config", "topics")
+    for name in ("shop-left-alone", "orders-told-last"):
+        create(stage.source, name, 1, {})
+    wait_until_shown(stage.target, "a.orders-told-last", 1, {})
+    assert "a.shop-left-alone" not in stage.target.list_topics()
+    assert (stage.job.pids, stage.config.read_text()) == (before, file)
+
+
+def test_default_of_all_flows_that_somebody_else_wrote_is_taken_over_at_the_next_comparison(stage: Stage) -> None:
+    """As another machine would: straight into the ledger, without a word to the job."""
+    writes = Ledger("lockstep-ledger.a.internal", stage.target, stage.target, 1)
+    writes.put({(Entry.OVERRIDE, ("", "config.properties.exclude")): '{"value": "retention.ms"}'})
+    assert httpx.post(f"{stage.job.address}/look", json={"wait_seconds": 60}, timeout=70).is_success
+    wait_for(lambda: stage.said("changed: a->b.lockstep.config.properties.exclude") == 1, ERROR_WITHIN, "the change")
+    create(stage.source, "orders-overridden", 1, {"retention.ms": "1000", "segment.ms": "60000"})
+    wait_until_shown(stage.target, "a.orders-overridden", 1, {"segment.ms": "60000"})
+    stage.configs("--alter", "--entity-default", "--delete-config", "config.properties.exclude")
+    wait_until_shown(stage.target, "a.orders-overridden", 1, {"retention.ms": "1000", "segment.ms": "60000"})
+
+
+def test_reporter_begins_and_ends_with_the_line_that_names_it(stage: Stage) -> None:
+    """It gets the job's metrics, once more when it ends, and then no more."""
+    sound = stage.config.read_text()
+    with gateway_on_a_free_port() as gateway:
+        lines = (
+            "lockstep.metric.reporters = sinks.notify.push_gateway:PushGatewayReporter",
+            f"lockstep.metric.push.url = {gateway.address}",
+            "lockstep.metric.push.interval = 1 second",
+        )
+        stage.config.write_text("\n".join((sound, *lines, "")))
+        wait_for(lambda: len(gateway.requests) >= 2, ERROR_WITHIN, "two pushes")
+        assert "lockstep_batch_rows" in gateway.requests[0][3]
+        stage.config.write_text(sound)
+        answer = httpx.post(f"{stage.job.address}/reload", timeout=100)
+        assert (answer.status_code, answer.json()["error"]) == (200, None)
+        pushes, batches = len(gateway.requests), stage.batches()
+        wait_for(lambda: stage.batches() >= batches + 3, ERROR_WITHIN, "three more batches")
+        assert len(gateway.requests) == pushes
 
 
 def test_without_its_source_the_job_waits_and_goes_on_when_it_is_back(stage: Stage) -> None:
