@@ -17,6 +17,7 @@ Lockstep reads MM2's own properties file; one written for MM2 works as it is. `l
 - **Values from elsewhere**: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:KEY}` are resolved as Kafka's config providers do (KIP-297, KIP-421); they need no declaration.
 - **Classes**: those that Kafka ships go by their Java name; your own are `package.module:Class` on Python's path.
 - **Changes**: a running job reads its file again when it changes, at SIGHUP and at `lockstep reload`. All of it is checked first; with one mistake in it nothing changes. The last column says what a change does. Passwords that are behind `${file:…}` are read again at `lockstep reload`.
+- **Overrides**: what holds for a flow and can change while the job runs can also be kept beside the flow, stronger than every line here: [configs.md](configs.md#locksteps-own-configs).
 - **Looks**: MM2's `…interval.seconds` do not hold for Lockstep, which looks at every trigger; with the prefix `lockstep.` they do.
 """
 
