@@ -1,0 +1,31 @@
+"""The keys that Lockstep reads: type, default, where they hold, what they mean.
+
+A key of scope FLOW holds as `a->b.KEY` for one flow, as `KEY` for all. Any key of MM2's may carry the prefix
+`lockstep.` in front (`lockstep.KEY`, `lockstep.a->b.KEY`) or after the flow (`a->b.lockstep.KEY`), and then wins.
+Defaults are those of MM2 4.3.1 where the source is MM2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.properties.keys import access, flows, offsets, pace, told, topics
+from app.properties.keys.access import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.flows import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.key import Acts as Acts
+from app.properties.keys.key import Key as Key
+from app.properties.keys.key import Live as Live
+from app.properties.keys.key import Scope as Scope
+from app.properties.keys.key import T as T
+from app.properties.keys.offsets import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.pace import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.told import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.topics import *  # noqa: F403 - one namespace for readers, a file for each subject
+
+MODULES = (flows, topics, offsets, told, pace, access)
+
+TABLE: Mapping[str, Key[Any]] = {
+    key.name: key for module in MODULES for key in vars(module).values() if isinstance(key, Key)
+}
+"""All of them, by name: whatever is declared in one of these files."""

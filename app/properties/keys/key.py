@@ -1,0 +1,51 @@
+"""What is known of a key of the properties file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeVar
+
+from app.properties.values import ValueType
+
+T = TypeVar("T")
+
+MIRROR = "org.apache.kafka.connect.mirror."
+REST, NO_REST = "Seconds between two looks at", "for Lockstep, where it is not given: every trigger."
+
+
+class Scope(Enum):
+    """Where a key holds."""
+
+    JOB = "the whole job"
+    FLOW = "a flow, or all of them"
+
+
+class Acts(Enum):
+    """When a key makes a difference to Lockstep."""
+
+    ALWAYS = "always"
+    PREFIXED = "only with the prefix lockstep."
+
+
+class Live(Enum):
+    """What a running job does when the key changes in its file."""
+
+    FLOW = "at once"
+    QUERY = "at once; the query restarts"
+    REPORTERS = "at once; the reporters are told"
+    JOB = "with a restart of the job"
+
+
+@dataclass(frozen=True)
+class Key(Generic[T]):
+    """One key. `source`: whose it is (MM2, a KIP, or Lockstep)."""
+
+    name: str
+    type: ValueType[T]
+    default: T
+    source: str
+    doc: str
+    scope: Scope = Scope.FLOW
+    acts: Acts = Acts.ALWAYS
+    live: Live = Live.FLOW
