@@ -1,10 +1,21 @@
-"""The job's own little server: `/metrics`, `/status`, `POST /look` (look now), `POST /reload` (read the file again)."""
+"""The job's own little server.
+
+| path           |                                                        |
+|----------------|--------------------------------------------------------|
+| `/`            | the status page, for people                            |
+| `/status`      | the same as JSON                                       |
+| `/metrics`     | Prometheus' text format                                |
+| `POST /look`   | look now                                               |
+| `POST /reload` | read the properties file and the flows' ledgers again  |
+"""
 
 from __future__ import annotations
 
 import socket
 import threading
 from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
 
 import anyio.to_thread
 import orjson
@@ -12,9 +23,10 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from app.page import status_page
 from app.reloading import Reloading
 from sinks.metrics import Metrics
 from sinks.task import FlowTask
@@ -42,6 +54,7 @@ class Api:
         """The routes."""
         return Starlette(
             routes=[
+                Route("/", self.page),
                 Route("/metrics", self.metrics),
                 Route("/status", self.status),
                 Route("/look", self.look, methods=["POST"]),
@@ -49,13 +62,20 @@ class Api:
             ]
         )
 
+    async def page(self, _: Request) -> Response:
+        """The status page."""
+        return HTMLResponse(status_page(self._flows(), version("lockstep")))
+
     async def metrics(self, _: Request) -> Response:
         """Prometheus' text format."""
         return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     async def status(self, _: Request) -> Response:
         """The document of `lockstep status`."""
-        return _json({"flows": [task.status().as_json() for _, task in sorted(self._tasks.items())]})
+        return _json({"flows": self._flows()})
+
+    def _flows(self) -> list[dict[str, Any]]:
+        return [task.status().as_json() for _, task in sorted(self._tasks.items())]
 
     async def look(self, request: Request) -> Response:
         """Body: `{"topics": [...], "flows": ["a->b"], "wait_seconds": 10}`, all optional; no topics: all."""

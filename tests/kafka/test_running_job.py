@@ -131,6 +131,13 @@ def test_the_job_serves_its_status_and_its_metrics(stage: Stage) -> None:
     assert re.search(r'^lockstep_admin_requests_total\{api="Metadata",cluster="a",result="ok"\} [1-9]', metrics, re.M)
 
 
+def test_the_job_serves_a_page_for_people(stage: Stage) -> None:
+    answer = httpx.get(stage.job.address, timeout=10).raise_for_status()
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "a → b" in answer.text
+    assert "MM2 has not made these topics yet" in answer.text
+
+
 def test_a_look_that_was_waited_for_has_brought_the_change(stage: Stage) -> None:
     create(stage.source, "orders-looked-at", 1, {})
     wait_until_shown(stage.target, "a.orders-looked-at", 1, {})
