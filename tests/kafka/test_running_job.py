@@ -237,6 +237,27 @@ def test_reporter_begins_and_ends_with_the_line_that_names_it(stage: Stage) -> N
         assert len(gateway.requests) == pushes
 
 
+def test_flow_whose_target_was_away_at_the_start_works_with_its_overrides_only(stage: Stage) -> None:
+    """What the ledger says cannot be known then, and the file alone would say something else."""
+    create(stage.source, "late-overridden", 1, {})
+    stage.configs("--alter", "--entity-name", "a->b", "--add-config", "topics=[late.*]")
+    wait_until_shown(stage.target, "a.late-overridden", 1, {})
+    stage.job.stop()
+    stage.b.stop()
+    for name in ("late-waited-for", "orders-not-now"):
+        create(stage.source, name, 1, {})
+    waits = stage.said("waits until the 1 overrides in its ledger are in force")
+    stage.job.start()
+    wait_for(lambda: bool(stage.job.status()), ERROR_WITHIN, "the job to start")
+    wait_for(lambda: stage.flow()["state"] == "ERROR", ERROR_WITHIN, "the status to say ERROR")
+    stage.b.start()
+    wait_for(lambda: "a.late-waited-for" in stage.target.list_topics(), BACK_WITHIN, "the flow to work")
+    assert "a.orders-not-now" not in stage.target.list_topics()
+    assert stage.said("waits until the 1 overrides in its ledger are in force") > waits
+    stage.configs("--alter", "--entity-name", "a->b", "--delete-config", "topics")
+    wait_until_shown(stage.target, "a.orders-not-now", 1, {})
+
+
 def test_without_its_source_the_job_waits_and_goes_on_when_it_is_back(stage: Stage) -> None:
     """The status says ERROR and why; the job neither dies nor spins; what changed after the outage arrives."""
     lines = stage.said("^")
