@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from confluent_kafka import KafkaError, KafkaException
 
 from sinks.errors import ClusterUnreachable, ItemFault, RightsMissing
@@ -18,6 +20,9 @@ UNREACHABLE = frozenset(
 )
 DENIED = frozenset({KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
+REFUSED = re.compile(r"(tls|ssl)v?\S* alert", re.IGNORECASE)
+"""In the text of a connection that broke off: the broker does not take the client's certificate, or wants one."""
+
 RETRIABLE = UNREACHABLE | frozenset(
     {
         KafkaError.NOT_CONTROLLER,
@@ -48,7 +53,7 @@ def item_fault(error: KafkaError) -> ItemFault:
 def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
     """The exception for an error that concerns a whole request."""
     text = f"cluster {alias}: {doing}: {error.name()}: {error.str()}"
-    if error.code() in LOGIN:
+    if error.code() in LOGIN or REFUSED.search(error.str()):
         return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")
     if error.code() in DENIED:
         return RightsMissing(f"{text}; grant the principal this right on the cluster {alias}")

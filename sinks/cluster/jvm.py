@@ -10,7 +10,7 @@ Kafka's classes are those that Spark's Kafka connector brings. Source: `Admin.de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -33,9 +33,7 @@ class JvmWatch:
 
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
-        self._admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(
-            java_properties(self._jvm, properties)
-        )
+        self._admin = java_admin(alias, self._jvm, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._topic_type = self._enum_constant("org.apache.kafka.common.config.ConfigResource$Type", "TOPIC")
         self._last = self._jvm.java.util.HashMap()
@@ -127,6 +125,27 @@ def java_properties(jvm: Any, properties: Mapping[str, str]) -> Any:
     java.putIfAbsent("default.api.timeout.ms", str(TIMEOUT_MS))
     java.putIfAbsent("request.timeout.ms", str(TIMEOUT_MS * 2 // 3))
     return java
+
+
+def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
+    """An `Admin` of the JVM's. With OAUTHBEARER it logs in here and now. Raises RightsMissing where it cannot be made.
+
+    Java's own text is left out: of a token that it cannot read, it repeats all of it.
+    """
+    try:
+        return jvm.org.apache.kafka.clients.admin.AdminClient.create(java_properties(jvm, properties))
+    except Py4JJavaError as error:
+        raise RightsMissing(
+            f"cluster {alias}: Java's client cannot be made with these settings: {', '.join(_causes(error))}; check "
+            f"the security settings of `{alias}.` in the properties file"
+        ) from None
+
+
+def _causes(error: Py4JJavaError) -> Iterator[str]:
+    thrown = error.java_exception
+    while thrown is not None:
+        yield str(thrown.getClass().getSimpleName())
+        thrown = thrown.getCause()
 
 
 def cause_of(error: Py4JJavaError) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.cluster.base import CountRequest
-from sinks.cluster.jvm import DENIED, TIMEOUT_MS, cause_of, java_properties
+from sinks.cluster.jvm import DENIED, TIMEOUT_MS, cause_of, java_admin
 from sinks.errors import ClusterUnreachable, NotSupported, RightsMissing
 from streaming.errors import LockstepError
 
@@ -25,9 +25,7 @@ class JvmAclWatch:
 
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
-        self._admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(
-            java_properties(self._jvm, properties)
-        )
+        self._admin = java_admin(alias, self._jvm, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._any = self._jvm.org.apache.kafka.common.acl.AclBindingFilter.ANY
         self._last: Any = None

@@ -12,7 +12,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.cluster.base import CountRequest
-from sinks.cluster.jvm import DENIED, TIMEOUT_MS, cause_of, java_properties
+from sinks.cluster.jvm import DENIED, TIMEOUT_MS, cause_of, java_admin
 from sinks.errors import ClusterUnreachable, RightsMissing
 from streaming.errors import LockstepError
 
@@ -27,9 +27,7 @@ class JvmGroupWatch:
 
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
-        self._admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(
-            java_properties(self._jvm, properties)
-        )
+        self._admin = java_admin(alias, self._jvm, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._every = self._jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
         self._last = self._jvm.java.util.HashMap()

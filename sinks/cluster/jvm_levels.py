@@ -15,7 +15,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.cluster.base import CountRequest, Origin
-from sinks.cluster.jvm import DENIED, TIMEOUT_MS, cause_of, java_properties
+from sinks.cluster.jvm import DENIED, TIMEOUT_MS, cause_of, java_admin
 from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigPlace, LevelledEntry, Levels, Scope, Synonym, Wanted, no_broker
 from sinks.errors import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing
 from sinks.model import Observed
@@ -52,7 +52,7 @@ class JvmLevels:
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._client = self._jvm.org.apache.kafka.clients.admin
-        self._admin = self._client.AdminClient.create(java_properties(self._jvm, properties))
+        self._admin = java_admin(alias, self._jvm, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._types = self._constants("org.apache.kafka.common.config.ConfigResource$Type")
         self._operations = self._constants("org.apache.kafka.clients.admin.AlterConfigOp$OpType")

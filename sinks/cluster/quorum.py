@@ -12,8 +12,9 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from sinks.cluster.base import CountRequest
-from sinks.cluster.jvm import cause_of, java_properties
+from sinks.cluster.jvm import cause_of, java_admin
 from sinks.pulse import Pulse
+from streaming.errors import LockstepError
 
 log = logging.getLogger(__name__)
 
@@ -73,9 +74,11 @@ class QuorumPulse:
         self._thread.join(TIMEOUT_MS / 1000)
 
     def _listen(self) -> None:
-        admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(
-            java_properties(self._jvm, self._properties)
-        )
+        try:
+            admin = java_admin(self._alias, self._jvm, self._properties)
+        except LockstepError as error:
+            log.warning("its metadata log is not listened to: %s", error)
+            return
         unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         try:
             while not self._end.wait(EVERY):
