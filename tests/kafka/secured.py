@@ -6,6 +6,7 @@ import secrets
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -35,7 +36,8 @@ from tests.kafka.staging import client_of, create
 SMALL = "256m"
 SOON = 60.0
 PRINCIPAL = "User:lockstep"
-FIRST_TIMESTAMP = 1_700_000_000_000
+FIRST_TIMESTAMP = int(time.time() * 1000)
+"""Not of long ago: what is older than `retention.ms` is deleted when the brokers next look."""
 TOOL = "org.apache.kafka.tools.AclCommand"
 INTERNAL = {
     "a": ("mm2-offset-syncs.b.internal",),
