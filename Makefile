@@ -41,9 +41,9 @@ format: setup ## writes what `check` would complain about
 	$(BIN)/ruff check --fix .
 
 docs: setup ## writes docs/configuration.md, rights.md and metrics.md from the tables in the code
-	$(BIN)/python -m app.properties.page
-	$(BIN)/python -m app.rights.page
-	$(BIN)/python -m app.metrics_page
+	$(BIN)/python -m app.docs_pages.configuration_page
+	$(BIN)/python -m app.docs_pages.rights_page
+	$(BIN)/python -m app.docs_pages.metrics_page
 
 bench: setup ## side by side with MM2; writes docs/benchmarks.md (an hour)
 	$(BIN)/python -m bench $(ARGS)

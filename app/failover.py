@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.overrides.load import load_in_force
+from app.overrides.in_force import load_in_force
 from app.planning import group_offsets
-from app.wiring import Ends, both_ends, ledger
-from sinks.errors import ClusterUnreachable
-from sinks.settings import FlowSettings
-from sinks.survey import list_both
-from streaming.codec import decode_checkpoint
+from app.wiring import FlowClusters, both_ends, ledger
+from sinks.faults import ClusterUnreachable
+from sinks.flow_settings import FlowSettings
+from sinks.kinds.topics.survey import list_both
 from streaming.errors import MalformedRecord
-from streaming.records import TopicPartition
+from streaming.mm2.codec import decode_checkpoint
+from streaming.mm2.records import TopicPartition
 
 CONFIG = Path("conf/mirror.properties")
 
@@ -36,13 +36,13 @@ def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dic
             return _from_checkpoints(one, ends, group)
 
 
-def _from_both(flow: FlowSettings, ends: Ends, groups: Sequence[str]) -> dict[TopicPartition, int]:
+def _from_both(flow: FlowSettings, ends: FlowClusters, groups: Sequence[str]) -> dict[TopicPartition, int]:
     listed = list_both(flow, ends.source, ends.target)
     rows = group_offsets(flow, ends, listed, ledger(flow, ends.target, to_write=False), groups)
     return {row.where: offset for row in rows if (offset := row.goes_on_at) is not None}
 
 
-def _from_checkpoints(flow: FlowSettings, ends: Ends, group: str) -> dict[TopicPartition, int]:
+def _from_checkpoints(flow: FlowSettings, ends: FlowClusters, group: str) -> dict[TopicPartition, int]:
     found: dict[TopicPartition, int] = {}
     for key, value in ends.target.read_log(flow.internal.checkpoints):
         try:

@@ -6,9 +6,18 @@ import sys
 
 import typer
 
-from app.cli import configs, credentials, groups, ledger, look, plan, rights, validate
+from app.cli import (
+    audit_command,
+    configs_command,
+    credentials_command,
+    offsets_command,
+    plan_command,
+    rights_command,
+    status_command,
+    validate_command,
+)
 from app.cli.output import FAILED, WRONG_USAGE, complain
-from app.cli.run import demo, run
+from app.cli.run_command import demo, run
 from app.settings import ConfigurationError
 from streaming.errors import LockstepError
 
@@ -23,24 +32,24 @@ app = typer.Typer(
 
 for command in (
     run,
-    validate.validate,
-    plan.plan,
-    plan.apply,
-    look.status,
-    look.topics,
-    groups.groups,
-    groups.offsets,
-    look.look,
-    look.reload,
-    ledger.audit,
-    ledger.pause,
-    ledger.resume,
-    rights.rights,
-    configs.configs,
+    validate_command.validate,
+    plan_command.plan,
+    plan_command.apply,
+    status_command.status,
+    status_command.topics,
+    offsets_command.groups,
+    offsets_command.offsets,
+    status_command.look,
+    status_command.reload,
+    audit_command.audit,
+    audit_command.pause,
+    audit_command.resume,
+    rights_command.rights,
+    configs_command.configs,
     demo,
 ):
     app.command()(command)
-app.add_typer(credentials.app, name="credentials")
+app.add_typer(credentials_command.app, name="credentials")
 
 
 def main() -> None:

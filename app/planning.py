@@ -7,37 +7,40 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 
-from app.wiring import Ends, audit, broker_rules, ends_of, ledger, mirror_topics, records_of
-from sinks.access import survey_acls, survey_users
-from sinks.apply import apply_steps
-from sinks.brokers import any_broker, survey_brokers
-from sinks.crossing import GroupOffset, backward, forward
-from sinks.errors import NotSupported
-from sinks.guard import Guard
-from sinks.ledger import Ledger
-from sinks.matches import AT_LEISURE, Matches
-from sinks.model import Kind, Outcome
-from sinks.offset_memory import OffsetMemory
-from sinks.offsets import chosen_groups, replicated_offsets, survey_offsets
-from sinks.plan import Blind, Plan, join_plans, make_plan
-from sinks.resources.effective import broker_drifts, groups_of, warnings
-from sinks.settings import FlowSettings
-from sinks.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
-from sinks.survey import Listed, Progress, list_both, survey
-from sinks.writers.groups import GroupWriter
-from streaming.codec import decode_heartbeat
+from app.wiring import FlowClusters, audit, broker_rules, ends_of, ledger, mirror_topics, records_of
+from sinks.engine.apply import apply_steps
+from sinks.engine.guard import Guard
+from sinks.engine.ledger import Ledger
+from sinks.engine.model import Kind, Outcome
+from sinks.engine.plan import Plan, Unobserved, join_plans, make_plan
+from sinks.engine.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
+from sinks.faults import NotSupported
+from sinks.flow_settings import FlowSettings
+from sinks.kinds.acls.survey import survey_acls
+from sinks.kinds.brokers.survey import any_broker, survey_brokers
+from sinks.kinds.offsets.direction import GroupOffset, backward, forward
+from sinks.kinds.offsets.match_cache import AT_LEISURE, MatchCache
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets, survey_offsets
+from sinks.kinds.offsets.writer import GroupWriter
+from sinks.kinds.topics.effective import broker_drifts, groups_of, warnings
+from sinks.kinds.topics.survey import Listed, Progress, list_both, survey
+from sinks.kinds.users.survey import survey_users
 from streaming.errors import LockstepError, MalformedRecord
+from streaming.mm2.codec import decode_heartbeat
 
 LAST_HEARTBEATS = 200
 """Records at the end of a heartbeats topic to look through: one a second and flow, so some minutes' worth."""
 
 
-def plan_flow(flow: FlowSettings, ends: Ends, progress: Progress = lambda done, total: None) -> Plan:
+def plan_flow(flow: FlowSettings, ends: FlowClusters, progress: Progress = lambda done, total: None) -> Plan:
     """What `apply` would do now. Writes nothing. Raises what stops the flow."""
     return _planned(flow, ends, ledger(flow, ends.target, to_write=False), progress)
 
 
-def _planned(flow: FlowSettings, ends: Ends, remembered: Ledger, progress: Progress = lambda done, total: None) -> Plan:
+def _planned(
+    flow: FlowSettings, ends: FlowClusters, remembered: Ledger, progress: Progress = lambda done, total: None
+) -> Plan:
     Guard(flow.flow, ends.source, ends.target).compare(remembered)
     listed, paused = list_both(flow, ends.source, ends.target), remembered.paused()
     seen = survey(
@@ -60,7 +63,7 @@ def _planned(flow: FlowSettings, ends: Ends, remembered: Ledger, progress: Progr
     return join_plans(flow.flow, plans)
 
 
-def _access(flow: FlowSettings, ends: Ends, listed: Listed, remembered: Ledger) -> Iterator[Plan]:
+def _access(flow: FlowSettings, ends: FlowClusters, listed: Listed, remembered: Ledger) -> Iterator[Plan]:
     try:
         acls = survey_acls(flow, ends.source.acls, ends.target.acls, listed, remembered.owned(Kind.ACL))
         yield acls.plan
@@ -70,7 +73,7 @@ def _access(flow: FlowSettings, ends: Ends, listed: Listed, remembered: Ledger) 
         yield Plan(flow.flow, notes=(f"left alone: {error}",))
 
 
-def _brokers(flow: FlowSettings, ends: Ends, remembered: Ledger) -> Plan:
+def _brokers(flow: FlowSettings, ends: FlowClusters, remembered: Ledger) -> Plan:
     """The plan, with each default that differs where neither side sets anything: as a note, and as drift.
 
     A running job knows nothing of these: it takes all configs of a broker on each side to see them.
@@ -79,7 +82,7 @@ def _brokers(flow: FlowSettings, ends: Ends, remembered: Ledger) -> Plan:
     with ends.levels() as (source, target):
         plan = survey_brokers(flow, rules, source, target, remembered.owned(Kind.BROKER_CONFIG))
         here, there = any_broker(source, ends.source.alias), any_broker(target, ends.target.alias)
-    if isinstance(here, Blind) or isinstance(there, Blind):
+    if isinstance(here, Unobserved) or isinstance(there, Unobserved):
         return plan
     drifts = list(broker_drifts(here, there, rules))
     return replace(plan, notes=(*plan.notes, *warnings(flow.flow, drifts)), effective=groups_of(drifts))
@@ -87,7 +90,7 @@ def _brokers(flow: FlowSettings, ends: Ends, remembered: Ledger) -> Plan:
 
 def group_offsets(
     flow: FlowSettings,
-    ends: Ends,
+    ends: FlowClusters,
     listed: Listed,
     remembered: Ledger,
     groups: Collection[str] | None = None,
@@ -101,18 +104,18 @@ def group_offsets(
     memory = OffsetMemory()
     memory.load(remembered, mirror_topics(flow, ends.source, ends.target))
     source, target = ends_of(ends.source, ends.target)
-    crossing = backward(source, target, listed) if back else forward(flow, source, target, listed)
-    chosen = chosen_groups(flow, crossing.here.groups.names())
+    direction = backward(source, target, listed) if back else forward(flow, source, target, listed)
+    chosen = chosen_groups(flow, direction.here.groups.names())
     wanted = chosen if groups is None else [group for group in chosen if group in groups]
-    committed = replicated_offsets(crossing, wanted)
+    committed = replicated_offsets(direction, wanted)
     if not flow.matching:
-        return survey_offsets(flow, crossing, committed, memory)
+        return survey_offsets(flow, direction, committed, memory)
     every = sum(map(len, committed.values()))
-    with closing(Matches(*records_of(flow, ends.source, ends.target), AT_LEISURE, every)) as matches:
-        return survey_offsets(flow, crossing, committed, memory, matches)
+    with closing(MatchCache(*records_of(flow, ends.source, ends.target), AT_LEISURE, every)) as matches:
+        return survey_offsets(flow, direction, committed, memory, matches)
 
 
-def write_back(flow: FlowSettings, ends: Ends, rows: Iterable[GroupOffset]) -> tuple[Outcome, ...]:
+def write_back(flow: FlowSettings, ends: FlowClusters, rows: Iterable[GroupOffset]) -> tuple[Outcome, ...]:
     """Writes what `group_offsets` found on the way back to the source's groups, audited on the target."""
     Guard(flow.flow, ends.source, ends.target).check(ledger(flow, ends.target, to_write=True))
     plan = make_plan(flow.flow, [change for row in rows if (change := row.change)])
@@ -126,7 +129,7 @@ def write_back(flow: FlowSettings, ends: Ends, rows: Iterable[GroupOffset]) -> t
     return tuple(outcomes)
 
 
-def newest_heartbeat(flow: FlowSettings, ends: Ends) -> Heartbeats | None:
+def newest_heartbeat(flow: FlowSettings, ends: FlowClusters) -> Heartbeats | None:
     """The newest heartbeat that crossed from source to target, or was emitted for the flow; None without one."""
     crossed = flow.policy.format_remote_topic(flow.flow.source, flow.policy.heartbeats_topic())
     for topic in (crossed, flow.internal.heartbeats):
@@ -143,7 +146,7 @@ def newest_heartbeat(flow: FlowSettings, ends: Ends) -> Heartbeats | None:
     return None
 
 
-def status_flow(flow: FlowSettings, ends: Ends) -> FlowStatus:
+def status_flow(flow: FlowSettings, ends: FlowClusters) -> FlowStatus:
     """How a flow stands, from both clusters alone: what a running job knows besides is not in it."""
     try:
         remembered = ledger(flow, ends.target, to_write=False)

@@ -1,9 +1,10 @@
 """Policies, filters, listeners, providers, reporters by the class that a file names: Kafka's by Java name, others by
 `package.module:Class`.
 
-The protocols are those of `streaming.naming`, `streaming.filters`, `sinks.listeners`, `sinks.credentials` and
-`sinks.reporters`. A class is made without arguments, and may have `configure(properties)`, which gets every property of
-its flow; a reporter, which is the whole job's, those that hold for all flows.
+The protocols are those of `streaming.mm2.replication_policy`, `streaming.mm2.filters`, `sinks.notify.listeners`,
+`sinks.kinds.users.credentials` and `sinks.notify.reporters`. A class is made without arguments, and may have
+`configure(properties)`, which gets every property of its flow; a reporter, which is the whole job's, those that hold
+for all flows.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sinks.credentials import CredentialProvider, close_nothing, version_of_credential
-from sinks.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
-from sinks.reporters import MetricsReporter
+from sinks.kinds.users.credentials import CredentialProvider, close_nothing, version_of_credential
+from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
+from sinks.notify.reporters import MetricsReporter
 from streaming.errors import LockstepError, PluginError
-from streaming.filters import (
+from streaming.mm2.filters import (
     ConfigPropertyFilter,
     DefaultConfigPropertyFilter,
     DefaultGroupFilter,
@@ -26,10 +27,11 @@ from streaming.filters import (
     GroupFilter,
     TopicFilter,
 )
-from streaming.naming import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
+from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
 
 MIRROR = "org.apache.kafka.connect.mirror."
 ABSTRACT = "__abstractmethods__"
+MOST_OF_A_POLICY = "streaming.mm2.replication_policy.BaseReplicationPolicy"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -
     cls = _shipped(reference, kind) or _imported(reference, kind.key)
     absent = [name for name in _methods(protocol) if not _has(cls, protocol, name)]
     if lacking := [name for name in absent if name not in kind.defaults]:
-        hint = "; streaming.naming.BaseReplicationPolicy has most of them" if protocol is ReplicationPolicy else ""
+        hint = f"; {MOST_OF_A_POLICY} has most of them" if protocol is ReplicationPolicy else ""
         raise PluginError(f"{named} lacks {', '.join(lacking)} of {protocol.__name__}{hint}")
     if absent:
         cls = type(cls.__name__, (cls,), {name: kind.defaults[name] for name in absent})

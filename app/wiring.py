@@ -8,51 +8,50 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from app.jvm import kafka_jvm
+from app.local.java_gateway import kafka_jvm
 from app.settings import Settings
-from sinks.apply import Writer, Writers
-from sinks.audit import Audit, process_identity
-from sinks.checkpoints import CheckpointEmitter
-from sinks.cluster.admin import count_nothing
-from sinks.cluster.base import CountRequest
-from sinks.cluster.jvm import JvmWatch
-from sinks.cluster.jvm_acls import JvmAclWatch
-from sinks.cluster.jvm_groups import JvmGroupWatch
-from sinks.cluster.jvm_levels import JvmLevels
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.quorum import QuorumPulse
-from sinks.cluster.records import KafkaRecords
-from sinks.crossing import End
-from sinks.guard import Guard
-from sinks.ledger import Ledger
-from sinks.listeners import Announcements, DefaultGroupListener, DefaultTopicListener
-from sinks.matches import Matches
-from sinks.metrics import Metrics
-from sinks.model import Kind
+from sinks.engine.apply import Writer, Writers
+from sinks.engine.audit import Audit, process_identity
+from sinks.engine.flow_task import Hear
+from sinks.engine.guard import Guard
+from sinks.engine.ledger import Ledger
+from sinks.engine.metrics import Metrics
+from sinks.engine.model import Kind
+from sinks.engine.reconcile import Clusters, FlowReconcile
+from sinks.flow_settings import FlowSettings, Incremental
+from sinks.kafka.jvm.jvm_acls import JvmAclWatch
+from sinks.kafka.jvm.jvm_configs import JvmWatch
+from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
+from sinks.kafka.jvm.jvm_levels import JvmLevels
+from sinks.kafka.jvm.quorum_signal import QuorumSignal
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.librdkafka.rd_records import KafkaRecords
+from sinks.kafka.ports.cluster import CountRequest, count_nothing
+from sinks.kinds.acls.controller import AclController
+from sinks.kinds.acls.writer import AclWriter
+from sinks.kinds.brokers.controller import BrokerController
+from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
+from sinks.kinds.brokers.writer import BrokerWriter
+from sinks.kinds.controller import Controller
+from sinks.kinds.offsets.checkpoints import CheckpointEmitter
+from sinks.kinds.offsets.controller import OffsetClusters, OffsetController
+from sinks.kinds.offsets.direction import ClusterGroups
+from sinks.kinds.offsets.match_cache import MatchCache
+from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
+from sinks.kinds.offsets.writer import GroupWriter
+from sinks.kinds.topics.config_writer import ConfigWriter
+from sinks.kinds.topics.writer import TopicWriter
+from sinks.kinds.users.controller import UserController
+from sinks.kinds.users.writer import UserWriter
 from sinks.notify.latest import Patience
+from sinks.notify.listener_part import ListenerController
+from sinks.notify.listeners import Announcements, DefaultGroupListener, DefaultTopicListener
 from sinks.notify.log_listener import LogListener
-from sinks.offset_memory import MirrorTopics, OffsetMemory
-from sinks.parts.access import AclPart
-from sinks.parts.base import Part
-from sinks.parts.brokers import BrokerPart
-from sinks.parts.groups import GroupEnds, GroupPart
-from sinks.parts.listeners import ListenerPart
-from sinks.parts.users import UserPart
-from sinks.reconcile import Clusters, FlowReconcile
-from sinks.resources.brokers import PROPERTIES, BrokerConfigRules
-from sinks.settings import FlowSettings, Incremental
-from sinks.task import Hear
-from sinks.writers.acls import AclWriter
-from sinks.writers.brokers import BrokerWriter
-from sinks.writers.configs import ConfigWriter
-from sinks.writers.groups import GroupWriter
-from sinks.writers.topics import TopicWriter
-from sinks.writers.users import UserWriter
-from streaming.settings import Flow
+from streaming.flow import Flow
 
 
 @dataclass(frozen=True)
-class Ends:
+class FlowClusters:
     """Both clusters of a flow, for a command that looks or writes once."""
 
     source: KafkaCluster
@@ -77,14 +76,14 @@ def connect(
 
 
 @contextmanager
-def both_ends(settings: Settings, flow: FlowSettings) -> Iterator[Ends]:
+def both_ends(settings: Settings, flow: FlowSettings) -> Iterator[FlowClusters]:
     """Opens both clusters of a flow, and closes them."""
     with ExitStack() as stack:
         source, target = (connect(settings, alias, flow.flow) for alias in (flow.flow.source, flow.flow.target))
         stack.callback(source.close)
         stack.callback(target.close)
         clients = [settings.cluster(end.alias, flow.flow).admin for end in (source, target)]
-        yield Ends(source, target, (clients[0], clients[1]))
+        yield FlowClusters(source, target, (clients[0], clients[1]))
 
 
 def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
@@ -97,9 +96,9 @@ def ledger(flow: FlowSettings, target: KafkaCluster, *, to_write: bool) -> Ledge
     return Ledger(flow.internal.ledger, target, target if to_write else None, flow.replication_factor)
 
 
-def ends_of(source: KafkaCluster, target: KafkaCluster) -> tuple[End, End]:
+def ends_of(source: KafkaCluster, target: KafkaCluster) -> tuple[ClusterGroups, ClusterGroups]:
     """Both sides as the survey of groups needs them."""
-    return End(source, source.groups), End(target, target.groups)
+    return ClusterGroups(source, source.groups), ClusterGroups(target, target.groups)
 
 
 def records_of(flow: FlowSettings, source: KafkaCluster, target: KafkaCluster) -> tuple[KafkaRecords, KafkaRecords]:
@@ -150,7 +149,7 @@ def broker_rules(flow: FlowSettings) -> BrokerConfigRules:
 
 def listener_part(
     settings: Settings, flow: FlowSettings, source: KafkaCluster, target: KafkaCluster, metrics: Metrics
-) -> ListenerPart | None:
+) -> ListenerController | None:
     """None where nobody wants to be told anything."""
     chosen, internal = flow.listeners, flow.internal
     topics, groups = chosen.topics, chosen.groups
@@ -163,7 +162,7 @@ def listener_part(
     patience = Patience(limit=chosen.timeout)
     announcements = Announcements(flow.flow, topics, groups, metrics.count_listener, patience, secrets=chosen.secrets)
     ends, wanted = ends_of(source, target), not isinstance(groups, DefaultGroupListener)
-    return ListenerPart(flow, *ends, announcements, groups=wanted)
+    return ListenerController(flow, *ends, announcements, groups=wanted)
 
 
 def flow_parts(
@@ -188,32 +187,32 @@ def flow_parts(
         target=target,
         source_watch=JvmWatch(source.alias, gateway, source_client, count),
         target_watch=JvmWatch(target.alias, gateway, target_client, count),
-        source_pulse=QuorumPulse(source.alias, gateway, source_client, count, on_news),
+        source_signal=QuorumSignal(source.alias, gateway, source_client, count, on_news),
     )
-    acls = AclPart(
+    acls = AclController(
         flow,
         source.acls,
         target.acls,
         JvmAclWatch(source.alias, gateway, source_client, count),
         JvmAclWatch(target.alias, gateway, target_client, count),
     )
-    parts: list[Part] = [acls] if flow.enabled[Kind.ACL] else []
+    parts: list[Controller] = [acls] if flow.enabled[Kind.ACL] else []
     if flow.provider is not None:
-        parts.append(UserPart(flow, source.users, target.users, flow.provider, lambda: acls.principals))
+        parts.append(UserController(flow, source.users, target.users, flow.provider, lambda: acls.principals))
     writers = writers_to(target, flow, configs)
     if flow.enabled[Kind.BROKER_CONFIG]:
         levels = levels_of(gateway, source_client, target_client, (source.alias, target.alias), count)
-        parts.append(BrokerPart(flow, broker_rules(flow), *levels))
+        parts.append(BrokerController(flow, broker_rules(flow), *levels))
         writers = {**writers, Kind.BROKER_CONFIG: BrokerWriter(levels[1])}
     memory = OffsetMemory()
-    groups = GroupEnds(
+    groups = OffsetClusters(
         *ends_of(source, target),
         mirror_topics(flow, source, target),
         JvmGroupWatch(source.alias, gateway, source_client, count),
     )
     emit = CheckpointEmitter(flow.internal.checkpoints, target, flow.replication_factor, memory)
-    matches = Matches(*records_of(flow, source, target)) if flow.matching else None
-    parts.append(GroupPart(flow, groups, memory, matches, emit if flow.emit_checkpoints else None))
+    matches = MatchCache(*records_of(flow, source, target)) if flow.matching else None
+    parts.append(OffsetController(flow, groups, memory, matches, emit if flow.emit_checkpoints else None))
     if told := listener_part(settings, flow, source, target, metrics):
         parts.append(told)
     reconcile = FlowReconcile(

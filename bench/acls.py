@@ -18,14 +18,14 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from app.local.cluster import LocalCluster
+from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from bench.load import create_topics, topic_name, wait_for_topics
 from bench.report import quantile
 from bench.scenario import Bench, Scenario, started
-from sinks.acls import LITERAL, TOPIC, AclBinding
-from sinks.cluster.kafka import KafkaCluster
-from sinks.model import ALLOW
+from sinks.engine.model import ALLOW
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 
 TOPICS = 500
 ACLS = 10_000

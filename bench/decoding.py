@@ -15,11 +15,11 @@ import time
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
-from streaming.codec import encode_checkpoint, encode_heartbeat, encode_offset_sync
 from streaming.decode import decode
-from streaming.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
-from streaming.roles import TopicOn, TopicRole
-from streaming.settings import Flow
+from streaming.flow import Flow
+from streaming.mm2.codec import encode_checkpoint, encode_heartbeat, encode_offset_sync
+from streaming.mm2.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
+from streaming.mm2.topic_roles import TopicOn, TopicRole
 from streaming.source import role_of_topic
 
 FLOW = Flow("a", "b")

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Final
 import orjson
 import typer
 
-from app.local.job import LocalJob
-from app.local.mirror import LocalMirror
+from app.local.local_job import LocalJob
+from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
 from bench.drill.programs import LOCKSTEP, WRITERS, committing_job, mm2_properties
 from bench.groups_page import RESULTS, section

@@ -10,13 +10,13 @@ from typing import Final
 
 from confluent_kafka import Producer
 
-from app.local.cluster import LocalCluster
+from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from sinks.cluster.groups import Offsets
-from sinks.cluster.kafka import KafkaCluster
-from sinks.model import TopicSpec
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
-from streaming.records import TopicPartition
+from streaming.mm2.records import TopicPartition
 
 PARTITIONS: Final = 4
 RECORDS: Final = 400

@@ -14,10 +14,10 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 
-from sinks.offset_memory import OffsetMemory
+from sinks.kinds.offsets.histories import Histories
+from sinks.kinds.offsets.memory import OffsetMemory
+from streaming.flow import Flow
 from streaming.hints import Summary, hints_of
-from streaming.histories import Histories
-from streaming.settings import Flow
 
 LAG_MAX = 100
 PARTITIONS_A_TOPIC = 10

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 from prometheus_client.samples import Sample
 
-from app.local.job import LocalJob
+from app.local.local_job import LocalJob
 from bench.cost import family
 from bench.scenario import Meter
 

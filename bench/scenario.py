@@ -12,9 +12,9 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from app.local.cluster import LocalCluster
-from app.local.job import READY_WITHIN, LocalJob
-from app.local.mirror import LocalMirror, mirror_properties
+from app.local.local_cluster import LocalCluster
+from app.local.local_job import READY_WITHIN, LocalJob
+from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from bench.cost import cost

@@ -19,9 +19,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructField, StructType
 
-from streaming import codec
-from streaming.codec import LAYOUTS, VERSION_SIZE, Layout, Width
-from streaming.records import MAX_INT32, MAX_STRING_BYTES, RecordKind
+from streaming.mm2 import codec
+from streaming.mm2.codec import LAYOUTS, VERSION_SIZE, Layout, Width
+from streaming.mm2.records import MAX_INT32, MAX_STRING_BYTES, RecordKind
 
 SCHEMA = StructType(
     [

@@ -8,7 +8,7 @@ class LockstepError(Exception):
 
 
 class MalformedRecord(LockstepError):
-    """Bytes that are no record of MM2's. `reason` is one of `streaming.codec.REASONS`."""
+    """Bytes that are no record of MM2's. `reason` is one of `streaming.mm2.codec.REASONS`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

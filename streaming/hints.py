@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streaming.records import RecordKind
-from streaming.settings import Flow
+from streaming.flow import Flow
+from streaming.mm2.records import RecordKind
 
 NUMBERS = ("subject_partition", "upstream_offset", "downstream_offset", "position")
 """Columns of `decode.SCHEMA` whose values stand one after another in `Summary.numbers`."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from streaming.roles import TopicRole
-from streaming.settings import Flow
+from streaming.flow import Flow
+from streaming.mm2.topic_roles import TopicRole
 
 CHECKPOINT_FORMAT = "1"
 """Counts up when the sources of a query change in number or order for the same clusters."""

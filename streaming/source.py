@@ -13,9 +13,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
+from streaming.mm2.records import RecordKind
+from streaming.mm2.topic_roles import TopicRole
 from streaming.query_plan import ClusterSource, QueryPlan
-from streaming.records import RecordKind
-from streaming.roles import TopicRole
 
 ROLE = StructType(
     [

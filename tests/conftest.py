@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import pytest
 from pyspark.sql import SparkSession
 
-from app.local.cluster import LocalCluster
+from app.job.spark_session import defaults
 from app.local.jars import PROJECT
 from app.local.java import QUICK_START
-from app.session import defaults
+from app.local.local_cluster import LocalCluster
 from tests.kafka.containers import broker_in_container, docker_answers
 
 MARKED = {"kafka": ("kafka",), "spark": ("spark",), "parity": ()}

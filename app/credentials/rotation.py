@@ -15,13 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.credentials.store import CredentialStore
-from sinks.cluster.users import Upsertion, Users
-from sinks.credentials import Credential
+from sinks.kafka.ports.users import Upsertion, Users
+from sinks.kinds.users.credentials import Credential
 from streaming.errors import LockstepError
 
 
 @dataclass(frozen=True)
-class End:
+class UserCluster:
     """A cluster on which a user is known, as `user`. `is_source`: of a flow; not `to_write`: it is looked at only."""
 
     alias: str
@@ -49,7 +49,7 @@ def rotate(
     store: CredentialStore,
     user: str,
     password: str | None,
-    ends: Sequence[End],
+    ends: Sequence[UserCluster],
     *,
     otherwise: Mapping[str, int] | None = None,
     anew: bool = False,
@@ -84,7 +84,7 @@ def _pending(store: CredentialStore, user: str, password: str | None, anew: bool
 
 
 def _wanted(
-    user: str, ends: Sequence[End], otherwise: Mapping[str, int] | None
+    user: str, ends: Sequence[UserCluster], otherwise: Mapping[str, int] | None
 ) -> dict[tuple[str, str], Mapping[str, int]]:
     """By end, the iterations of each mechanism: a source's own, and on a target those of the sources as well.
 
@@ -107,7 +107,7 @@ def _joined(found: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return {mechanism: iterations for one in found for mechanism, iterations in one.items()}
 
 
-def _write(end: End, wanted: Mapping[str, int], pending: Credential) -> list[Written]:
+def _write(end: UserCluster, wanted: Mapping[str, int], pending: Credential) -> list[Written]:
     upsertions = [Upsertion(end.user, name, iterations, pending.password) for name, iterations in wanted.items()]
     again = f"the password is under way: `lockstep credentials rotate {pending.user}` goes on with it"
     try:

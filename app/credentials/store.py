@@ -14,7 +14,7 @@ from pathlib import Path
 
 from app.credentials.document import Document, Entry, Kept, changed_document, read_document
 from app.credentials.encoder import EncoderSettings, PasswordEncoder, UndecodablePassword
-from sinks.credentials import Credential
+from sinks.kinds.users.credentials import Credential
 from streaming.errors import LockstepError
 
 CHECK = "lockstep credentials"

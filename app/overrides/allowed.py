@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from app.configs_tool.arguments import WrongArguments
 from app.properties import keys
 from app.properties.keys import TABLE, Key, Live, Scope
 from app.properties.known import ENDS, OURS, ROLES, flow_names, kafka_names, top_names
 from app.properties.mistakes import REFERENCE, is_secret
 from app.properties.places import PREFIX
-from app.properties.values import nearest
-from sinks.configs.arguments import WrongArguments
+from app.properties.value_types import nearest
 
 CLIENTS = (*(f"{role}." for role in ROLES), *(f"{end}.{of}." for end in ENDS for of in (*ROLES, "cluster")))
 """What a flow's own client settings begin with: whatever comes after it, a client gets it."""

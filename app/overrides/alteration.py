@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.overrides.allowed import is_hidden
-from sinks.audit import SettingChange
-from sinks.configs.masking import HIDDEN
-from sinks.model import Key
-from sinks.overriding import InLedger, Level, Override, altered, texts_at
+from sinks.engine.audit import SettingChange
+from sinks.engine.model import Key
+from sinks.engine.overrides import InLedger, Level, Override, altered, texts_at
+from sinks.notify.secret_texts import HIDDEN
 from streaming.errors import LockstepError
-from streaming.settings import Flow
+from streaming.flow import Flow
 
 DIFFERS = "not the same everywhere"
 DAMAGED = "damaged"

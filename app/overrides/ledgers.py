@@ -9,18 +9,18 @@ from contextlib import ExitStack, contextmanager
 
 from app.settings import Settings
 from app.wiring import audit, connect, ledger
-from sinks.audit import SettingChange
-from sinks.cluster.kafka import KafkaCluster
-from sinks.ledger import Entry, Ledger
-from sinks.model import Key
-from sinks.overriding import InLedger
-from sinks.settings import FlowSettings
+from sinks.engine.audit import SettingChange
+from sinks.engine.ledger import Entry, Ledger
+from sinks.engine.model import Key
+from sinks.engine.overrides import InLedger
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
-from streaming.settings import Flow
+from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 8
+LEDGERS_AT_ONCE = 8
 """Clusters that are asked side by side: one that does not answer takes its time."""
 
 
@@ -30,7 +30,7 @@ class Unreadable(LockstepError):
 
 def read_overrides(settings: Settings) -> dict[Flow, InLedger | Unreadable]:
     """What each flow's ledger holds, or why that is not known."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(LEDGERS_AT_ONCE) as pool:
         found = pool.map(lambda flow: _read(settings, flow), settings.flows)
         return {flow.flow: stored for flow, stored in zip(settings.flows, found, strict=True)}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.credentials.encoder import PasswordEncoder, UndecodablePassword
-from app.credentials.settings import encoder_settings
+from app.credentials.encoder_settings import encoder_settings
 from app.overrides.allowed import is_hidden
 from app.properties import keys
 from app.properties.mistakes import REFERENCE, is_secret
-from app.settings.overriding import Reference
-from sinks.model import Key
-from sinks.overriding import InLedger, Level, Override, at_level, effective
+from app.settings.stored_overrides import Reference
+from sinks.engine.model import Key
+from sinks.engine.overrides import InLedger, Level, Override, at_level, effective
 from streaming.errors import LockstepError
 
 SECRET, OLD_SECRET = keys.ENCODER_SECRET.name, keys.ENCODER_OLD_SECRET.name

@@ -11,9 +11,9 @@ from app.overrides.allowed import can_be_overridden, is_hidden
 from app.properties.keys import TABLE, Acts
 from app.properties.mistakes import Entry
 from app.properties.places import Properties, place
-from sinks.configs.masking import HIDDEN
-from sinks.overriding import InLedger, Level, Override, at_level
-from streaming.settings import Flow
+from sinks.engine.overrides import InLedger, Level, Override, at_level
+from sinks.notify.secret_texts import HIDDEN
+from streaming.flow import Flow
 
 
 class Source(str, Enum):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sinks.ledger import Entry, Ledger
-from sinks.overriding import InLedger
+from sinks.engine.ledger import Entry, Ledger
+from sinks.engine.overrides import InLedger
 from streaming.errors import LockstepError
-from streaming.settings import Flow
+from streaming.flow import Flow
 
 
 class OverridesUnknown(LockstepError):

@@ -17,8 +17,8 @@ from app.properties.known import (
 )
 from app.properties.mistakes import SANE_KEY, Entry, Findings
 from app.properties.places import PREFIX, Place, Properties
-from app.properties.values import PATTERNS, nearest, one_of
-from streaming.settings import Flow
+from app.properties.value_types import PATTERNS, nearest, one_of
+from streaming.flow import Flow
 
 ARROW = re.compile(r"(?P<source>[^>]*)->(?P<target>[^.>]*)\.(?P<name>[^>]+)")
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

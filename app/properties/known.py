@@ -9,10 +9,10 @@ from pathlib import Path
 import orjson
 
 from app.properties.keys import TABLE, Scope
-from app.properties.values import nearest
-from streaming.filters import DEPRECATED
+from app.properties.value_types import nearest
+from streaming.mm2.filters import DEPRECATED
 
-NAMES_FILE = Path(__file__).resolve().parent.parent.parent / "conf" / "kafka-names.json"
+NAMES_FILE = Path(__file__).resolve().parent / "kafka-names.json"
 ROLES = ("admin", "consumer", "producer")
 ENDS = ("source", "target")
 

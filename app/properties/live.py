@@ -7,7 +7,7 @@ from collections.abc import Collection
 from app.properties.keys import TABLE, Live, Scope
 from app.properties.known import flow_names, kafka_names, role_names, top_names
 from app.properties.places import Place
-from streaming.settings import Flow
+from streaming.flow import Flow
 
 
 def live(where: Place, aliases: Collection[str]) -> Live | None:

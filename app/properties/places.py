@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from app.properties.keys import METRIC_REPORTERS, TABLE, Acts, Key, T
 from app.properties.known import OURS, kafka_names, top_names
 from app.properties.mistakes import Entry, Findings
-from streaming.settings import Flow
+from streaming.flow import Flow
 
 PREFIX = "lockstep."
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from app.rights.needed import EVERY, Right
-from sinks.cluster.rights import Allowed
+from sinks.kafka.ports.allowed import Allowed
 
 
 class Verdict(str, Enum):

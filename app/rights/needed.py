@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.rights.table import RULES, End, On
-from sinks.settings import FlowSettings
+from app.rights.rights_table import RULES, FlowSide, On
+from sinks.flow_settings import FlowSettings
 
 PROBE = "lockstep-rights-probe"
 """Stands for any topic and group; none of this name is ever made."""
@@ -39,10 +39,10 @@ def needed_rights(settings: FlowSettings) -> list[Right]:
     return sorted(found.values())
 
 
-def _alias(settings: FlowSettings, end: End) -> str:
-    if end is End.OFFSET_SYNCS:
+def _alias(settings: FlowSettings, end: FlowSide) -> str:
+    if end is FlowSide.OFFSET_SYNCS:
         return settings.internal.offset_syncs_cluster
-    return settings.flow.source if end is End.SOURCE else settings.flow.target
+    return settings.flow.source if end is FlowSide.SOURCE else settings.flow.target
 
 
 def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:

@@ -8,25 +8,25 @@ from pathlib import Path
 
 from app.properties import keys
 from app.properties.check import check
+from app.properties.config_providers import config_providers, resolve_all
 from app.properties.mistakes import Findings
 from app.properties.parse import read
 from app.properties.places import Properties
-from app.properties.providers import config_providers, resolve_all
-from app.settings.clusters import (
+from app.settings.cluster_sections import (
     aliases,
     check_ambiguous,
     check_servers,
     check_shared_servers,
     cluster_settings,
 )
-from app.settings.flows import chosen_flows, enabled_flows, flow_settings
-from app.settings.kept import kept_flow
-from app.settings.model import ClusterSettings, JobSettings, Settings
-from app.settings.overriding import Overrides, override_entries
-from app.settings.reporters import reporters
-from app.settings.rules import check_collisions, check_rounds
-from sinks.settings import FlowSettings
-from streaming.settings import Flow
+from app.settings.contradictions import check_collisions, check_rounds
+from app.settings.flow_sections import chosen_flows, enabled_flows, flow_settings
+from app.settings.job_settings import ClusterSettings, JobSettings, Settings
+from app.settings.kept_plugins import kept_flow
+from app.settings.metric_reporters import reporters
+from app.settings.stored_overrides import Overrides, override_entries
+from sinks.flow_settings import FlowSettings
+from streaming.flow import Flow
 
 
 def load(

@@ -10,7 +10,7 @@ from typing import Any, Final
 from bench.drill.count import Moved, Partition
 from bench.drill.look import Logs, Moment
 from bench.drill.readers import PLACES, Reader
-from streaming.records import TopicPartition
+from streaming.mm2.records import TopicPartition
 
 CALM, AFTER, DURING = MOMENTS = ("not killed", "killed", "while it catches up")
 """When the source is lost: MM2 ran all the time; it was killed and has caught up again; it has just been restarted."""

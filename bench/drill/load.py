@@ -15,10 +15,10 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from app.local.waiting import wait_for
 from bench.drill.count import Entry
-from sinks.cluster.kafka import KafkaCluster
-from sinks.model import TopicSpec
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
-from streaming.records import TopicPartition
+from streaming.mm2.records import TopicPartition
 
 FLUSH_WITHIN = 60.0
 

@@ -13,12 +13,12 @@ from confluent_kafka import TopicPartition as RdTopicPartition
 from bench.drill.count import Entry
 from bench.drill.load import name_of
 from bench.drill.readers import Commits
-from sinks.cluster.base import Tail
-from sinks.cluster.groups import Offsets
-from sinks.cluster.kafka import KafkaCluster
-from streaming.codec import decode_checkpoint
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import Tail
+from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
-from streaming.records import TopicPartition
+from streaming.mm2.codec import decode_checkpoint
+from streaming.mm2.records import TopicPartition
 
 READ_WITHIN = 60.0
 CHECKPOINTS: Final = "a.checkpoints.internal"

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from app.local.job import LocalJob
-from app.local.mirror import mirror_properties
+from app.local.local_job import LocalJob
+from app.local.local_mirror import mirror_properties
 from app.local.ports import free_ports
 
 LOCKSTEP, MM2 = WRITERS = ("lockstep", "mm2")

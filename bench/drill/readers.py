@@ -11,10 +11,10 @@ from typing import Final
 
 from app.local.waiting import wait_for
 from bench.drill.load import Topic
-from sinks.cluster.groups import Offsets
-from sinks.cluster.kafka import KafkaCluster
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
-from streaming.records import TopicPartition
+from streaming.mm2.records import TopicPartition
 
 END, NEAR, ANYWHERE = PLACES = ("at the end", "near the end", "anywhere")
 

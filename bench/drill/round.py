@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from app.local.cluster import LocalCluster
-from app.local.mirror import LocalMirror
+from app.local.local_cluster import LocalCluster
+from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
 from bench.drill.judge import AFTER, CALM, DURING, Row, aborted, rows
 from bench.drill.load import Load, Topic, create, running
 from bench.drill.look import Logs, Moment, Target, read_logs, remote
 from bench.drill.readers import Commits, Reader, readers
 from bench.drill.still import Still
-from sinks.cluster.kafka import KafkaCluster
-from streaming.records import TopicPartition
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from streaming.mm2.records import TopicPartition
 
 COPIED_WITHIN = 300.0
 """Seconds for whatever MM2 has to do."""

@@ -12,15 +12,15 @@ from typing import Any, Final
 
 import orjson
 
-from app.local.cluster import LocalCluster
 from app.local.jars import PROJECT
-from app.local.mirror import LocalMirror
+from app.local.local_cluster import LocalCluster
+from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong
 from bench.drill.judge import Row, row_from_json
 from bench.drill.load import CLEANER
 from bench.drill.programs import LOCKSTEP, committing_job, mm2_properties
 from bench.drill.round import Ground, Played, Size, play
-from sinks.cluster.kafka import KafkaCluster
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 
 RESULTS: Final = PROJECT / "docs" / "benchmarks-drill.json"
 FULL: Final = Size(seconds=40.0, groups=4, settle=10.0)

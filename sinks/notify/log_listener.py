@@ -16,10 +16,10 @@ from itertools import islice
 
 import orjson
 
-from sinks.cluster.base import Cluster, Record
-from sinks.ledger import CONFIGS
+from sinks.engine.ledger import CONFIGS
+from sinks.kafka.ports.cluster import Cluster, Record
 
-AT_ONCE = 10_000
+RECORDS_IN_A_WRITE = 10_000
 """Records in one append: a client's queue holds 100,000."""
 
 
@@ -83,7 +83,7 @@ class KeyedLog:
         if news and not self._values:
             self._cluster.create_log(self._topic, self._factor, CONFIGS)
         left = iter(news)
-        while part := list(islice(left, AT_ONCE)):
+        while part := list(islice(left, RECORDS_IN_A_WRITE)):
             self._cluster.append_log(self._topic, part)
 
     def _refresh(self) -> None:

@@ -13,7 +13,7 @@ from bench.drill.round import Size
 from bench.drill.run import Drill, Way, read
 from bench.drill.section import section
 from bench.drill.still import Still
-from streaming.records import TopicPartition
+from streaming.mm2.records import TopicPartition
 
 BUSY = KINDS[0]
 HERE = TopicPartition("drill-busy", 0)

@@ -13,17 +13,17 @@ from py4j.java_gateway import JavaGateway
 from typer.testing import CliRunner
 
 from app.cli.output import DONE, FAILED
-from app.jvm import kafka_jvm
-from app.local.cluster import LocalCluster
+from app.configs_tool.precedence import own_levels
 from app.local.java import QUICK_START
+from app.local.java_gateway import kafka_jvm
+from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.main import app
-from sinks.cluster.base import Origin
-from sinks.cluster.jvm_levels import JvmLevels
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.levels import ConfigPlace
-from sinks.cluster.partitions import KafkaPartitions
-from sinks.configs.levels import own_levels
+from sinks.kafka.jvm.jvm_levels import JvmLevels
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.librdkafka.rd_partitions import KafkaPartitions
+from sinks.kafka.ports.cluster import Origin
+from sinks.kafka.ports.config_levels import ConfigPlace
 from streaming.errors import LockstepError
 
 SOON = 30.0

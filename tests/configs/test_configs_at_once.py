@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from app.cli.output import DONE, FAILED
+from app.configs_tool.alter import AlteredMeanwhile, checked, look, validate, write
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
-from sinks.cluster.base import Origin
-from sinks.cluster.levels import ConfigPlace, Scope
-from sinks.configs.alter import AlteredMeanwhile, checked, look, validate, write
+from sinks.kafka.ports.cluster import Origin
+from sinks.kafka.ports.config_levels import ConfigPlace, Scope
 from tests.configs.conftest import SOON, Three
 from tests.configs.test_configs_parity import kafka_configs
 from tests.configs.write_proxy import at_writes

@@ -13,8 +13,8 @@ import pytest
 from app.cli.output import FAILED
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
-from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigPlace, Scope
-from sinks.model import TopicSpec
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
 from tests.configs.conftest import Three
 
 SOON = 40.0

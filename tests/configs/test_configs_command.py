@@ -12,9 +12,8 @@ from app.local.broker import RESTRICTED
 from app.local.certificates import make_stores
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.cluster.base import Origin
-from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigPlace, Scope
-from sinks.model import TopicSpec
+from sinks.kafka.ports.cluster import Origin, TopicSpec
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
 from tests.configs.conftest import Three
 from tests.configs.wire import Connection
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.jvm import kafka_jvm
+from app.local.java_gateway import kafka_jvm
 from streaming.errors import LockstepError
 
 

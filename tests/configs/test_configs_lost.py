@@ -9,7 +9,7 @@ import pytest
 
 from app.cli.output import DONE, FAILED
 from app.local.waiting import wait_for
-from sinks.cluster.levels import DEFAULT_OF_ALL
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from tests.configs.conftest import SOON, Ran, Three
 from tests.configs.write_proxy import Act, at_writes, cut, nothing
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 
+from app.configs_tool.arguments import LEGAL_NAME, WrongArguments, parse_added, parse_deleted
+from app.configs_tool.config_groups import BY_NAME, LISTENER_ANYWHERE, STORES
 from app.local.jars import kafka_jars
 from app.local.java import QUICK_START, JavaProcess
 from app.local.waiting import wait_for
-from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigPlace, Scope
-from sinks.configs.arguments import LEGAL_NAME, WrongArguments, parse_added, parse_deleted
-from sinks.configs.groups import BY_NAME, LISTENER_ANYWHERE, STORES
-from sinks.model import TopicSpec
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
 from streaming.errors import LockstepError
 from tests.configs.conftest import SOON, Three
 

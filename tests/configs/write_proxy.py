@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from app.local.cluster import LocalCluster
+from app.local.local_cluster import LocalCluster
 from tests.kafka.api_proxy import INCREMENTAL_ALTER_CONFIGS, Proxy, Request
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from app.local.broker import RESTRICTED
-from app.local.cluster import LocalCluster
+from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from sinks.acls import AclBinding
-from sinks.cluster.acls import Acls, KafkaAcls
-from sinks.cluster.admin import Admin
-from sinks.cluster.jvm import java_properties
-from sinks.cluster.jvm_acls import JvmAclWatch
+from sinks.kafka.jvm.java_admin import java_properties
+from sinks.kafka.jvm.jvm_acls import JvmAclWatch
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.rd_acls import KafkaAcls
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import Acls
 
 SOON = 30.0
 REAL = [pytest.mark.kafka, pytest.mark.spark]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from sinks.cluster.base import Cluster
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.memory import MemoryCluster
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import Cluster
 
 KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
 

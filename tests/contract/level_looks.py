@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import pytest
 
-from app.local.cluster import LocalCluster
+from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from sinks.cluster.base import Origin
-from sinks.cluster.jvm_levels import JvmLevels
-from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace, LevelledEntry, Levels, Scope
+from sinks.kafka.jvm.jvm_levels import JvmLevels
+from sinks.kafka.ports.cluster import Origin
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace, LevelledEntry, Levels, Scope
 
 SOON = 30.0
 ONE = ConfigPlace(Scope.BROKER, "1")

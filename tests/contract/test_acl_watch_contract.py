@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pytest
 
 from app.local.ports import free_ports
-from sinks.acls import AclBinding
-from sinks.cluster import jvm, jvm_acls
-from sinks.cluster.acls import Acls, AclWatch
-from sinks.cluster.memory_acls import MemoryAcls, PlainAclWatch
-from sinks.errors import ClusterUnreachable
+from sinks.faults import ClusterUnreachable
+from sinks.kafka.jvm import java_admin, jvm_acls
+from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import Acls, AclWatch
 from tests.contract.acl_looks import REAL, broker_of, jvm_watch, kafka_acls, shows
-from tests.sinks.acl_builders import acl
+from tests.sinks.kinds.acls.acl_builders import acl
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def test_forgotten_look_is_reported_again(watched: Watched) -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (jvm, jvm_acls):
+    for module in (java_admin, jvm_acls):
         monkeypatch.setattr(module, "TIMEOUT_MS", 1500)
     (port,) = free_ports(1)
     watch = jvm_watch(request, {"bootstrap.servers": f"127.0.0.1:{port}"})

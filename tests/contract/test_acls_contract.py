@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from app.local.cluster import LocalCluster
 from app.local.java import QUICK_START
+from app.local.local_cluster import LocalCluster
 from app.local.ports import free_ports
-from sinks.acls import CLUSTER, DELEGATION_TOKEN, LITERAL, PREFIXED, TOPIC, UNKNOWN, USER, AclBinding
-from sinks.cluster import acls as requests
-from sinks.cluster.acls import Acls
-from sinks.cluster.memory_acls import MemoryAcls
-from sinks.errors import ClusterUnreachable, LockstepError, NotSupported, RightsMissing
+from sinks.faults import ClusterUnreachable, LockstepError, NotSupported, RightsMissing
+from sinks.kafka.librdkafka import rd_acls as requests
+from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.kafka.ports.acl_binding import CLUSTER, DELEGATION_TOKEN, LITERAL, PREFIXED, TOPIC, UNKNOWN, USER, AclBinding
+from sinks.kafka.ports.acls import Acls
 from tests.contract.acl_looks import broker_of, create_in_java, jvm_watch, kafka_acls, restricted, shows
-from tests.sinks.acl_builders import acl
+from tests.sinks.kinds.acls.acl_builders import acl
 
 KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
 
@@ -106,7 +106,7 @@ def test_refused_acl_has_a_fault_of_its_own_and_the_rest_is_written(
 def test_more_than_a_request_holds_is_written_in_several(
     acls: Acls, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests, "AT_ONCE", 3)
+    monkeypatch.setattr(requests, "ACLS_IN_A_REQUEST", 3)
     many = [AclBinding(TOPIC, f"some-{number}", LITERAL, user, "*", "READ", "ALLOW") for number in range(8)]
     assert acls.create(many) == dict.fromkeys(many)
     shows(acls, user, set(many))

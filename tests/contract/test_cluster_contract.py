@@ -1,13 +1,12 @@
-"""One suite for every cluster: what `sinks.cluster.base` promises of topics and configs."""
+"""One suite for every cluster: what `sinks.kafka.ports.cluster` promises of topics and configs."""
 
 from __future__ import annotations
 
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.cluster.base import Cluster, Origin
-from sinks.errors import ItemFault
-from sinks.model import TopicSpec
+from sinks.faults import ItemFault
+from sinks.kafka.ports.cluster import Cluster, Origin, TopicSpec
 
 pytestmark = pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
 """The old API is what `use.incremental.alter.configs=never` asks for."""

@@ -1,4 +1,4 @@
-"""One suite for every cluster: what `sinks.cluster.groups` promises of consumer groups and the ends of logs."""
+"""One suite for every cluster: what `ports.groups` promises of consumer groups and the ends of logs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import confluent_kafka as rd
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.cluster.admin import Admin
-from sinks.cluster.group_watch import GroupWatch, PlainGroupWatch
-from sinks.cluster.groups import Groups, KafkaGroups, Offsets
-from sinks.cluster.jvm_groups import JvmGroupWatch
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.memory_groups import MemoryGroups
-from sinks.model import TopicSpec
-from streaming.records import TopicPartition
-from streaming.translation import LogRange
+from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.librdkafka.rd_groups import KafkaGroups
+from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.group_watch import GroupWatch, PlainGroupWatch
+from sinks.kafka.ports.groups import Groups, LogRange, Offsets
+from streaming.mm2.records import TopicPartition
 
 SOON = 30.0
 RECORDS = 5

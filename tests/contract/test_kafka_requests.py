@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from app.local.cluster import LocalCluster
+from app.local.local_cluster import LocalCluster
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.cluster import kafka
-from sinks.cluster.kafka import KafkaCluster
-from sinks.errors import ClusterUnreachable, RightsMissing
-from sinks.model import TopicSpec
+from sinks.faults import ClusterUnreachable, RightsMissing
+from sinks.kafka.librdkafka import kafka_cluster
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
 
 pytestmark = pytest.mark.kafka
 
@@ -100,7 +100,7 @@ def test_missing_rights_are_a_fault_of_each_topic(broker: LocalCluster, topic: s
 def test_wrong_password_is_a_missing_right_and_names_the_settings(
     broker: LocalCluster, monkeypatch: pytest.MonkeyPatch, call: Callable[[KafkaCluster], object]
 ) -> None:
-    monkeypatch.setattr(kafka, "TIMEOUT", 2.0)
+    monkeypatch.setattr(kafka_cluster, "TIMEOUT", 2.0)
     cluster = logged_in(broker, "admin", "pass-phrase")
     with pytest.raises(
         RightsMissing, match=r"Invalid username or password.*check the security settings of `b\.`"
@@ -110,7 +110,7 @@ def test_wrong_password_is_a_missing_right_and_names_the_settings(
 
 
 def test_closed_port_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka, "TIMEOUT", 2.0)
+    monkeypatch.setattr(kafka_cluster, "TIMEOUT", 2.0)
     (port,) = free_ports(1)
     cluster = KafkaCluster("b", {"bootstrap.servers": f"127.0.0.1:{port}"})
     with pytest.raises(ClusterUnreachable, match=rf"127\.0\.0\.1:{port}.*Connection refused.*is b\.bootstrap\.servers"):

@@ -9,14 +9,13 @@ import pytest
 
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.cluster import jvm, jvm_levels
-from sinks.cluster.base import Origin
-from sinks.cluster.jvm_levels import without_secrets
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace, Scope
-from sinks.cluster.memory_levels import MemoryLevels
-from sinks.errors import ClusterUnreachable, ItemFault, RightsMissing
-from sinks.model import TopicSpec
+from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
+from sinks.kafka.jvm import java_admin, jvm_levels
+from sinks.kafka.jvm.jvm_levels import without_secrets
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.memory.memory_levels import MemoryLevels
+from sinks.kafka.ports.cluster import Origin, TopicSpec
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace, Scope
 from tests.contract import level_looks
 from tests.contract.acl_looks import REAL, broker_of, restricted
 from tests.contract.level_looks import ONE, SOON, at, clear, levels_of, shows, written
@@ -203,7 +202,7 @@ def test_who_may_not_is_told_the_right_that_is_missing(request: pytest.FixtureRe
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (jvm, jvm_levels):
+    for module in (java_admin, jvm_levels):
         monkeypatch.setattr(module, "TIMEOUT_MS", 1500)
     (port,) = free_ports(1)
     levels = level_looks.jvm_levels(request, "b", {"bootstrap.servers": f"127.0.0.1:{port}"})

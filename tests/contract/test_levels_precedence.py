@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.local.waiting import wait_for
-from sinks.cluster.base import Origin
-from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace
-from sinks.cluster.memory_levels import MemoryLevels
+from sinks.kafka.memory.memory_levels import MemoryLevels
+from sinks.kafka.ports.cluster import Origin
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace
 from tests.contract.acl_looks import broker_of
 from tests.contract.level_looks import ONE, SOON, at, clear, levels_of, written
 

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.cluster.base import Cluster, Placed, Record, Stretch, Tail
+from sinks.kafka.ports.cluster import Cluster, Placed, Record, Stretch, Tail
 
 SOON = 30.0
 """Seconds until what was appended must be told."""

@@ -1,4 +1,4 @@
-"""One suite for every cluster: what `sinks.cluster.records` promises of reading records here and there."""
+"""One suite for every cluster: what `sinks.kafka.librdkafka.rd_records` promises of reading records here and there."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import confluent_kafka as rd
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.cluster.admin import Admin
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.memory_records import MemoryLog, MemoryRecords
-from sinks.cluster.records import KafkaRecords, Moment, RecordReader
-from sinks.cluster.sweep import NEAR, Ending, Span, Why
-from sinks.model import TopicSpec
-from streaming.matching import Record, Stamp
-from streaming.records import TopicPartition
-from streaming.translation import LogRange
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.librdkafka.rd_records import KafkaRecords
+from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Stamp, Why
+from sinks.kafka.sweep import NEAR
+from streaming.mm2.records import TopicPartition
 
 SOON = 30.0
 COUNT = 3 * NEAR
@@ -114,10 +114,12 @@ def test_many_places_of_one_partition_are_read_near_and_far_and_twice(stage: Sta
 
 
 def test_offsets_are_found_by_their_times(stage: Stage) -> None:
-    moments = [Moment(stage.at(0), 10_000 + offset) for offset in (0, 5, 700, COUNT)] + [Moment(stage.at(1), 1)]
-    gone = Moment(TopicPartition(f"{stage.topic}-none", 0), 1)
+    moments = [PartitionTime(stage.at(0), 10_000 + offset) for offset in (0, 5, 700, COUNT)] + [
+        PartitionTime(stage.at(1), 1)
+    ]
+    gone = PartitionTime(TopicPartition(f"{stage.topic}-none", 0), 1)
     seen = stage.records.offsets_for_times([*moments, gone])
-    assert [seen.items[moment] for moment in moments] == [0, 5, 700, None, None]
+    assert [seen.items[context] for context in moments] == [0, 5, 700, None, None]
     assert seen.errors[gone].code == "UNKNOWN_TOPIC_OR_PART"
 
 

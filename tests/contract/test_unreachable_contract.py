@@ -8,12 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from app.local.ports import free_ports
-from sinks.cluster import kafka, logs
-from sinks.cluster.base import Cluster
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.memory import MemoryCluster
-from sinks.errors import ClusterUnreachable
-from sinks.model import TopicSpec
+from sinks.faults import ClusterUnreachable
+from sinks.kafka.librdkafka import kafka_cluster, rd_logs
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import Cluster, TopicSpec
 
 pytestmark = pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
 """The old API is what `use.incremental.alter.configs=never` asks for."""
@@ -47,7 +46,7 @@ def unreachable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """A cluster of which nobody answers, with short limits."""
     if request.param == "memory":
         return MemoryCluster("b", reachable=False)
-    for module in (kafka, logs):
+    for module in (kafka_cluster, rd_logs):
         monkeypatch.setattr(module, "TIMEOUT", LIMIT)
     (port,) = free_ports(1)
     return KafkaCluster("b", {"bootstrap.servers": f"127.0.0.1:{port}"})

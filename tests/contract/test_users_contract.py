@@ -1,4 +1,4 @@
-"""One suite for every cluster: what `sinks.cluster.users` promises of SCRAM users."""
+"""One suite for every cluster: what `sinks.kafka.librdkafka.rd_users` promises of SCRAM users."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pytest
 
 from app.local.broker import ADMIN, RESTRICTED
 from app.local.waiting import wait_for
-from sinks.cluster.admin import Admin
-from sinks.cluster.login import can_log_in
-from sinks.cluster.memory_users import MemoryUsers
-from sinks.cluster.users import KafkaUsers, Upsertion, Users
-from sinks.errors import ClusterUnreachable, RightsMissing
+from sinks.faults import ClusterUnreachable, RightsMissing
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.login import can_log_in
+from sinks.kafka.librdkafka.rd_users import KafkaUsers
+from sinks.kafka.memory.memory_users import MemoryUsers
+from sinks.kafka.ports.users import Upsertion, Users
 from tests.conftest import Clusters
 
 SOON = 30.0

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.cluster import jvm
-from sinks.cluster.base import Cluster, Watch
-from sinks.cluster.jvm import JvmWatch
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.memory import MemoryCluster, PlainWatch
-from sinks.errors import ClusterUnreachable
-from sinks.model import TopicSpec
+from sinks.faults import ClusterUnreachable
+from sinks.kafka.jvm import java_admin, jvm_configs
+from sinks.kafka.jvm.jvm_configs import JvmWatch
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
+from sinks.kafka.ports.cluster import Cluster, TopicSpec
+from sinks.kafka.ports.config_watch import Watch
 
 SOON = 30.0
 
@@ -148,7 +148,8 @@ def test_looking_at_nothing_reports_nothing(watched: Watched, shards: Sequence[S
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jvm, "TIMEOUT_MS", 1500)
+    for module in (java_admin, jvm_configs):
+        monkeypatch.setattr(module, "TIMEOUT_MS", 1500)
     (port,) = free_ports(1)
     watch = jvm_watch(request, f"127.0.0.1:{port}")
     with pytest.raises(ClusterUnreachable, match="cluster b: DescribeConfigs: "):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.local.java import QUICK_START
-from app.local.mirror import LocalMirror
+from app.local.local_mirror import LocalMirror
 from tests.conftest import Clusters
 from tests.kafka import mm2_records
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from app.local.cluster import LocalCluster
 from app.local.jars import kafka_jars
 from app.local.java import QUICK_START, JavaProcess
+from app.local.local_cluster import LocalCluster
+from app.local.local_mirror import mirror_properties
 from app.local.log4j2 import log4j2_option
-from app.local.mirror import mirror_properties
 from app.local.waiting import wait_for
-from streaming import codec, records
-from streaming.records import RecordKind
+from streaming.mm2 import codec, records
+from streaming.mm2.records import RecordKind
 
 SOURCE, TARGET = "mirrored-a", "mirrored-b"
 """Aliases that no other test has, so that on shared clusters nobody else sees these topics as his flow's."""

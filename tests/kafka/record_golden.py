@@ -7,11 +7,11 @@ import json
 import tempfile
 from pathlib import Path
 
-from app.local.cluster import LocalCluster
 from app.local.jars import KAFKA
 from app.local.java import QUICK_START
-from app.local.mirror import LocalMirror
-from streaming.records import RecordKind
+from app.local.local_cluster import LocalCluster
+from app.local.local_mirror import LocalMirror
+from streaming.mm2.records import RecordKind
 from tests.kafka import mm2_records
 from tests.kafka.mm2_records import INTERNAL
 

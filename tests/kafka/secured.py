@@ -17,20 +17,20 @@ import javaproperties
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
-from app.cli.rights import check_rights, commands
-from app.local.cluster import LocalCluster
+from app.cli.rights_command import check_rights, commands
 from app.local.jars import PROJECT, kafka_jars
 from app.local.java import QUICK_START, JavaProcess
-from app.local.job import LocalJob
-from app.local.mirror import mirror_properties
+from app.local.local_cluster import LocalCluster
+from app.local.local_job import LocalJob
+from app.local.local_mirror import mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from app.rights.judged import Verdict
 from app.rights.needed import EVERY, Right, needed_rights
 from app.settings import Settings, load
 from app.wiring import both_ends
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.security.stores import trusted_certificates
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.security.stores import trusted_certificates
 from tests.kafka.staging import client_of, create
 
 SMALL = "256m"

@@ -9,11 +9,11 @@ from pathlib import Path
 import psutil
 from prometheus_client import CollectorRegistry
 
-from app.local.cluster import LocalCluster
-from app.local.mirror import mirror_properties
+from app.local.local_cluster import LocalCluster
+from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
-from sinks.cluster.kafka import KafkaCluster
-from sinks.model import TopicSpec
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
 
 SOON = 30.0
 """Seconds until what was written must be visible."""

@@ -11,11 +11,11 @@ import pytest
 
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
-from sinks.acls import LITERAL, PREFIXED, TOPIC, AclBinding
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.login import can_log_in
-from sinks.cluster.users import Upsertion
-from sinks.model import ALLOW
+from sinks.engine.model import ALLOW
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.librdkafka.login import can_log_in
+from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, TOPIC, AclBinding
+from sinks.kafka.ports.users import Upsertion
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, create, write_properties
 
@@ -50,7 +50,7 @@ def test_acls_and_their_user_come_over_and_go_again(clusters: Clusters, unique: 
         **{
             "sync.full.acl.enabled": "true",
             "lockstep.acl.principals": unique,
-            "lockstep.credential.provider.class": "app.credentials.providers:EnvironmentCredentialProvider",
+            "lockstep.credential.provider.class": "app.credentials.credential_providers:EnvironmentCredentialProvider",
         },
     )
     write = AclBinding(TOPIC, topic, LITERAL, principal, "*", "WRITE", ALLOW)

@@ -6,16 +6,16 @@ import itertools
 from pathlib import Path
 
 from app.local.java import QUICK_START
-from app.local.mirror import LocalMirror, mirror_properties
+from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
-from sinks.acls import AclBinding
-from sinks.cluster.acls import KafkaAcls
-from sinks.cluster.admin import Admin
-from sinks.resources.acl_patterns import SourceTopics
-from sinks.resources.acls import AclRules, desired_acls
-from streaming.settings import Flow
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.rd_acls import KafkaAcls
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kinds.acls.patterns import SourceTopics
+from sinks.kinds.acls.rules import AclRules, desired_acls
+from streaming.flow import Flow
 from tests.conftest import Clusters
-from tests.sinks.acl_builders import source_topics
+from tests.sinks.kinds.acls.acl_builders import source_topics
 
 SOON = 60.0
 OPERATIONS = "ALL READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS"

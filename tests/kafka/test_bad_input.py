@@ -17,11 +17,11 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from app.local.cluster import LocalCluster
+from app.local.local_cluster import LocalCluster
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.cluster.kafka import KafkaCluster
-from sinks.model import TopicSpec
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
 from tests.conftest import Clusters
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{0}" password="{0}-secret";'

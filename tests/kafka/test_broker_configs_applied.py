@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.brokers import any_broker, survey_brokers
-from sinks.cluster.base import Origin
-from sinks.cluster.jvm_levels import JvmLevels
-from sinks.cluster.kafka import KafkaCluster
-from sinks.cluster.levels import DEFAULT_OF_ALL, ConfigPlace, Scope
-from sinks.model import Key, TopicSpec
-from sinks.plan import Blind, Plan
-from sinks.resources.effective import broker_drifts, topic_drifts, warnings
-from sinks.writers.brokers import BrokerWriter
+from sinks.engine.model import Key
+from sinks.engine.plan import Plan, Unobserved
+from sinks.kafka.jvm.jvm_levels import JvmLevels
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import Origin, TopicSpec
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
+from sinks.kinds.brokers.survey import any_broker, survey_brokers
+from sinks.kinds.brokers.writer import BrokerWriter
+from sinks.kinds.topics.effective import broker_drifts, topic_drifts, warnings
 from tests.conftest import Clusters
 from tests.contract.level_looks import ONE, SOON, clear, levels_of, shows
-from tests.sinks.broker_builders import broker_change, rules
 from tests.sinks.builders import FLOW, config_filter, flow_settings
+from tests.sinks.kinds.brokers.broker_builders import broker_change, rules
 
 pytestmark = pytest.mark.spark
 
@@ -93,7 +93,7 @@ def test_value_that_the_target_refuses_keeps_none_of_its_neighbours_away(ends: E
 def test_name_that_no_broker_knows_would_be_taken_without_a_word(ends: Ends, unique: str) -> None:
     name = f"{unique}.of.another.version"
     known = any_broker(ends.b, "b")
-    assert not isinstance(known, Blind)
+    assert not isinstance(known, Unobserved)
     assert name not in known
     # It is a custom config to a broker, so nothing but Lockstep's look at the known ones says that it has no effect.
     assert ends.b.alter({DEFAULT_OF_ALL: {name: "1"}}, validate_only=True) == {DEFAULT_OF_ALL: None}
@@ -121,8 +121,8 @@ def test_topic_at_two_defaults_with_two_values_is_told_for_the_topic_and_the_bro
         f"604800000 on a (Kafka's built-in default), {DAY} on b (the cluster-wide default)" in warnings(FLOW, found)[0]
     )
     upstream_broker, remote_broker = any_broker(ends.a, "a"), any_broker(ends.b, "b")
-    assert not isinstance(upstream_broker, Blind)
-    assert not isinstance(remote_broker, Blind)
+    assert not isinstance(upstream_broker, Unobserved)
+    assert not isinstance(remote_broker, Unobserved)
     of_brokers = broker_drifts(upstream_broker, remote_broker, CHOSEN)
     assert [(one.name, one.source.value, one.target.value) for one in of_brokers] == [(RETENTION, "604800000", DAY)]
     for cluster in (here, there):

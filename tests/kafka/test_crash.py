@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from app.batch import Batch
-from app.keeper import QueryKeeper
+from app.job.batch import Batch
+from app.job.query_supervisor import QuerySupervisor
 from app.settings import Settings, load
 from app.wiring import ConfigWriters, flow_parts
-from sinks.cluster.kafka import KafkaCluster
-from sinks.metrics import Metrics
-from sinks.task import FlowTask
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.metrics import Metrics
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from tests.conftest import Clusters
 from tests.kafka.staging import alter, client_of, create, shown, wait_until_shown, write_properties, writes
 
@@ -47,7 +47,7 @@ class Attempts:
             if broken:
                 raise RuntimeError("the process dies here")
 
-        keeper = QueryKeeper(self.settings, self.spark, flow.flow.target, sink, once=True)
+        keeper = QuerySupervisor(self.settings, self.spark, flow.flow.target, sink, once=True)
         try:
             keeper.drain(threading.Event())
         finally:

@@ -10,11 +10,12 @@ import javaproperties
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.credentials import app
+from app.cli.credentials_command import app
 from app.local.broker import ADMIN
 from app.local.waiting import wait_for
-from sinks.cluster.admin import Admin
-from sinks.cluster.users import KafkaUsers, Upsertion
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.rd_users import KafkaUsers
+from sinks.kafka.ports.users import Upsertion
 from tests.conftest import Clusters
 
 SOON = 30.0

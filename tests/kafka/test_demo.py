@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.local.demo import FOLDER
+from app.demo.demo import FOLDER
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from tests.kafka.staging import family_of, running, wait_until_gone

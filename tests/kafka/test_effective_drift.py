@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from app.cli.output import DONE, PENDING
-from app.job import Job
+from app.job.running_job import Job
 from app.main import app
 from app.settings import load
-from sinks.cluster.levels import DEFAULT_OF_ALL
-from sinks.metrics import EFFECTIVE
+from sinks.engine.metrics import EFFECTIVE
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from tests.conftest import Clusters
 from tests.contract.level_looks import ONE, clear, levels_of, shows
 from tests.kafka.staging import client_of, create, wait_until_shown, write_properties

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.local.mirror import LocalMirror
-from streaming.records import RecordKind
+from app.local.local_mirror import LocalMirror
+from streaming.mm2.records import RecordKind
 from tests.conftest import Clusters
 from tests.kafka.mm2_records import GROUP, INTERNAL, METADATA, PARTITIONS, SOURCE, TARGET, TOPIC, read, read_by_kafka
 

@@ -14,15 +14,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from app.failover import translate_offsets
-from app.job import Job
+from app.job.running_job import Job
 from app.local.jars import PROJECT
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from app.settings import load
-from sinks.audit import read_audit
-from sinks.cluster.kafka import KafkaCluster
-from streaming.codec import encode_offset_sync
-from streaming.records import OffsetSync, TopicPartition
+from sinks.engine.audit import read_audit
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, create, write_properties
 

@@ -8,13 +8,14 @@ from contextlib import ExitStack
 
 import pytest
 
-from app.local.cluster import LocalCluster
+from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from sinks.cluster.kafka import KafkaCluster
-from sinks.errors import IncrementalUnsupported
-from sinks.model import Change, Kind, TopicSpec
-from sinks.settings import Incremental
-from sinks.writers.configs import ConfigWriter
+from sinks.engine.model import Change, Kind
+from sinks.faults import IncrementalUnsupported
+from sinks.flow_settings import Incremental
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kinds.topics.config_writer import ConfigWriter
 from tests.kafka.api_proxy import ApiProxy
 
 EXCLUDED = "follower.replication.throttled.replicas"

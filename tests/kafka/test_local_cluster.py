@@ -15,11 +15,11 @@ from confluent_kafka.admin import (
 )
 
 from app.local.broker import ADMIN, RESTRICTED
-from app.local.cluster import LocalCluster
 from app.local.java import QUICK_START
+from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from sinks.cluster.kafka import KafkaCluster
-from sinks.model import TopicSpec
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
 from tests.conftest import Clusters
 

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from app.local.broker import PROTOCOLS
 from app.local.certificates import Signed, key_store, signed, trust_store, write_private
-from app.local.cluster import LocalCluster
 from app.local.java import QUICK_START
-from sinks.cluster.jvm_levels import JvmLevels
-from sinks.cluster.kafka import KafkaCluster
-from sinks.errors import ClusterUnreachable, RightsMissing
+from app.local.local_cluster import LocalCluster
+from sinks.faults import ClusterUnreachable, RightsMissing
+from sinks.kafka.jvm.jvm_levels import JvmLevels
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 
 PASSWORD = "cl1ent-s3cret"
 AUTHORITY = signed("authority of the clients", authority=True)

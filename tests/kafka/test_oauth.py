@@ -20,21 +20,20 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from pyspark.sql import DataFrame, SparkSession
 
-from app.local.cluster import LocalCluster
 from app.local.java import QUICK_START
+from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from sinks.cluster.base import TopicConfigs
-from sinks.cluster.jvm import JvmWatch
-from sinks.cluster.jvm_levels import JvmLevels
-from sinks.cluster.kafka import KafkaCluster
-from sinks.errors import RightsMissing
-from sinks.model import TopicSpec
-from streaming.codec import encode_heartbeat
+from sinks.faults import RightsMissing
+from sinks.kafka.jvm.jvm_configs import JvmWatch
+from sinks.kafka.jvm.jvm_levels import JvmLevels
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicConfigs, TopicSpec
+from streaming.flow import Flow
+from streaming.mm2.codec import encode_heartbeat
+from streaming.mm2.records import Heartbeat, RecordKind
+from streaming.mm2.topic_roles import TopicRole
 from streaming.query import collect_hints, start, why_it_ended
 from streaming.query_plan import ClusterSource, QueryPlan
-from streaming.records import Heartbeat, RecordKind
-from streaming.roles import TopicRole
-from streaming.settings import Flow
 
 SOON = 30.0
 CLIENT, SECRET, SCOPE = "lockstep", "cl1ent-s3cret", "kafka"

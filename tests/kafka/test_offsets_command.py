@@ -14,9 +14,9 @@ import pytest
 
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
-from sinks.cluster.kafka import KafkaCluster
-from sinks.model import TopicSpec
-from streaming.records import TopicPartition
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
+from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.kafka.mm2_records import SOURCE, TARGET, properties
 

@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 
 from app.cli.output import DONE, WRONG_USAGE
 from app.main import app
-from app.overrides.load import encode_again, load_in_force
+from app.overrides.in_force import encode_again, load_in_force
 from app.settings import ConfigurationError
-from sinks.audit import read_audit
-from sinks.cluster.kafka import KafkaCluster
-from sinks.ledger import Entry, Ledger
-from sinks.model import Key
+from sinks.engine.audit import read_audit
+from sinks.engine.ledger import Entry, Ledger
+from sinks.engine.model import Key
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
-from streaming.settings import Flow
+from streaming.flow import Flow
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, write_properties
 

@@ -14,13 +14,13 @@ from typing import Any
 import httpx
 import pytest
 
-from app.local.cluster import LocalCluster
 from app.local.jars import PROJECT
-from app.local.job import LocalJob
+from app.local.local_cluster import LocalCluster
+from app.local.local_job import LocalJob
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.cluster.kafka import KafkaCluster
-from sinks.ledger import Entry, Ledger
+from sinks.engine.ledger import Entry, Ledger
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from tests.kafka.staging import (
     alter,
     client_of,
@@ -31,7 +31,7 @@ from tests.kafka.staging import (
     wait_until_shown,
     write_properties,
 )
-from tests.sinks.gateways import gateway_on_a_free_port
+from tests.sinks.notify.gateways import gateway_on_a_free_port
 
 SMALL = "256m"
 ERROR_WITHIN = 120.0

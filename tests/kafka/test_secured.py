@@ -14,9 +14,9 @@ import pytest
 
 from app.local.broker import RESTRICTED
 from app.local.waiting import wait_for
-from sinks.cluster.kafka import KafkaCluster
-from streaming.codec import encode_heartbeat, encode_offset_sync
-from streaming.records import Heartbeat, OffsetSync, TopicPartition
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from streaming.mm2.codec import encode_heartbeat, encode_offset_sync
+from streaming.mm2.records import Heartbeat, OffsetSync, TopicPartition
 from tests.kafka.secured import SOON, Stage, implied, produce, secured_stage
 from tests.kafka.staging import alter, create, family_of, wait_until_shown
 

@@ -14,7 +14,7 @@ import pyspark
 import pytest
 
 from app.local.java import JavaProcess
-from app.local.job import LocalJob
+from app.local.local_job import LocalJob
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from tests.conftest import Clusters

@@ -21,13 +21,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from streaming import codec
+from streaming.flow import Flow
 from streaming.hints import Hints
+from streaming.mm2 import codec
+from streaming.mm2.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
+from streaming.mm2.topic_roles import TopicRole
 from streaming.query import collect_hints, start, stop_gently, why_it_ended
 from streaming.query_plan import ClusterSource, QueryPlan
-from streaming.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
-from streaming.roles import TopicRole
-from streaming.settings import Flow
 
 FLOW = Flow("a", "b")
 WITHIN = 60.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.local.waiting import wait_for
-from sinks.cluster.kafka import KafkaCluster
-from sinks.model import TopicSpec
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
 from tests.kafka.containers import environment
 
 

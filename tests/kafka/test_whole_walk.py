@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from app.job import Job
+from app.job.running_job import Job
 from app.settings import Settings, load
-from sinks.audit import read_audit
-from sinks.cluster.kafka import KafkaCluster
-from sinks.ledger import Ledger
-from sinks.model import Kind
+from sinks.engine.audit import read_audit
+from sinks.engine.ledger import Ledger
+from sinks.engine.model import Kind
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from tests.conftest import Clusters
 from tests.kafka.staging import (
     EXCLUDED,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from streaming.codec import encode_offset_sync
-from streaming.records import OffsetSync, TopicPartition
+from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.parity.kafka_classes import MIRROR, Kafka
 
 WHERE = TopicPartition("orders", 0)

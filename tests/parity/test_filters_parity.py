@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
 from streaming.errors import LockstepError
-from streaming.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
-from streaming.java_regex import compile_java
+from streaming.mm2.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
+from streaming.mm2.java_regex import compile_java
 from tests.parity.kafka_classes import Kafka
 
 ASKED = {

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
-from sinks.cluster.security.jaas import parse_jaas
+from sinks.kafka.security.jaas import parse_jaas
 from streaming.errors import LockstepError
 from tests.parity.kafka_classes import Kafka
 

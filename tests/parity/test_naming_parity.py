@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
 from streaming.errors import NamingError
-from streaming.filters import DefaultTopicFilter
-from streaming.naming import (
+from streaming.flow import Flow
+from streaming.mm2.filters import DefaultTopicFilter
+from streaming.mm2.internal_topics import internal_topics
+from streaming.mm2.replication_policy import (
     BaseReplicationPolicy,
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
     check_topic_name,
-    internal_topics,
     is_cycle,
     replicates,
 )
-from streaming.settings import Flow
 from tests.parity.kafka_classes import MIRROR, Kafka
 
 POLICIES = (DefaultReplicationPolicy, IdentityReplicationPolicy)

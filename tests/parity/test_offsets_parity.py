@@ -7,10 +7,11 @@ import itertools
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from streaming.offset_slots import WIDTH, admit, first
-from streaming.offsets import History
-from streaming.records import MAX_INT64
-from streaming.translation import Answer, Ends, Evidence, LogRange, Method, translate
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.history import History
+from sinks.kinds.offsets.offset_slots import WIDTH, admit, first
+from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Method, translate
+from streaming.mm2.records import MAX_INT64
 from tests.parity.kafka_classes import Kafka
 from tests.parity.offset_sync_store import OffsetSyncStore
 
@@ -76,7 +77,7 @@ def test_a_conservative_answer_is_kafkas_and_where_a_restart_made_it_forget_stil
     for position, sync in enumerate(syncs[1:], 1):
         store.take(*sync)
         history.take(*sync, position)
-    ends = Ends(None, LogRange(0, MAX_INT64))
+    ends = LogEnds(None, LogRange(0, MAX_INT64))
     # MM2 answers while it still sends records again; ours waits until it is as far as it was.
     assume(history.resending_since(MAX_INT64) is None)
     near = st.sampled_from(syncs).flatmap(lambda sync: st.integers(max(0, sync[0] - 2), min(MAX_INT64, sync[0] + 150)))

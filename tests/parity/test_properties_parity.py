@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
+from app.properties.config_providers import DirectoryConfigProvider, FileConfigProvider, resolve
 from app.properties.keys import TABLE, Acts
 from app.properties.known import ROLES, kafka_names
 from app.properties.mistakes import Entry, Findings
 from app.properties.parse import parse
 from app.properties.places import Properties
-from app.properties.providers import DirectoryConfigProvider, FileConfigProvider, resolve
-from app.properties.values import CLASS
-from streaming.settings import Flow
+from app.properties.value_types import CLASS
+from streaming.flow import Flow
 from tests.parity.kafka_classes import MIRROR, Kafka
 
 RUNTIME = "org.apache.kafka.connect.runtime.distributed."
@@ -54,7 +54,7 @@ def call(kafka: Kafka, class_name: str, name: str, instance: Any, *arguments: An
 
 
 def definitions(kafka: Kafka) -> Mapping[str, list[Any]]:
-    """Kafka's ConfigDefs by what conf/kafka-names.json calls them."""
+    """Kafka's ConfigDefs by what app/properties/kafka-names.json calls them."""
     crypto = static(kafka, f"{RUNTIME}Crypto", "SYSTEM")
     clients = "org.apache.kafka.clients."
     connectors = ("MirrorSourceConfig", "MirrorCheckpointConfig", "MirrorHeartbeatConfig")

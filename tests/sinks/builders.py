@@ -6,36 +6,37 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from sinks.apply import Writer
-from sinks.audit import Audit, Event, read_audit
-from sinks.checkpoints import CheckpointEmitter
-from sinks.cluster.base import Cluster, ConfigEntry, Origin, Reader
-from sinks.cluster.group_watch import PlainGroupWatch
-from sinks.cluster.memory import MemoryCluster, PlainWatch
-from sinks.cluster.memory_acls import MemoryAcls, PlainAclWatch
-from sinks.cluster.memory_groups import MemoryGroups
-from sinks.cluster.memory_users import MemoryUsers
-from sinks.credentials import Credential
-from sinks.crossing import End
-from sinks.guard import Guard
-from sinks.ledger import Ledger
-from sinks.model import Change, Kind, TopicSpec
-from sinks.offset_memory import MirrorTopics, OffsetMemory
-from sinks.parts.access import AclPart
-from sinks.parts.base import Part
-from sinks.parts.groups import GroupEnds, GroupPart
-from sinks.parts.users import UserPart
-from sinks.reconcile import Clusters, FlowReconcile, Report
-from sinks.settings import AclRules, FlowSettings, Incremental, Limits, Pace
-from sinks.writers.acls import AclWriter
-from sinks.writers.configs import ConfigWriter
-from sinks.writers.groups import GroupWriter
-from sinks.writers.topics import TopicWriter
-from sinks.writers.users import UserWriter
-from streaming.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
+from sinks.engine.apply import Writer
+from sinks.engine.audit import Audit, Event, read_audit
+from sinks.engine.guard import Guard
+from sinks.engine.ledger import Ledger
+from sinks.engine.model import Change, Kind
+from sinks.engine.reconcile import Clusters, FlowReconcile, Report
+from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Pace
+from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
+from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
+from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.memory.memory_users import MemoryUsers
+from sinks.kafka.ports.cluster import Cluster, ConfigEntry, Origin, Reader, TopicSpec
+from sinks.kafka.ports.group_watch import PlainGroupWatch
+from sinks.kinds.acls.controller import AclController
+from sinks.kinds.acls.writer import AclWriter
+from sinks.kinds.controller import Controller
+from sinks.kinds.offsets.checkpoints import CheckpointEmitter
+from sinks.kinds.offsets.controller import OffsetClusters, OffsetController
+from sinks.kinds.offsets.direction import ClusterGroups
+from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
+from sinks.kinds.offsets.writer import GroupWriter
+from sinks.kinds.topics.config_writer import ConfigWriter
+from sinks.kinds.topics.writer import TopicWriter
+from sinks.kinds.users.controller import UserController
+from sinks.kinds.users.credentials import Credential
+from sinks.kinds.users.writer import UserWriter
+from streaming.flow import Flow
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.naming import DefaultReplicationPolicy, internal_topics
-from streaming.settings import Flow
+from streaming.mm2.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
+from streaming.mm2.internal_topics import internal_topics
+from streaming.mm2.replication_policy import DefaultReplicationPolicy
 
 FLOW = Flow("a", "b")
 NOON = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
@@ -210,28 +211,30 @@ class World:
             clock=self.clock,
         )
 
-    def _parts(self) -> list[Part]:
-        acls = AclPart(
+    def _parts(self) -> list[Controller]:
+        acls = AclController(
             self.settings,
             self.source_acls,
             self.target_acls,
             PlainAclWatch(self.source_acls),
             PlainAclWatch(self.target_acls),
         )
-        users = UserPart(self.settings, self.source_users, self.target_users, self.provider, lambda: acls.principals)
+        users = UserController(
+            self.settings, self.source_users, self.target_users, self.provider, lambda: acls.principals
+        )
         return [acls, users, self._groups()]
 
-    def _groups(self) -> GroupPart:
+    def _groups(self) -> OffsetController:
         internal = self.settings.internal
         self.memory = OffsetMemory()
-        ends = GroupEnds(
-            End(self.source, self.source_groups),
-            End(self.target, self.target_groups),
+        ends = OffsetClusters(
+            ClusterGroups(self.source, self.source_groups),
+            ClusterGroups(self.target, self.target_groups),
             MirrorTopics(internal.offset_syncs, self.source, internal.checkpoints, self.target),
             PlainGroupWatch(self.source_groups),
         )
         emit = CheckpointEmitter(internal.checkpoints, self.target, 1, self.memory)
-        return GroupPart(self.settings, ends, self.memory, emit=emit if self.settings.emit_checkpoints else None)
+        return OffsetController(self.settings, ends, self.memory, emit=emit if self.settings.emit_checkpoints else None)
 
     def ledger(self) -> Ledger:
         """The ledger as it is in its topic now."""
@@ -243,7 +246,7 @@ class World:
         return self.reconcile.walk(requested, everything)
 
     def settle(self) -> None:
-        """Walks until a walk has nothing to do, then counts writes from zero."""
+        """ScriptedPass until a walk has nothing to do, then counts writes from zero."""
         for _ in range(5):
             if not self.walk().outcomes:
                 break

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.metrics import Metrics
-from sinks.task import FlowTask
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.metrics import Metrics
 from tests.sinks.builders import Clock, deaf
-from tests.sinks.walks import Walks
+from tests.sinks.walks import ScriptedPass
 
 
 @pytest.fixture
-def walks() -> Walks:
-    return Walks()
+def walks() -> ScriptedPass:
+    return ScriptedPass()
 
 
 @pytest.fixture
@@ -21,5 +21,5 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def task(walks: Walks, clock: Clock) -> FlowTask:
+def task(walks: ScriptedPass, clock: Clock) -> FlowTask:
     return FlowTask(walks, deaf, Metrics("0"), clock)  # type: ignore[arg-type]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sinks.audit import SettingChange
-from sinks.model import Kind
-from sinks.plan import Plan
-from sinks.reconcile import Report
+from sinks.engine.audit import SettingChange
+from sinks.engine.model import Kind
+from sinks.engine.plan import Plan
+from sinks.engine.reconcile import Report
 from streaming.errors import LockstepError
 from tests.sinks.builders import FLOW, flow_settings
 
 
-class Walks:
+class ScriptedPass:
     """Stands in for the walk: raises or reports what it is told, and notes what it was asked."""
 
     def __init__(self) -> None:

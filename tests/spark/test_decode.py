@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 from pyspark_test import assert_pyspark_df_equal
 
-from streaming import codec
-from streaming.codec import REASONS
 from streaming.decode import SCHEMA, decode
 from streaming.errors import MalformedRecord
-from streaming.records import MAX_INT32, MAX_INT64, Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
-from streaming.roles import TopicRole
-from streaming.settings import Flow
+from streaming.flow import Flow
+from streaming.mm2 import codec
+from streaming.mm2.codec import REASONS
+from streaming.mm2.records import MAX_INT32, MAX_INT64, Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
+from streaming.mm2.topic_roles import TopicRole
 from streaming.source import KINDS, RAW, role_of_topic
 
 pytestmark = pytest.mark.spark

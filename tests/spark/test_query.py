@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from app.local.waiting import wait_for
 from streaming.decode import SCHEMA
+from streaming.flow import Flow
 from streaming.hints import CheckpointSeen, Hints
 from streaming.query import collect_hints, start, stop_gently, summarize, why_it_ended
 from streaming.query_plan import QueryPlan
-from streaming.settings import Flow
 
 WITHIN = 60.0
 AB = Flow("a", "b")

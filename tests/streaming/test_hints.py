@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.codec import REASONS
+from streaming.flow import Flow
 from streaming.hints import CheckpointSeen, HeartbeatSeen, Hints, LatestHeartbeats, Summary, SyncSeen, hints_of
-from streaming.records import RecordKind
-from streaming.settings import Flow
+from streaming.mm2.codec import REASONS
+from streaming.mm2.records import RecordKind
 
 AB, CB = Flow("a", "b"), Flow("c", "b")
 READ_MS = 10_000

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from streaming.flow import Flow
+from streaming.mm2.records import RecordKind
+from streaming.mm2.topic_roles import TopicRole
 from streaming.query_plan import ClusterSource, QueryPlan
-from streaming.records import RecordKind
-from streaming.roles import TopicRole
-from streaming.settings import Flow
 
 HEARTBEATS = {"heartbeats": TopicRole(RecordKind.HEARTBEAT)}
 

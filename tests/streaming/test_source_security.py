@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from streaming.mm2.records import RecordKind
+from streaming.mm2.topic_roles import TopicRole
 from streaming.query_plan import ClusterSource
-from streaming.records import RecordKind
-from streaming.roles import TopicRole
 from streaming.source import source_options
 
 SECURED = {

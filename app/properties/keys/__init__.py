@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.properties.keys import access, flows, offsets, pace, told, topics
-from app.properties.keys.access import *  # noqa: F403 - one namespace for readers, a file for each subject
-from app.properties.keys.flows import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys import acl_keys, flow_keys, notify_keys, offset_keys, pace_keys, topic_keys
+from app.properties.keys.acl_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.flow_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.key import Acts as Acts
 from app.properties.keys.key import Key as Key
 from app.properties.keys.key import Live as Live
 from app.properties.keys.key import Scope as Scope
 from app.properties.keys.key import T as T
-from app.properties.keys.offsets import *  # noqa: F403 - one namespace for readers, a file for each subject
-from app.properties.keys.pace import *  # noqa: F403 - one namespace for readers, a file for each subject
-from app.properties.keys.told import *  # noqa: F403 - one namespace for readers, a file for each subject
-from app.properties.keys.topics import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.notify_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.offset_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.pace_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.topic_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 
-MODULES = (flows, topics, offsets, told, pace, access)
+MODULES = (flow_keys, topic_keys, offset_keys, notify_keys, pace_keys, acl_keys)
 
 TABLE: Mapping[str, Key[Any]] = {
     key.name: key for module in MODULES for key in vars(module).values() if isinstance(key, Key)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
-from app.properties.values import ValueType
+from app.properties.value_types import ValueType
 
 T = TypeVar("T")
 

@@ -1,0 +1,206 @@
+"""`lockstep configs`: kafka-configs' own flags, with every level told and a value tried out first (KIP-226)."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
+from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line
+from app.cli.own_configs_command import own_configs
+from app.configs_tool.alter import Alteration, checked, look, named, said, validate, write
+from app.configs_tool.alteration_values import resolved, wanted_configs
+from app.configs_tool.arguments import WrongArguments
+from app.configs_tool.canary import Canary
+from app.configs_tool.flags import EntityType, Flags, check_flags, place_of
+from app.configs_tool.precedence import views
+from app.configs_tool.tool_cluster import Opened, asked_cluster, opened
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Wanted
+from streaming.errors import LockstepError
+
+CANARY_TIME = 60.0
+ENTITY_TYPES = {Scope.BROKER: "brokers", Scope.TOPIC: "topics"}
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def configs(
+    config: ConfigOption = DEFAULT_CONFIG,
+    cluster: Annotated[str | None, typer.Option("--cluster", help="An alias of the properties file.")] = None,
+    bootstrap_server: Annotated[str | None, typer.Option("--bootstrap-server", help="HOST:PORT of brokers.")] = None,
+    command_config: Annotated[
+        Path | None, typer.Option("--command-config", help="Java client properties for --bootstrap-server.")
+    ] = None,
+    describe: Annotated[bool, typer.Option("--describe", help="Every level, the one in force marked.")] = False,
+    alter: Annotated[bool, typer.Option("--alter", help="Adds, changes and deletes.")] = False,
+    entity_type: Annotated[EntityType | None, typer.Option("--entity-type")] = None,
+    entity_name: Annotated[str | None, typer.Option("--entity-name", help="A broker's id, a topic, or a flow.")] = None,
+    entity_default: Annotated[
+        bool, typer.Option("--entity-default", help="The default of all brokers, or of all flows.")
+    ] = False,
+    broker: Annotated[str | None, typer.Option("--broker", help="For --entity-type brokers --entity-name.")] = None,
+    broker_defaults: Annotated[
+        bool, typer.Option("--broker-defaults", help="For --entity-type brokers --entity-default.")
+    ] = False,
+    topic: Annotated[str | None, typer.Option("--topic", help="For --entity-type topics --entity-name.")] = None,
+    add_config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--add-config", help="k1=v1,k2=[v1,v2]. A value ${file:PATH:KEY} or ${env:NAME} is looked up, ? asked for."
+        ),
+    ] = None,
+    add_config_file: Annotated[Path | None, typer.Option("--add-config-file", help="The same, as properties.")] = None,
+    delete_config: Annotated[list[str] | None, typer.Option("--delete-config", help="k1,k2")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also what is not set at the entity itself.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="The brokers check it; nothing is written.")] = False,
+    custom: Annotated[bool, typer.Option("--custom", help="Names that Kafka does not know are meant.")] = False,
+    literal: Annotated[bool, typer.Option("--literal", help="References are for the brokers' own providers.")] = False,
+    canary: Annotated[
+        str | None, typer.Option("--canary", help="First on this broker; when all is well, the default of all.")
+    ] = None,
+    canary_time: Annotated[
+        float | None, typer.Option("--canary-time", min=0, help="Seconds to watch it.", show_default="60")
+    ] = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Configs of brokers and topics, as kafka-configs has them, and Lockstep's own. Exit 2: nothing was written."""
+    flags = Flags(
+        describe=describe,
+        alter=alter,
+        cluster=cluster,
+        bootstrap_server=bootstrap_server,
+        command_config=command_config,
+        entity_type=entity_type,
+        entity_name=entity_name,
+        entity_default=entity_default,
+        broker=broker,
+        broker_defaults=broker_defaults,
+        topic=topic,
+        added=tuple(add_config or ()),
+        added_file=add_config_file,
+        deleted=tuple(delete_config or ()),
+        every=every,
+        dry_run=dry_run,
+        custom=custom,
+        literal=literal,
+        canary=canary,
+        canary_time=canary_time,
+    )
+    try:
+        code = _answer(flags, config, output)
+    except WrongArguments as error:
+        complain(str(error))
+        code = WRONG_USAGE
+    raise typer.Exit(code)
+
+
+def _answer(flags: Flags, config: Path, output: Output) -> int:
+    check_flags(flags)
+    if flags.kind is EntityType.LOCKSTEP:
+        return own_configs(flags, config, output, _ask)
+    asked = asked_cluster(flags, config)
+    if flags.describe:
+        with opened(asked) as there:
+            return _describe(flags, there, output)
+    wanted = wanted_configs(flags.added, flags.added_file, flags.deleted)
+    values = resolved(wanted, None if flags.literal else asked.providers, _ask)
+    with opened(asked) as there:
+        if flags.canary is not None:
+            return _try_out(flags, there, values, output)
+        return _alter(flags, there, values, output)
+
+
+def _describe(flags: Flags, there: Opened, output: Output) -> int:
+    place = place_of(flags)
+    places = [place] if place is not None else _places(flags, there)
+    seen = there.levels.describe(places)
+    for broken, fault in seen.errors.items():
+        complain(f"{named(broken)}: {said(fault)}")
+    told = {one: views(one, seen.items[one], flags.every) for one in places if one in seen.items}
+    if output is Output.JSON:
+        print_json({"entities": [_entity(one) | {"configs": [row.as_json() for row in told[one]]} for one in told]})
+    else:
+        for one, rows in told.items():
+            print_line(f"{'All' if flags.every and one != DEFAULT_OF_ALL else 'Dynamic'} configs of {named(one)}:")
+            for row in rows:
+                for line in row.lines():
+                    print_line(f"  {line}")
+    return FAILED if seen.errors else DONE
+
+
+def _places(flags: Flags, there: Opened) -> list[ConfigPlace]:
+    """All there are, as kafka-configs does without a name: the brokers and their default, or the topics."""
+    if flags.kind is EntityType.TOPICS:
+        return [ConfigPlace(Scope.TOPIC, name) for name in there.partitions.topics()]
+    return [*(ConfigPlace(Scope.BROKER, name) for name in there.levels.brokers()), DEFAULT_OF_ALL]
+
+
+def _alter(flags: Flags, there: Opened, wanted: Wanted, output: Output) -> int:
+    place = place_of(flags) or DEFAULT_OF_ALL
+    alteration, notes = checked(place, wanted, look(there.levels, place), flags.custom)
+    for note in notes:
+        complain(note)
+    validate(there.levels, alteration)
+    if flags.dry_run:
+        _print_altered(alteration, "validated", output)
+        return DONE
+    if not write(there.levels, alteration, threading.Event().wait):
+        complain(f"written, but {named(place)} does not show it yet: look with --describe")
+    _print_altered(alteration, "applied", output)
+    return DONE
+
+
+def _try_out(flags: Flags, there: Opened, wanted: Wanted, output: Output) -> int:
+    seconds = CANARY_TIME if flags.canary_time is None else flags.canary_time
+    with _ending() as ended:
+        walk = Canary(there.levels, there.partitions, ended.wait, time.sleep, complain, seconds)
+        alteration = walk.run(str(flags.canary), wanted, flags.custom)
+    _print_altered(alteration, "applied", output)
+    return DONE
+
+
+@contextmanager
+def _ending() -> Iterator[threading.Event]:
+    """Set by Ctrl-C and by whoever ends the process, which then waits until everything is taken back."""
+    ended = threading.Event()
+    before = {number: signal.signal(number, lambda *_: ended.set()) for number in ENDING}
+    try:
+        yield ended
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _print_altered(alteration: Alteration, result: str, output: Output) -> None:
+    if output is Output.JSON:
+        print_json(_entity(alteration.place) | {"result": result, "changes": alteration.rows()})
+        return
+    for row in alteration.rows():
+        print_line(f"  {row['name']}: {_told(row['before'])} -> {_told(row['after'])}")
+    if result == "validated":
+        print_line(f"Validated for {named(alteration.place)}; nothing was written.")
+    elif alteration.place == DEFAULT_OF_ALL:
+        print_line("Completed updating default config for brokers in the cluster.")
+    else:
+        print_line(f"Completed updating config for {named(alteration.place)}.")
+
+
+def _entity(place: ConfigPlace) -> dict[str, Any]:
+    return {"entity_type": ENTITY_TYPES[place.scope], "entity_name": place.name}
+
+
+def _told(value: str | None) -> str:
+    return "not set" if value is None else value
+
+
+def _ask(name: str) -> str:
+    if not sys.stdin.isatty():
+        raise LockstepError(f"{name}: there is no terminal to ask at: give ${{file:PATH:KEY}} or ${{env:NAME}}")
+    return str(typer.prompt(name, hide_input=True, err=True))

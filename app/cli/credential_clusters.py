@@ -1,0 +1,102 @@
+"""What the commands on credentials work with: the properties of a file, and the clusters on which a user is known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from app.credentials.rotation import UserCluster
+from app.properties.config_providers import resolve_all
+from app.properties.mistakes import Findings
+from app.properties.parse import read
+from app.properties.places import Properties
+from app.settings import Settings
+from app.settings.cluster_sections import aliases
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.login import can_log_in
+from sinks.kafka.librdkafka.rd_users import KafkaUsers
+from sinks.kinds.users.credentials import Credential
+from sinks.kinds.users.rules import PRINCIPAL
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+
+
+def flow_properties(config: Path, flow: Flow, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a plug-in of this flow is configured with. Raises ConfigurationError for a file that cannot be read."""
+    findings = Findings(str(config))
+    entries = resolve_all(read(config, findings), environ, findings)
+    properties = Properties(entries, aliases(entries, findings), findings)
+    findings.raise_if_any()
+    return properties.of_flow(flow)
+
+
+def ends_of(settings: Settings, user: str) -> list[UserCluster]:
+    """The clusters of the flows, each once, with the name that a user of the source has there. Connects to none.
+
+    Raises LockstepError where a mapping of principals leaves the user without a name on a target.
+    """
+    ends: dict[tuple[str, str], UserCluster] = {}
+    for flow in settings.flows:
+        source, target = flow.flow.source, flow.flow.target
+        for alias, name, is_source in ((source, user, True), (target, _target_name(flow, user), False)):
+            known = ends.get((alias, name))
+            if known is None:
+                users = KafkaUsers(Admin(alias, settings.cluster(alias, flow.flow).admin))
+                ends[alias, name] = UserCluster(alias, users, name, is_source)
+            else:
+                ends[alias, name] = replace(known, is_source=known.is_source or is_source)
+    return list(ends.values())
+
+
+def _target_name(flow: FlowSettings, user: str) -> str:
+    mapped = flow.acls.mapping.map(f"{PRINCIPAL}{user}")
+    if mapped is None:
+        raise LockstepError(f"{flow.flow.name}: lockstep.acl.principal.mapping gives {user} no name on the target")
+    return mapped.removeprefix(PRINCIPAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Whether a user gets in at a cluster with a mechanism; `reason`: why not."""
+
+    user: str
+    cluster: str
+    mechanism: str | None
+    reason: str | None = field(default=None)
+
+    @property
+    def works(self) -> bool:
+        """He does."""
+        return self.reason is None
+
+
+def try_logins(settings: Settings, credential: Credential) -> list[Login]:
+    """Logs in as the user on every cluster of the flows, with every mechanism that he has there.
+
+    A cluster that cannot be asked is a login that does not work. Raises LockstepError as `ends_of`.
+    """
+    found: list[Login] = []
+    for end in ends_of(settings, credential.user):
+        try:
+            found += _at(end, settings.clusters[end.alias].admin, credential)
+        except LockstepError as error:
+            found.append(Login(credential.user, end.alias, None, str(error)))
+    return found
+
+
+def _at(end: UserCluster, properties: Mapping[str, str], credential: Credential) -> list[Login]:
+    mechanisms = end.users.describe([end.user]).get(end.user, {})
+    if not mechanisms:
+        return [Login(credential.user, end.alias, None, f"{end.user} is no SCRAM user there")]
+    return [
+        Login(
+            credential.user,
+            end.alias,
+            mechanism,
+            can_log_in(end.alias, properties, end.user, credential.password, mechanism),
+        )
+        for mechanism in sorted(mechanisms)
+    ]

@@ -1,0 +1,208 @@
+"""`lockstep credentials`: the passwords that SCRAM users are made from. None is ever an argument, or printed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated
+
+import javaproperties
+import typer
+
+from app.cli.credential_clusters import Login, ends_of, flow_properties, try_logins
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
+from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
+from app.credentials.credential_providers import load_provider, password_in, read_password
+from app.credentials.encoder_settings import open_store, provider_class
+from app.credentials.rotation import rotate
+from app.credentials.store import CredentialStore
+from app.properties.keys import CREDENTIAL_PROVIDER
+from app.settings import Settings
+from sinks.kafka.ports.users import Mechanism
+from sinks.kinds.users.credentials import CredentialProvider
+from streaming.errors import LockstepError
+
+STDIN = Path("-")
+COLUMNS = ("user", "version", "under way")
+
+app = typer.Typer(
+    help="The encrypted store of passwords that SCRAM users are made from.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+UserArgument = Annotated[str, typer.Argument(help="The user as the source names him, without `User:`.")]
+PasswordOption = Annotated[
+    Path | None,
+    typer.Option("--password-file", help="Where the password is; - for standard input. Default: asks for it."),
+]
+UsersArgument = Annotated[
+    list[str] | None, typer.Argument(help="Users as the source names them. Default: all that are stored.")
+]
+SourceFlag = Annotated[bool, typer.Option("--source", help="Writes it to the source as well.")]
+TargetFlag = Annotated[bool, typer.Option("--target", help="Writes it to the target as well.")]
+BothFlag = Annotated[bool, typer.Option("--both", help="Writes it to source and target.")]
+MechanismOption = Annotated[
+    list[Mechanism] | None,
+    typer.Option("--mechanism", help="Of a user whom no cluster has yet; may be repeated. Default: SCRAM-SHA-512."),
+]
+IterationsOption = Annotated[
+    int, typer.Option("--iterations", min=4096, max=16384, help="Of a user whom no cluster has yet.")
+]
+
+
+@app.command("set")
+def set_password(
+    user: UserArgument,
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    password_file: PasswordOption = None,
+    source: SourceFlag = False,
+    target: TargetFlag = False,
+    both: BothFlag = False,
+    mechanism: MechanismOption = None,
+    iterations: IterationsOption = 4096,
+) -> None:
+    """Stores a user's password, encrypted; with --both makes or changes the user on the clusters in one go."""
+    settings, store = _opened(config, flow)
+    password = _new_password(user, password_file)
+    if not (source or target or both):
+        store.put({user: password})
+        print_line(f"{user}: stored")
+        return
+    everywhere = both or (source and target)
+    ends = [replace(one, to_write=everywhere or one.is_source is source) for one in ends_of(settings, user)]
+    if not any(one.to_write for one in ends):
+        raise LockstepError("every cluster is source and target at once: choose one flow with --flow")
+    otherwise = dict.fromkeys((one.value for one in mechanism or [Mechanism.SHA_512]), iterations)
+    for written in rotate(store, user, password, ends, otherwise=otherwise, anew=everywhere):
+        print_line(f"{written.cluster}: {written.user} {written.mechanism} written")
+    print_line(f"{user}: stored")
+
+
+@app.command("rotate")
+def rotate_password(
+    user: UserArgument,
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    password_file: PasswordOption = None,
+) -> None:
+    """A new password on target and source, then in the store; after an interruption, the same command goes on."""
+    settings, store = _opened(config, flow)
+    under_way = store.pending(user) is not None
+    if under_way:
+        complain(f"{user}: going on with the password that is under way")
+    password = None if under_way and password_file is None else _new_password(user, password_file)
+    for written in rotate(store, user, password, ends_of(settings, user)):
+        print_line(f"{written.cluster}: {written.user} {written.mechanism} written")
+    print_line(f"{user}: stored")
+
+
+@app.command("list")
+def list_users(
+    config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT
+) -> None:
+    """Whose passwords are stored, and which version."""
+    _, store = _opened(config, flow)
+    rows = [asdict(one) for one in store.users()]
+    if output is Output.JSON:
+        print_json({"users": rows})
+    else:
+        print_table(f"{store.path}: {len(rows)} users", COLUMNS, [tuple(row.values()) for row in rows])
+
+
+@app.command("verify")
+def verify(
+    users: UsersArgument = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Logs in as each user on both clusters, and says on which it fails; writes nothing."""
+    settings = loaded(config, flow)
+    properties = _properties(config, settings)
+    provider = _provider(properties)
+    names = users or _stored(provider)
+    logins = [login for name in names for login in _logins(settings, provider, name)]
+    if output is Output.JSON:
+        print_json({"logins": [{**asdict(one), "works": one.works} for one in logins]})
+    else:
+        rows = [(one.user, one.cluster, one.mechanism, "works" if one.works else "fails", one.reason) for one in logins]
+        print_table("", ("user", "cluster", "mechanism", "login", "reason"), rows)
+    raise typer.Exit(DONE if all(one.works for one in logins) else FAILED)
+
+
+@app.command("remove")
+def remove(
+    users: Annotated[list[str], typer.Argument(help="Users as the source names them.")],
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Also while a new password is under way.")] = False,
+) -> None:
+    """Forgets passwords; the clusters keep their users."""
+    _, store = _opened(config, flow)
+    unknown = [user for user in users if not store.remove(user, force=force)]
+    for user in users:
+        print_line(f"{user}: {'was not stored' if user in unknown else 'removed'}")
+    raise typer.Exit(FAILED if unknown else DONE)
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(help="Properties, USER=PASSWORD a line; - for standard input.")],
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+) -> None:
+    """Stores many users' passwords at once, all or none; delete the file afterwards."""
+    _, store = _opened(config, flow)
+    named = "standard input" if file == STDIN else str(file)
+    text = password_in(sys.stdin.buffer.read(), named) if file == STDIN else read_password(file)
+    try:
+        passwords: dict[str, str] = javaproperties.loads(text)
+    except ValueError:
+        raise LockstepError(f"{named} cannot be read as properties: write USER=PASSWORD, a line each") from None
+    store.put(passwords)
+    print_line(f"{len(passwords)} users stored")
+
+
+def _opened(config: Path, flow: Sequence[str] | None) -> tuple[Settings, CredentialStore]:
+    """Raises LockstepError where passwords are kept elsewhere."""
+    settings = loaded(config, list(flow) if flow else None)
+    properties = _properties(config, settings)
+    if (named := provider_class(properties)) != CREDENTIAL_PROVIDER.default:
+        raise LockstepError(f"{CREDENTIAL_PROVIDER.name}={named}: passwords are kept there, not in the store")
+    return settings, open_store(properties)
+
+
+def _properties(config: Path, settings: Settings) -> dict[str, str]:
+    return flow_properties(config, settings.flows[0].flow)
+
+
+def _provider(properties: Mapping[str, str]) -> CredentialProvider:
+    is_store = provider_class(properties) == CREDENTIAL_PROVIDER.default
+    return open_store(properties) if is_store else load_provider(properties)
+
+
+def _stored(provider: CredentialProvider) -> list[str]:
+    if not isinstance(provider, CredentialStore):
+        raise LockstepError(f"{type(provider).__name__} lists no users: name those to verify")
+    return [one.user for one in provider.users()]
+
+
+def _logins(settings: Settings, provider: CredentialProvider, user: str) -> list[Login]:
+    credential = provider.credential(user)
+    if credential is None:
+        return [Login(user, "", None, "no credential")]
+    return try_logins(settings, credential)
+
+
+def _new_password(user: str, file: Path | None) -> str:
+    if file == STDIN:
+        return password_in(sys.stdin.buffer.read(), "standard input")
+    if file is not None:
+        return read_password(file)
+    if not sys.stdin.isatty():
+        raise LockstepError("there is no terminal to ask at: give --password-file FILE, or - for standard input")
+    return str(typer.prompt(f"New password of {user}", hide_input=True, confirmation_prompt=True, err=True))

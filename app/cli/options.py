@@ -1,0 +1,62 @@
+"""The options that every command takes, and what to do with a flow that cannot be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from app.cli.output import Output, complain, errors
+from app.overrides.in_force import load_in_force
+from app.settings import Settings, load
+from app.wiring import FlowClusters, both_ends
+from sinks.flow_settings import FlowSettings
+from streaming.errors import LockstepError
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", help="The properties file, MM2's own.", show_default=True, dir_okay=False)
+]
+FlowOption = Annotated[
+    list[str] | None, typer.Option("--flow", help="A flow such as a->b; may be repeated. Default: every enabled flow.")
+]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="text, or one JSON document.")]
+
+DEFAULT_CONFIG = Path("conf/mirror.properties")
+
+
+def loaded(config: Path, flow: list[str] | None) -> Settings:
+    """The settings of the flows asked for, as the file has them. Raises ConfigurationError with every mistake."""
+    return load(config, flow or ())
+
+
+def in_force(config: Path, flow: list[str] | None, before: Settings | None = None) -> Settings:
+    """As `loaded`, with the overrides in the flows' ledgers over the file; `before`: of the running job."""
+    return load_in_force(config, flow or (), before=before)
+
+
+def of_each_flow(
+    settings: Settings, found: Callable[[FlowSettings, FlowClusters], Sequence[Any]], name: str
+) -> tuple[list[dict[str, Any]], bool]:
+    """A row for each flow with what was found under this name; and whether a flow failed, which is complained of."""
+    flows, failed = [], False
+    for one in settings.flows:
+        try:
+            with both_ends(settings, one) as ends:
+                flows.append({"source": one.flow.source, "target": one.flow.target, name: found(one, ends)})
+        except LockstepError as error:
+            complain(f"{one.flow.name}: {error}")
+            failed = True
+    return flows, failed
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr that appears at the first step; none where stderr is no terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,199 @@
+"""`lockstep configs --entity-type lockstep`: Lockstep's own properties, kept in the flows' ledgers (KIP-226)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
+from app.cli.running import ask_reload
+from app.configs_tool.alteration_values import resolved, wanted_configs
+from app.configs_tool.arguments import WrongArguments
+from app.configs_tool.flags import Flags
+from app.overrides.allowed import checked
+from app.overrides.alteration import Alteration
+from app.overrides.in_force import in_plain
+from app.overrides.ledgers import Unreadable, each, open_ledgers, read_overrides
+from app.overrides.passwords import override_of
+from app.overrides.view import OwnView, default_views, flow_views
+from app.properties.config_providers import config_providers
+from app.properties.mistakes import Findings
+from app.properties.parse import read
+from app.properties.value_types import nearest
+from app.settings import Settings, load
+from app.settings.load import read_properties
+from app.settings.stored_overrides import Overrides, Reference
+from sinks.engine.overrides import InLedger, Level, texts_at
+from sinks.flow_settings import FlowSettings
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+
+ENTITY_TYPE = "lockstep"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The file, and what is asked for: one flow, or (`name` empty) the default of all."""
+
+    config: Path
+    settings: Settings
+    name: str | None
+
+    @property
+    def flows(self) -> list[FlowSettings]:
+        """Those whose ledgers are concerned. Raises WrongArguments for a flow that is not enabled."""
+        if not self.name:
+            return list(self.settings.flows)
+        names = {one.flow.name: one for one in self.settings.flows}
+        if self.name not in names:
+            near = nearest(self.name, names)
+            hint = f"; nearest: {near}" if near else ""
+            raise WrongArguments(f"--entity-name {self.name}: enabled flows are {', '.join(names)}{hint}")
+        return [names[self.name]]
+
+    @property
+    def level(self) -> Level:
+        """Where it is written."""
+        return Level.FLOW if self.name else Level.ALL
+
+
+def own_configs(flags: Flags, config: Path, output: Output, ask: Callable[[str], str]) -> int:
+    """The exit code. Raises WrongArguments and ConfigurationError: nothing was written."""
+    asked = Asked(config, load(config), flags.name)
+    if flags.describe:
+        return _describe(asked, flags.every, output)
+    wanted = wanted_configs(flags.added, flags.added_file, flags.deleted)
+    providers = None if flags.literal else config_providers(read(config, Findings("")), os.environ, Findings(""))
+    return _alter(asked, resolved(wanted, providers, ask), flags, output)
+
+
+def _describe(asked: Asked, every: bool, output: Output) -> int:
+    found = read_overrides(asked.settings)
+    concerned = {one.flow for one in asked.flows}
+    stored: dict[Flow, InLedger] = {}
+    for flow in sorted(concerned):
+        entries = found[flow]
+        if isinstance(entries, Unreadable):
+            complain(str(entries))
+        else:
+            stored[flow] = entries
+    told, damaged = _views(asked, stored, every)
+    if output is Output.JSON:
+        print_json(
+            {"entities": [_entity(name) | {"configs": [row.as_json() for row in rows]} for name, rows in told.items()]}
+        )
+    else:
+        for name, rows in told.items():
+            print_line(f"{'All' if every else 'Dynamic'} configs of Lockstep for {_named(name)}:")
+            for row in rows:
+                for line in row.lines():
+                    print_line(f"  {line}")
+    return FAILED if damaged or len(stored) < len(concerned) else DONE
+
+
+def _views(asked: Asked, stored: Mapping[Flow, InLedger], every: bool) -> tuple[dict[str, list[OwnView]], bool]:
+    """By the entity's name, "" for the default of all flows; and whether one was damaged, which is complained of."""
+    properties, file = read_properties(asked.config, os.environ, Findings(str(asked.config))), str(asked.config)
+    ways: dict[str, Callable[[], list[OwnView]]] = {}
+    if not asked.name:
+        ways[""] = partial(default_views, stored, properties, file, every)
+    if asked.name != "":
+        ways |= {flow.name: partial(flow_views, flow, own, properties, file, every) for flow, own in stored.items()}
+    told = {}
+    for name, view in ways.items():
+        try:
+            told[name] = view()
+        except LockstepError as error:
+            complain(f"{_named(name)}: {error}")
+    return told, len(told) < len(ways)
+
+
+def _alter(asked: Asked, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:
+    before, properties = _known(asked), asked.settings.job_properties
+    flows = [one.flow for one in asked.flows]
+    there = {name for flow in flows for name in texts_at(before[flow], asked.level)}
+    wanted = checked(values, there, flags.custom, flags.literal)
+    kept = {
+        name: None if value is None else override_of(name, value, properties, flags.literal)
+        for name, value in wanted.items()
+    }
+    alteration = Alteration(asked.level, flows, before, wanted, kept)
+    # All of it, with the file, must be sound: contradictions and plug-ins' own objections show here.
+    sound = load(asked.config, overrides=_without_references(in_plain(alteration.after, properties, asked.config)))
+    if flags.dry_run:
+        _print_altered(asked, alteration, "validated", output)
+        return DONE
+    done, failed = _write(asked, alteration)
+    for reason in failed:
+        complain(f"not written: {reason}; say the command again: what is written already stays as it is")
+    if done:
+        _tell_job(sound)
+        _print_altered(asked, alteration, "applied", output, done if failed else ())
+    return FAILED if failed else DONE
+
+
+def _without_references(values: Overrides) -> Overrides:
+    """What they lead to is there where the jobs run, and need not be here."""
+    return {
+        flow: {name: value for name, value in own.items() if not isinstance(value, Reference)}
+        for flow, own in values.items()
+    }
+
+
+def _known(asked: Asked) -> dict[Flow, InLedger]:
+    """Of all flows, since they are checked together. Raises LockstepError where one of those concerned is not known."""
+    concerned = {one.flow for one in asked.flows}
+    known: dict[Flow, InLedger] = {}
+    for flow, entries in read_overrides(asked.settings).items():
+        if not isinstance(entries, Unreadable):
+            known[flow] = entries
+        elif flow in concerned:
+            raise LockstepError(f"nothing was written: {entries}")
+    return known
+
+
+def _write(asked: Asked, alteration: Alteration) -> tuple[list[str], list[str]]:
+    with open_ledgers(asked.settings, asked.flows) as ledgers:
+        return each(asked.flows, lambda one: ledgers.write(one.flow, alteration.entries, alteration.changes(one.flow)))
+
+
+def _tell_job(settings: Settings) -> None:
+    interval = max(one.pace.full_comparison_interval for one in settings.flows)
+    try:
+        answer = ask_reload(settings)
+    except LockstepError:
+        complain(
+            f"no job answers here; one that runs elsewhere takes it over within {interval:g} s, "
+            "or at once with `lockstep reload`"
+        )
+        return
+    if problem := answer.get("error"):
+        complain(f"written, but the running job could not take it over: {problem}")
+
+
+def _print_altered(asked: Asked, alteration: Alteration, result: str, output: Output, only: Sequence[str] = ()) -> None:
+    if output is Output.JSON:
+        print_json(_entity(asked.name or "") | {"result": result, "changes": alteration.rows()})
+        return
+    for row in alteration.rows():
+        print_line(f"  {row['name']}: {_told(row['before'])} -> {_told(row['after'])}")
+    if result == "validated":
+        print_line(f"Validated for {_named(asked.name or '')}; nothing was written.")
+    else:
+        print_line(f"Completed updating config for {', '.join(only) or _named(asked.name or '')}.")
+
+
+def _entity(name: str) -> dict[str, Any]:
+    return {"entity_type": ENTITY_TYPE, "entity_name": name}
+
+
+def _named(name: str) -> str:
+    return f"the flow {name}" if name else "all flows"
+
+
+def _told(value: str | None) -> str:
+    return "not set" if value is None else value

@@ -1,0 +1,147 @@
+"""`lockstep rights`: the commands that grant what the job needs. `validate --rights`: which of it is missing."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from itertools import groupby
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
+from app.cli.output import DONE, Output, print_json, print_line, print_table
+from app.rights.judged import Finding, Verdict, judge
+from app.rights.needed import EVERY, PROBE, Right, needed_rights
+from app.settings import Settings
+from app.wiring import FlowClusters
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.rd_rights import ask_allowed
+from sinks.kafka.ports.allowed import Allowed
+from sinks.kinds.offsets.survey import chosen_groups
+from sinks.kinds.topics.survey import list_both
+from streaming.errors import LockstepError
+
+ADMIN_FILE = "admin.properties"
+"""What the commands call the client settings of whoever grants."""
+
+PrincipalOption = Annotated[str, typer.Option("--principal", help="As ACLs name it, e.g. User:lockstep.")]
+
+
+def rights(
+    principal: PrincipalOption,
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Prints the commands that grant a principal the least rights that the job needs; connects to nothing."""
+    kind, colon, name = principal.partition(":")
+    if not kind or not colon or not name:
+        raise LockstepError(f"--principal {principal}: write it as ACLs do, TYPE:NAME, e.g. User:lockstep")
+    settings = loaded(config, flow)
+    if output is Output.JSON:
+        flows = [
+            {"source": one.flow.source, "target": one.flow.target, "rights": [asdict(r) for r in needed_rights(one)]}
+            for one in settings.flows
+        ]
+        print_json({"flows": flows})
+    else:
+        for line in commands(settings, principal):
+            print_line(line)
+    raise typer.Exit(DONE)
+
+
+def commands(settings: Settings, principal: str) -> list[str]:
+    """A script of `kafka-acls.sh`: one command a resource, the reasons as comments; what is optional comes last."""
+    found = {right for flow in settings.flows for right in needed_rights(flow)}
+    required = {_place(right) for right in found if not right.optional}
+    lines = []
+    for alias, group in groupby(sorted(found), lambda right: right.cluster):
+        rows = list(group)
+        bootstrap = settings.clusters[alias].bootstrap_servers
+        lines += ["", f"# cluster {alias}; {ADMIN_FILE}: the client settings of someone who may alter its ACLs"]
+        lines += _of_cluster([right for right in rows if not right.optional], bootstrap, principal)
+        extra = [right for right in rows if right.optional and _place(right) not in required]
+        if extra:
+            lines += ["# optional: it works without", *_of_cluster(extra, bootstrap, principal)]
+    return lines[1:]
+
+
+def _place(right: Right) -> tuple[str, ...]:
+    return right.cluster, right.resource_type, right.resource_name, right.pattern_type, right.operation
+
+
+def _of_cluster(rights: Iterable[Right], bootstrap: str, principal: str) -> list[str]:
+    lines = []
+    for place, group in groupby(rights, lambda right: _place(right)[1:-1]):
+        rows = list(group)
+        operations = dict.fromkeys(right.operation for right in rows)
+        lines.append(f"# {'; '.join(dict.fromkeys(right.why for right in rows))}")
+        words = ["kafka-acls.sh", "--bootstrap-server", bootstrap, "--command-config", ADMIN_FILE, "--add"]
+        words += ["--allow-principal", principal]
+        words += [word for operation in operations for word in ("--operation", _camel(operation))]
+        lines.append(shlex.join([*words, *_resource(*place)]))
+    return lines
+
+
+def _resource(resource_type: str, name: str, pattern: str) -> list[str]:
+    if resource_type == "CLUSTER":
+        return ["--cluster"]
+    kind = "--group" if resource_type == "GROUP" else "--topic"
+    return [kind, name, *(["--resource-pattern-type", "prefixed"] if pattern == "PREFIXED" else [])]
+
+
+def _camel(operation: str) -> str:
+    """`DescribeConfigs`, as the tool's own help has it."""
+    return operation.title().replace("_", "")
+
+
+def check_rights(settings: Settings, flow: FlowSettings, ends: FlowClusters) -> list[Finding]:
+    """Which of the rights that a flow needs are there, as the clusters say; writes nothing. Raises LockstepError."""
+    needed = needed_rights(flow)
+    remote = list_both(flow, ends.source, ends.target).desired.remote
+    visible = {flow.flow.source: set(remote), flow.flow.target: set(remote.values()) & ends.target.list_topics().keys()}
+    probe = flow.policy.format_remote_topic(flow.flow.source, PROBE)
+    allowed: dict[str, Allowed] = {}
+    for alias, topics in visible.items():
+        mine = [right for right in needed if right.cluster == alias and right.resource_type == "TOPIC"]
+        named = {right.resource_name for right in mine if right.pattern_type == "LITERAL"} - {EVERY}
+        made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
+        if any(right.operation == "CREATE" and right.resource_name not in named for right in mine):
+            made.add(probe)
+        groups = {PROBE, *_groups(flow, ends)} if any(one.resource_type == "GROUP" for one in needed) else set()
+        client = Admin(alias, settings.cluster(alias, flow.flow).admin)
+        allowed[alias] = ask_allowed(client, topics | named, made, groups)
+    return judge(needed, allowed, visible, probe)
+
+
+def _groups(flow: FlowSettings, ends: FlowClusters) -> list[str]:
+    """The groups that are replicated, as far as they can be seen."""
+    return chosen_groups(flow, ends.source.groups.names())
+
+
+def as_json(finding: Finding) -> dict[str, Any]:
+    """A finding as `validate --rights -o json` shows it."""
+    return {**asdict(finding.right), "verdict": finding.verdict.value, "reason": finding.reason}
+
+
+def print_rights(rows: Iterable[Mapping[str, Any]]) -> None:
+    """The findings as a table."""
+    table = [(row["cluster"], row["operation"], _shown(row), _said(row), row["why"]) for row in rows]
+    print_table("", ("cluster", "operation", "on", "right", "needed because it"), table)
+
+
+def _shown(row: Mapping[str, Any]) -> str:
+    if row["resource_type"] == "CLUSTER":
+        return "the cluster"
+    if row["resource_type"] == "GROUP":
+        return "every consumer group"
+    prefixed = "topics that begin with " if row["pattern_type"] == "PREFIXED" else "topic "
+    return "every replicated topic" if row["resource_name"] == EVERY else prefixed + str(row["resource_name"])
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    optional = ", but optional" if row["optional"] and row["verdict"] == Verdict.MISSING.value else ""
+    return f"{row['verdict']}{optional}" + (f": {row['reason']}" if row["reason"] else "")

@@ -1,0 +1,52 @@
+"""`lockstep run`: the job itself. `./spark-submit.sh` runs the same command on a Spark cluster."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated
+
+import typer
+
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, in_force
+from app.cli.output import DONE, FAILED, complain
+from app.overrides.in_force import encode_again
+from app.settings import Settings
+
+
+def run(
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    once: Annotated[bool, typer.Option("--once", help="Read what there is, compare everything once, end.")] = False,
+) -> None:
+    """The streaming query, until SIGTERM."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    settings = in_force(config, flow)
+    encode_again(settings)
+    for warning in settings.warnings:
+        complain(f"warning: {warning}")
+
+    def reread(before: Settings) -> Settings:
+        after = in_force(config, flow, before)
+        encode_again(after)
+        return after
+
+    # Not needed by any other command, and a second of imports.
+    from app.job.running_job import Job
+    from app.job.spark_session import session
+
+    spark = session()
+    try:
+        healthy = Job(settings, spark, once, (config, reread)).run()
+    finally:
+        spark.stop()
+    raise typer.Exit(DONE if healthy or not once else FAILED)
+
+
+def demo(
+    keep: Annotated[bool, typer.Option("--keep", help="Stay up, and say what to try.")] = False,
+) -> None:
+    """Two local clusters and MM2, a source that changes, the job, and how long each change took."""
+    from app.demo.demo import demo as run_demo
+
+    raise typer.Exit(DONE if run_demo(keep) else FAILED)

@@ -1,0 +1,124 @@
+"""`lockstep validate`: is the file right, do the clusters answer, are MM2's topics where they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
+from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line, print_table
+from app.cli.rights_command import as_json, check_rights, print_rights
+from app.rights.judged import Verdict
+from app.settings import ConfigurationError, Mistake, Settings
+from app.wiring import FlowClusters, both_ends, ledger
+from sinks.engine.guard import Guard
+from sinks.flow_settings import FlowSettings
+from streaming.errors import LockstepError
+
+RightsOption = Annotated[
+    bool, typer.Option("--rights", help="Also asks the clusters which of the rights that the job needs are missing.")
+]
+
+
+def validate(
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+    rights: RightsOption = False,
+) -> None:
+    """Parses, connects, and says per flow what it found; writes nothing."""
+    try:
+        settings = in_force(config, flow)
+    except ConfigurationError as error:
+        if output is Output.JSON:
+            warnings = [_mistake(row) for row in error.warnings]
+            print_json({"flows": [], "warnings": warnings, "errors": [_mistake(row) for row in error.mistakes]})
+        complain(str(error))
+        raise typer.Exit(WRONG_USAGE) from error
+    flows, errors = [], []
+    for one in settings.flows:
+        try:
+            with both_ends(settings, one) as ends:
+                flows.append(_rights(settings, one, ends) if rights else _look(one, ends))
+        except LockstepError as error:
+            errors.append({"key": one.flow.name, "line": None, "message": str(error)})
+    errors += [lack for row in flows for lack in _lacking(row)]
+    if output is Output.JSON:
+        warnings = [_mistake(row) for row in settings.warnings]
+        print_json({"flows": flows, "warnings": warnings, "errors": errors})
+    else:
+        for row in flows:
+            _print_flow(row)
+        for warning in settings.warnings:
+            complain(f"warning: {warning}")
+    for problem in errors:
+        complain(f"{problem['key']}: {problem['message']}")
+    raise typer.Exit(FAILED if errors else DONE)
+
+
+def _mistake(mistake: Mistake) -> dict[str, Any]:
+    return {"key": mistake.key, "line": mistake.line, "message": mistake.message}
+
+
+def _rights(settings: Settings, flow: FlowSettings, ends: FlowClusters) -> dict[str, Any]:
+    """What is missing is said even where it is why the flow itself cannot be looked at."""
+    found = [as_json(finding) for finding in check_rights(settings, flow, ends)]
+    if any(row["verdict"] == Verdict.MISSING.value and not row["optional"] for row in found):
+        return {"source": flow.flow.source, "target": flow.flow.target, "rights": found}
+    return {**_look(flow, ends), "rights": found}
+
+
+def _lacking(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    name = f"{row['source']}->{row['target']}"
+    return [
+        {
+            "key": name,
+            "line": None,
+            "message": f"cluster {right['cluster']}: {right['operation']} on {right['resource_type']} "
+            f"{right['resource_name']} ({right['pattern_type']}) is missing; `lockstep rights --principal ...` prints "
+            "what grants it",
+        }
+        for right in row.get("rights", ())
+        if right["verdict"] == Verdict.MISSING.value and not right["optional"]
+    ]
+
+
+def _look(flow: FlowSettings, ends: FlowClusters) -> dict[str, Any]:
+    ids = {flow.flow.source: ends.source.cluster_id(), flow.flow.target: ends.target.cluster_id()}
+    Guard(flow.flow, ends.source, ends.target).compare(ledger(flow, ends.target, to_write=False))
+    topics = {flow.flow.source: ends.source.list_topics(), flow.flow.target: ends.target.list_topics()}
+    internal = flow.internal
+    places = {
+        "heartbeats": (internal.heartbeats, flow.flow.target),
+        "checkpoints": (internal.checkpoints, flow.flow.target),
+        "offset_syncs": (internal.offset_syncs, internal.offset_syncs_cluster),
+    }
+    return {
+        "source": flow.flow.source,
+        "target": flow.flow.target,
+        "source_cluster_id": ids[flow.flow.source],
+        "target_cluster_id": ids[flow.flow.target],
+        "internal_topics": {
+            what: {"name": name, "cluster": alias, "exists": name in topics[alias]}
+            for what, (name, alias) in places.items()
+        },
+        "enabled": {kind.value: enabled for kind, enabled in flow.enabled.items()},
+    }
+
+
+def _print_flow(row: Mapping[str, Any]) -> None:
+    print_line(f"{row['source']}->{row['target']}")
+    if "rights" in row:
+        print_rights(row["rights"])
+    if "internal_topics" not in row:
+        return
+    print_line(f"  {row['source']}: cluster id {row['source_cluster_id']}")
+    print_line(f"  {row['target']}: cluster id {row['target_cluster_id']}")
+    rows = [
+        (what, topic["name"], topic["cluster"], "yes" if topic["exists"] else "no: MM2 has not made it yet")
+        for what, topic in row["internal_topics"].items()
+    ]
+    print_table("", ("internal topic", "name", "on", "exists"), rows)
+    print_table("", ("kind", "enabled"), row["enabled"].items())

@@ -1,0 +1,217 @@
+"""Altering the configs of one place: looked at, validated, looked at again, written, and seen to be there.
+
+The place is in the state before or in the state after, never between: IncrementalAlterConfigs (KIP-339) is all or
+nothing for a place. What cannot be known, e.g. after a connection was lost, is looked up, and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.configs_tool.arguments import WrongArguments
+from app.configs_tool.masking import shown
+from app.configs_tool.objections import Known, notes, objections
+from app.configs_tool.precedence import own_levels
+from sinks.faults import ClusterUnreachable, ItemFault
+from sinks.kafka.ports.config_levels import ConfigLevels, ConfigPlace, Levels, Scope, Wanted
+from sinks.notify.secret_texts import without_secrets
+from streaming.errors import LockstepError
+
+Wait = Callable[[float], bool]
+"""Waits so many seconds; returns True at once when somebody wants it ended."""
+
+LOOK_EVERY = 0.25
+LOOKS = 40
+"""How often, in seconds, and how many times at most, a place is looked at until it shows what was written."""
+
+MEND = frozenset({"INVALID_CONFIG", "INVALID_REQUEST", "POLICY_VIOLATION", "TOPIC_EXCEPTION"})
+"""Faults of what was asked, not of the cluster."""
+
+WORDS = {"UNKNOWN_TOPIC_OR_PART": "there is no such topic"}
+"""Faults that brokers send without a word."""
+
+
+class AlteredMeanwhile(LockstepError):
+    """Somebody else altered the same configs between the look and the write. Nothing was written."""
+
+
+class Overwritten(LockstepError):
+    """It was written, and somebody else wrote the same configs at the same time: theirs came last."""
+
+
+@dataclass(frozen=True)
+class Alteration:
+    """What is to become of one place: per name a value, None to delete it. Its `repr` shows no value."""
+
+    place: ConfigPlace
+    wanted: Wanted
+    known: Known
+
+    def __repr__(self) -> str:
+        return f"Alteration({self.place!r}, {sorted(self.wanted)})"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Each change as it may be shown: name, op, before, after."""
+        own = own_levels(self.place, self.known.before)
+        known = {**self.known.there, **self.known.before}
+        return [
+            {
+                "name": name,
+                "op": "delete" if value is None else "update" if name in own else "create",
+                "before": shown(name, own[name] or "", known) if name in own else None,
+                "after": shown(name, value, known),
+            }
+            for name, value in self.wanted.items()
+        ]
+
+
+def look(levels: ConfigLevels, place: ConfigPlace) -> Known:
+    """What there is before an alteration. Raises LockstepError for a place that is not there."""
+    brokers = levels.brokers()
+    before = described(levels, place)
+    if place.scope is Scope.TOPIC or place.name:
+        return Known(before, before, brokers)
+    # The cluster-wide default knows what is set there; which configs there are, a broker knows.
+    return Known(before, described(levels, ConfigPlace(Scope.BROKER, brokers[0])), brokers)
+
+
+def described(levels: ConfigLevels, place: ConfigPlace) -> Levels:
+    """A place's configs. Raises LockstepError that says what is wrong with the place."""
+    seen = levels.describe([place])
+    if place in seen.errors:
+        raise LockstepError(f"{named(place)}: {said(seen.errors[place])}")
+    return seen.items[place]
+
+
+def checked(place: ConfigPlace, wanted: Wanted, known: Known, custom: bool = False) -> tuple[Alteration, list[str]]:
+    """The alteration, and what is worth a word about it. Raises WrongArguments with everything that is wrong."""
+    if wrong := objections(place, wanted, known, custom):
+        raise WrongArguments("\n".join([*wrong, "nothing was written"]))
+    return Alteration(place, wanted, known), notes(place, wanted, known)
+
+
+def validate(levels: ConfigLevels, alteration: Alteration) -> None:
+    """Lets the brokers check it. Raises WrongArguments with their reason, LockstepError for other faults."""
+    fault = levels.alter({alteration.place: alteration.wanted}, validate_only=True)[alteration.place]
+    if fault is not None:
+        raise _refused(alteration, fault)
+
+
+def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
+    """Writes it, unless the place has changed since it was looked at; returns whether the place shows it by now.
+
+    Brokers have no compare-and-set: what somebody else writes between this last look and the write is overwritten, in
+    these configs alone. Raises AlteredMeanwhile, Overwritten, WrongArguments and LockstepError; each says whether
+    anything was written.
+    """
+    place = alteration.place
+    _raise_if_altered(alteration, described(levels, place))
+    try:
+        fault = levels.alter({place: alteration.wanted})[place]
+    except ClusterUnreachable as error:
+        raise _lost(levels, alteration, str(error), wait) from error
+    if fault is not None and fault.retriable:
+        raise _lost(levels, alteration, said(fault), wait)
+    if fault is not None:
+        raise _refused(alteration, fault)
+    if shows(levels, alteration, wait):
+        return True
+    if others := _of_others(alteration, described(levels, place)):
+        raise Overwritten(
+            f"{named(place)}: written, but somebody else wrote at the same time, and came last: {others}. Look with "
+            "--describe, and say it again if you still want it"
+        )
+    return False
+
+
+def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait, looks: int = LOOKS) -> bool:
+    """Whether the place has it, waited for: brokers apply a moment later what the controller has written."""
+    for number in range(looks):
+        if holds(alteration.place, alteration.wanted, described(levels, alteration.place)):
+            return True
+        if number + 1 < looks and wait(LOOK_EVERY):
+            return False
+    return False
+
+
+def holds(place: ConfigPlace, wanted: Wanted, now: Levels) -> bool:
+    """Whether these values are what is set at the place; of one that is not told, whether it is set."""
+    own = own_levels(place, now)
+    return all(
+        name not in own if value is None else name in own and own[name] in (None, value)
+        for name, value in wanted.items()
+    )
+
+
+def named(place: ConfigPlace) -> str:
+    """A place in words."""
+    if place.scope is Scope.TOPIC:
+        return f"topic {place.name}"
+    return f"broker {place.name}" if place.name else "the cluster-wide default of the brokers"
+
+
+def _raise_if_altered(alteration: Alteration, now: Levels) -> None:
+    if altered := _altered(alteration, now, alteration.wanted):
+        raise AlteredMeanwhile(
+            f"{named(alteration.place)}: somebody else altered it meanwhile: {altered}; nothing was written. Look with "
+            "--describe, and say it again if you still want it"
+        )
+
+
+def _of_others(alteration: Alteration, now: Levels) -> str:
+    """What is neither as it was nor as it was to be, in words."""
+    place, wanted = alteration.place, alteration.wanted
+    return _altered(alteration, now, [name for name in wanted if not holds(place, {name: wanted[name]}, now)])
+
+
+def _altered(alteration: Alteration, now: Levels, names: Iterable[str]) -> str:
+    """Which of these are not as they were, in words; empty when they all are."""
+    before, after = (own_levels(alteration.place, levels) for levels in (alteration.known.before, now))
+    known = {**alteration.known.there, **now}
+    altered = [name for name in names if (name in before, before.get(name)) != (name in after, after.get(name))]
+    return "; ".join(f"{name} is {_told(name, after, known)}, was {_told(name, before, known)}" for name in altered)
+
+
+def _told(name: str, own: Mapping[str, str | None], known: Levels) -> str:
+    if name not in own:
+        return "not set"
+    return shown(name, own[name], known) or "set"
+
+
+def _refused(alteration: Alteration, fault: ItemFault) -> LockstepError:
+    reason = without_secrets(said(fault), _secrets(alteration))
+    kind = WrongArguments if fault.code in MEND else LockstepError
+    return kind(f"{named(alteration.place)}: refused: {reason}; nothing was written")
+
+
+def _lost(levels: ConfigLevels, alteration: Alteration, reason: str, wait: Wait) -> LockstepError:
+    """The request was sent and not answered: what became of it is to be seen at the place."""
+    where = named(alteration.place)
+    begin = f"{where}: the connection was lost while writing ({without_secrets(reason, _secrets(alteration))})"
+    try:
+        written = shows(levels, alteration, wait)
+        others = "" if written else _of_others(alteration, described(levels, alteration.place))
+    except LockstepError:
+        return LockstepError(
+            f"{begin}, and the cluster does not answer: it is written whole or not at all, look with --describe"
+        )
+    if written:
+        return LockstepError(f"{begin}; a look shows that all of it was written")
+    if others:
+        return LockstepError(f"{begin}, and somebody else wrote at the same time: {others}. Look with --describe")
+    # A request that a broker has got and not begun with may come late.
+    return LockstepError(
+        f"{begin}; a look shows that nothing of it was written. Look once more with --describe before you say it again"
+    )
+
+
+def _secrets(alteration: Alteration) -> dict[str, str | None]:
+    known = {**alteration.known.there, **alteration.known.before}
+    return {name: value for name, value in alteration.wanted.items() if shown(name, value, known) != value}
+
+
+def said(fault: ItemFault) -> str:
+    """A fault in words."""
+    return fault.message or WORDS.get(fault.code, fault.code)

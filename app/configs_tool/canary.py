@@ -1,0 +1,189 @@
+"""KIP-226's third goal as one walk: a value is tried out on one broker before all brokers get it.
+
+- It is set on the canary, after both levels were validated, and what was there before is remembered.
+- The canary is watched for a time: it answers, the value is in force there, and no partition is offline or
+  under-replicated that was not before.
+- All well: it becomes the cluster-wide default, and the canary's override goes.
+- Anything else (trouble, an error, somebody who ends it): both levels get back what they had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.configs_tool.alter import (
+    Alteration,
+    AlteredMeanwhile,
+    Wait,
+    checked,
+    described,
+    holds,
+    look,
+    named,
+    validate,
+    write,
+)
+from app.configs_tool.arguments import WrongArguments
+from app.configs_tool.precedence import own_levels
+from sinks.faults import RightsMissing
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace, Scope, Wanted
+from sinks.kafka.ports.partitions import Partition, Partitions, Troubled
+from streaming.errors import LockstepError
+
+WATCH_EVERY = 1.0
+TAKE_BACK_EVERY, TAKE_BACK_TRIES = 2.0, 30
+"""Seconds between tries to take back, and how many: a broker that is restarting is back within a minute."""
+
+PARTITIONS_TOLD = 5
+
+Tell = Callable[[str], None]
+"""Takes a line about what goes on."""
+
+
+class TakenBack(LockstepError):
+    """The canary did not go well, or was ended; everything is as it was before."""
+
+
+class NotTakenBack(LockstepError):
+    """Taking back failed; the message says which place still has the value, and the command that mends it."""
+
+
+@dataclass(frozen=True)
+class Canary:
+    """What a canary needs. `seconds`: how long it is watched; `wait` ends early when somebody wants it ended.
+
+    `pause` waits in any case: what is being taken back is taken back.
+    """
+
+    levels: ConfigLevels
+    partitions: Partitions
+    wait: Wait
+    pause: Callable[[float], None]
+    tell: Tell
+    seconds: float
+
+    def run(self, broker: str, wanted: Wanted, custom: bool = False) -> Alteration:
+        """Tries it on the broker, then makes it the default of all; returns the latter.
+
+        Raises WrongArguments before anything is written, TakenBack, NotTakenBack, LockstepError.
+        """
+        place = ConfigPlace(Scope.BROKER, broker)
+        default, notes = checked(DEFAULT_OF_ALL, wanted, look(self.levels, DEFAULT_OF_ALL), custom)
+        override, _ = checked(place, wanted, look(self.levels, place), custom)
+        for note in notes:
+            self.tell(note)
+        for alteration in (override, default):
+            _raise_if_lost_for_good(alteration)
+            validate(self.levels, alteration)
+        written: list[Alteration] = []
+        try:
+            before = self.partitions.troubled()
+            self._write(override, written)
+            self._watch(override, before)
+            self._promote(override, default, written)
+        except LockstepError as error:
+            self._take_back(written, str(error))
+            if not written:
+                raise
+            raise TakenBack(f"{error}; taken back: everything is as it was before") from error
+        return default
+
+    def _write(self, alteration: Alteration, written: list[Alteration]) -> None:
+        if self.wait(0):
+            raise LockstepError("ended before it was through")
+        # Noted first: of a write whose answer is lost nobody knows what became.
+        written.append(alteration)
+        try:
+            shown = write(self.levels, alteration, self.wait)
+        except (AlteredMeanwhile, RightsMissing, WrongArguments):
+            # These say that nothing was written.
+            written.pop()
+            raise
+        if not shown:
+            raise LockstepError(f"{named(alteration.place)} does not show what was written")
+
+    def _watch(self, override: Alteration, before: Troubled) -> None:
+        self.tell(f"{named(override.place)} has it; watching for {self.seconds:g} s (Ctrl-C takes it back)")
+        left = self.seconds
+        while True:
+            self._look(override, before)
+            if left <= 0:
+                return
+            if self.wait(min(left, WATCH_EVERY)):
+                raise LockstepError("ended before it was through")
+            left -= WATCH_EVERY
+
+    def _look(self, override: Alteration, before: Troubled) -> None:
+        if not holds(override.place, override.wanted, described(self.levels, override.place)):
+            raise LockstepError(f"{named(override.place)} has another value now: somebody else altered it")
+        now = self.partitions.troubled()
+        for what, new in (
+            ("offline", now.offline - before.offline),
+            ("under-replicated", now.under_replicated - before.under_replicated),
+        ):
+            if new:
+                raise LockstepError(f"{len(new)} partitions are {what} that were not before: {_told(new)}")
+
+    def _promote(self, override: Alteration, default: Alteration, written: list[Alteration]) -> None:
+        self._write(default, written)
+        self.tell("it is the cluster-wide default now; removing the override")
+        own = own_levels(override.place, described(self.levels, override.place))
+        removal = {name: None for name in override.wanted if name in own}
+        fault = self.levels.alter({override.place: removal})[override.place]
+        if fault is not None:
+            raise LockstepError(f"{named(override.place)}: its override cannot be removed: {fault}")
+
+    def _take_back(self, written: list[Alteration], reason: str) -> None:
+        for alteration in reversed(written):
+            self.tell(f"{reason}; taking it back on {named(alteration.place)}")
+            back = _back(alteration, self.levels, self.pause)
+            if back is not None:
+                raise NotTakenBack(f"{reason}; and it cannot be taken back: {back}. Then say: {_command(alteration)}")
+
+
+def _back(alteration: Alteration, levels: ConfigLevels, pause: Callable[[float], None]) -> str | None:
+    """Why a place cannot get back what it had, after many tries; None when it has."""
+    own = own_levels(alteration.place, alteration.known.before)
+    wanted = {name: own.get(name) for name in alteration.wanted}
+    reason = ""
+    for number in range(TAKE_BACK_TRIES):
+        if number:
+            pause(TAKE_BACK_EVERY)
+        try:
+            there = own_levels(alteration.place, described(levels, alteration.place))
+            # What is not set any more must not be deleted again: somebody else may have been here.
+            due = {name: value for name, value in wanted.items() if value is not None or name in there}
+            fault = levels.alter({alteration.place: due})[alteration.place] if due else None
+        except LockstepError as error:
+            reason = str(error)
+            continue
+        if fault is None:
+            return None
+        reason = str(fault)
+    return reason
+
+
+def _raise_if_lost_for_good(alteration: Alteration) -> None:
+    own = own_levels(alteration.place, alteration.known.before)
+    if hidden := [name for name in alteration.wanted if name in own and own[name] is None]:
+        raise WrongArguments(
+            f"{named(alteration.place)}: {', '.join(hidden)}: is set already, and brokers tell no secret, so that the "
+            "value there could not be given back; alter it without --canary"
+        )
+    if deleted := [name for name, value in alteration.wanted.items() if value is None]:
+        raise WrongArguments(f"{', '.join(deleted)}: --canary tries values out: it goes with --add-config only")
+
+
+def _command(alteration: Alteration) -> str:
+    own = own_levels(alteration.place, alteration.known.before)
+    entity = f"--entity-name {alteration.place.name}" if alteration.place.name else "--entity-default"
+    begin = f"lockstep configs --alter --entity-type brokers {entity}"
+    added = ",".join(f"{name}=[{own[name]}]" for name in alteration.wanted if name in own)
+    deleted = ",".join(name for name in alteration.wanted if name not in own)
+    return begin + (f" --add-config '{added}'" if added else "") + (f" --delete-config {deleted}" if deleted else "")
+
+
+def _told(partitions: frozenset[Partition]) -> str:
+    shown = [f"{topic}-{number}" for topic, number in sorted(partitions)[:PARTITIONS_TOLD]]
+    return ", ".join(shown) + (", …" if len(partitions) > PARTITIONS_TOLD else "")

@@ -1,0 +1,158 @@
+"""The flags of `lockstep configs`, checked as kafka-configs checks its own.
+
+Source: `kafka.admin.ConfigCommand.ConfigCommandOptions.checkArgs`. What is Lockstep's own is in the second table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from app.configs_tool.arguments import WrongArguments
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
+
+
+class EntityType(str, Enum):
+    """`--entity-type`."""
+
+    BROKERS = "brokers"
+    TOPICS = "topics"
+    LOCKSTEP = "lockstep"
+
+
+SCOPES = {EntityType.BROKERS: Scope.BROKER, EntityType.TOPICS: Scope.TOPIC}
+
+
+@dataclass(frozen=True)
+class Flags:
+    """As given on the command line; values that may be secrets are in `added`, which no `repr` shows."""
+
+    describe: bool = False
+    alter: bool = False
+    cluster: str | None = None
+    bootstrap_server: str | None = None
+    command_config: Path | None = None
+    entity_type: EntityType | None = None
+    entity_name: str | None = None
+    entity_default: bool = False
+    broker: str | None = None
+    broker_defaults: bool = False
+    topic: str | None = None
+    added: tuple[str, ...] = ()
+    added_file: Path | None = None
+    deleted: tuple[str, ...] = ()
+    every: bool = False
+    dry_run: bool = False
+    custom: bool = False
+    literal: bool = False
+    canary: str | None = None
+    canary_time: float | None = None
+
+    def __repr__(self) -> str:
+        return "Flags(…)"
+
+    @property
+    def short(self) -> int:
+        """How many of kafka-configs' short forms of entities were given."""
+        return sum(one is not None for one in (self.broker, self.topic)) + self.broker_defaults
+
+    @property
+    def kind(self) -> EntityType | None:
+        """The entity type, in its long or short form."""
+        if self.broker is not None or self.broker_defaults:
+            return EntityType.BROKERS
+        return EntityType.TOPICS if self.topic is not None else self.entity_type
+
+    @property
+    def name(self) -> str | None:
+        """The entity's name; empty for the default, None where there is none."""
+        if self.entity_default or self.broker_defaults:
+            return ""
+        return next((one for one in (self.entity_name, self.broker, self.topic) if one is not None), None)
+
+    @property
+    def altering(self) -> bool:
+        """Whether one of the flags is there that say what to alter."""
+        return bool(self.added or self.added_file or self.deleted)
+
+
+Rule = tuple[Callable[[Flags], bool], str]
+"""When it is broken, and what to say then."""
+
+RULES: tuple[Rule, ...] = (
+    (lambda f: f.describe is f.alter, "say exactly one of --describe and --alter"),
+    (
+        lambda f: f.kind is not EntityType.LOCKSTEP and (f.cluster is None) is (f.bootstrap_server is None),
+        "say exactly one of --cluster ALIAS (of the properties file) and --bootstrap-server HOST:PORT",
+    ),
+    (
+        lambda f: f.command_config is not None and f.bootstrap_server is None,
+        "--command-config goes with --bootstrap-server; the clients of --cluster are configured in the properties file",
+    ),
+    (
+        lambda f: f.short > 0 and (f.entity_type is not None or f.entity_name is not None or f.entity_default),
+        "--entity-type, --entity-name and --entity-default do not go with --broker, --broker-defaults and --topic",
+    ),
+    (lambda f: f.short > 1, "--broker, --broker-defaults and --topic: say one of them"),
+    (lambda f: f.kind is None, "say what to look at: --entity-type brokers, topics or lockstep"),
+    (
+        lambda f: f.entity_default and f.entity_name is not None,
+        "say --entity-name or --entity-default, not both",
+    ),
+    (
+        lambda f: f.kind is EntityType.TOPICS and f.entity_default,
+        "topics have no --entity-default: what they default to are configs of the brokers, such as log.retention.ms",
+    ),
+    (
+        lambda f: f.kind is EntityType.BROKERS and bool(f.name) and not _is_id(f.name),
+        "--entity-name of a broker is its id, a number",
+    ),
+    (lambda f: f.entity_name == "" or f.broker == "" or f.topic == "", "the entity's name is empty"),
+    (
+        lambda f: f.alter and f.name is None,
+        "--alter needs --entity-name, or --entity-default: that of a whole cluster's brokers, or of all flows",
+    ),
+    (lambda f: f.alter and not f.altering, "--alter needs --add-config, --add-config-file or --delete-config"),
+    (lambda f: bool(f.added) and f.added_file is not None, "say --add-config or --add-config-file, not both"),
+    (lambda f: f.describe and f.altering, "--add-config, --add-config-file and --delete-config go with --alter"),
+    (lambda f: f.alter and f.every, "--all goes with --describe"),
+)
+
+OWN_RULES: tuple[Rule, ...] = (
+    (
+        lambda f: f.kind is EntityType.LOCKSTEP and (f.cluster is not None or f.bootstrap_server is not None),
+        "--entity-type lockstep goes without --cluster and --bootstrap-server: its configs are kept in each flow's "
+        "ledger, on the target that the properties file names",
+    ),
+    (
+        lambda f: f.describe and (f.dry_run or f.custom or f.literal or f.canary is not None),
+        "--dry-run, --custom, --literal and --canary go with --alter",
+    ),
+    (
+        lambda f: f.canary is not None and (f.kind is not EntityType.BROKERS or f.name != ""),
+        "--canary tries out what is to become the default of all brokers: say --entity-type brokers --entity-default",
+    ),
+    (lambda f: f.canary is not None and not _is_id(f.canary), "--canary takes the id of a broker, a number"),
+    (lambda f: f.canary is not None and bool(f.deleted), "--canary goes with --add-config: it tries values out"),
+    (lambda f: f.canary is not None and f.dry_run, "--canary writes: it does not go with --dry-run"),
+    (lambda f: f.canary is None and f.canary_time is not None, "--canary-time goes with --canary"),
+)
+
+
+def check_flags(flags: Flags) -> None:
+    """Raises WrongArguments with everything that does not fit."""
+    if wrong := [message for is_broken, message in (*RULES, *OWN_RULES) if is_broken(flags)]:
+        raise WrongArguments("\n".join(wrong))
+
+
+def place_of(flags: Flags) -> ConfigPlace | None:
+    """The place that was asked for; None for all there are. The flags are checked."""
+    if flags.kind is None or flags.name is None:
+        return None
+    return ConfigPlace(SCOPES[flags.kind], flags.name) if flags.name else DEFAULT_OF_ALL
+
+
+def _is_id(name: str | None) -> bool:
+    return name is not None and name.isascii() and name.removeprefix("-").isdigit()

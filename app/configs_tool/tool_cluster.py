@@ -1,0 +1,83 @@
+"""The cluster that `lockstep configs` speaks to: an alias of the properties file, or an address."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from app.configs_tool.arguments import WrongArguments
+from app.configs_tool.flags import Flags
+from app.local.java_gateway import kafka_jvm
+from app.properties.config_providers import ConfigProvider, config_providers, resolve_all
+from app.properties.mistakes import Entry, Findings
+from app.properties.parse import read
+from app.settings import load
+from sinks.kafka.jvm.jvm_levels import JvmLevels
+from sinks.kafka.librdkafka.rd_partitions import KafkaPartitions
+from sinks.kafka.ports.cluster import count_nothing
+from sinks.kafka.ports.config_levels import ConfigLevels
+from sinks.kafka.ports.partitions import Partitions
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who is asked: a name for messages, Java client properties, and what resolves references in values."""
+
+    alias: str
+    properties: Mapping[str, str]
+    providers: Mapping[str, ConfigProvider]
+
+    def __repr__(self) -> str:
+        return f"Asked({self.alias!r}, {sorted(self.properties)})"
+
+
+@dataclass
+class Opened:
+    """A cluster's configs with their levels, and its partitions, through a client that few commands need."""
+
+    asked: Asked
+    levels: ConfigLevels
+
+    @cached_property
+    def partitions(self) -> Partitions:
+        """Raises LockstepError for client settings that librdkafka cannot have."""
+        return KafkaPartitions(self.asked.alias, self.asked.properties)
+
+
+def asked_cluster(flags: Flags, config: Path) -> Asked:
+    """Raises ConfigurationError with every mistake of a file, WrongArguments for an alias that is not in it."""
+    if flags.cluster is None:
+        return _by_address(str(flags.bootstrap_server), flags.command_config)
+    settings, findings = load(config), Findings(str(config))
+    if flags.cluster not in settings.clusters:
+        raise WrongArguments(f"--cluster {flags.cluster}: {config} has {', '.join(sorted(settings.clusters))}")
+    providers = config_providers(read(config, findings), os.environ, findings)
+    return Asked(flags.cluster, settings.cluster(flags.cluster).admin, providers)
+
+
+@contextmanager
+def opened(asked: Asked) -> Iterator[Opened]:
+    """Connects on demand; ends what it started. Raises LockstepError where there is no Java."""
+    with kafka_jvm() as gateway:
+        levels = JvmLevels(asked.alias, gateway, asked.properties, count_nothing)
+        try:
+            yield Opened(asked, levels)
+        finally:
+            levels.close()
+
+
+def _by_address(address: str, command_config: Path | None) -> Asked:
+    findings = Findings(str(command_config))
+    entries: Mapping[str, Entry] = {}
+    if command_config is not None:
+        entries = resolve_all(read(command_config, findings), os.environ, findings)
+        for entry in entries.values():
+            if entry.problem is not None:
+                findings.mistake(entry, entry.problem)
+        findings.raise_if_any()
+    properties = {name: entry.value for name, entry in entries.items()} | {"bootstrap.servers": address}
+    return Asked(address, properties, config_providers(entries, os.environ, findings))

@@ -1,0 +1,142 @@
+"""Where passwords of SCRAM users come from, by `lockstep.credential.provider.class`.
+
+| class                           | a user's password                                           | its version     |
+|---------------------------------|-------------------------------------------------------------|-----------------|
+| `FileCredentialProvider`        | in the encrypted store, which `lockstep credentials` writes | when it was set |
+| `EnvironmentCredentialProvider` | the variable `LOCKSTEP_CREDENTIAL_ALICE`                    | `..._VERSION`   |
+| `DirectoryCredentialProvider`   | the file `alice` in the folder `lockstep.credential.store`  | when it changed |
+| a class of yours                | as it says                                                  | as it says      |
+
+Names of users may hold what the names of variables and files may not: there every other byte of theirs is written in
+hexadecimal, so that no two users share a password: `a-b` is `LOCKSTEP_CREDENTIAL_A_2DB`, `a/b` the file `a%2Fb`.
+"""
+
+from __future__ import annotations
+
+import os
+import string
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from app.credentials.encoder_settings import open_store, provider_class, store_path
+from app.credentials.store import CredentialStore
+from app.plugins import load_plugin
+from sinks.kinds.users.credentials import Credential, CredentialProvider
+from streaming.errors import LockstepError
+
+VARIABLE = "LOCKSTEP_CREDENTIAL_"
+VERSION = "_VERSION"
+PLAIN = frozenset(string.ascii_lowercase + string.digits)
+FIRST = "1"
+"""The version of a variable that has none beside it."""
+
+
+class FileCredentialProvider:
+    """The encrypted store; it sees what `lockstep credentials` changes meanwhile."""
+
+    _store: CredentialStore
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Reads `lockstep.credential.store` and `password.encoder.*`. Raises LockstepError."""
+        self._store = open_store(properties)
+
+    def credential(self, user: str) -> Credential | None:
+        return self._store.credential(user)
+
+    def version(self, user: str) -> str | None:
+        return self._store.version(user)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class EnvironmentCredentialProvider:
+    """Variables of this process's environment.
+
+    Beside a password stands its version in `LOCKSTEP_CREDENTIAL_ALICE_VERSION`, "1" where there is none: give another
+    one with another password, or clusters that have the old one are not written.
+    """
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._environ = environ
+
+    def credential(self, user: str) -> Credential | None:
+        password = self._environ.get(variable_of(user))
+        return Credential(user, password, self._version(user)) if password else None
+
+    def version(self, user: str) -> str | None:
+        return self._version(user) if self._environ.get(variable_of(user)) else None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _version(self, user: str) -> str:
+        return self._environ.get(f"{variable_of(user)}{VERSION}") or FIRST
+
+
+class DirectoryCredentialProvider:
+    """A file for each user, as Kubernetes mounts secrets: UTF-8, one line break at the end is left out."""
+
+    _folder: Path
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Reads `lockstep.credential.store`. Raises LockstepError where that is no folder."""
+        self._folder = store_path(properties)
+        if not self._folder.is_dir():
+            raise LockstepError(f"lockstep.credential.store={self._folder} is no folder of passwords, a file each")
+
+    def credential(self, user: str) -> Credential | None:
+        # Read before the password: an older version with a newer password is written once more, never left out.
+        version = self.version(user)
+        return Credential(user, read_password(self._file(user)), version) if version else None
+
+    def version(self, user: str) -> str | None:
+        file = self._file(user)
+        try:
+            return f"{file.stat().st_mtime_ns}" if file.is_file() else None
+        except OSError as error:
+            raise LockstepError(f"{file} cannot be seen: {error.strerror}") from None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _file(self, user: str) -> Path:
+        name = quote(user, safe=" @+=,:~")
+        return self._folder / (name.replace(".", "%2E", 1) if name.startswith(".") else name)
+
+
+def variable_of(user: str) -> str:
+    """The variable of a user: small letters become capitals, all else but digits `_` and two hexadecimal digits."""
+    escaped = (char.upper() if char in PLAIN else _hexadecimal(char) for char in user)
+    return VARIABLE + "".join(escaped)
+
+
+def _hexadecimal(char: str) -> str:
+    return "".join(f"_{byte:02X}" for byte in char.encode())
+
+
+def read_password(file: Path) -> str:
+    """What a file holds, but for one line break at its end. Raises LockstepError that shows nothing of it."""
+    try:
+        return password_in(file.read_bytes(), str(file))
+    except OSError as error:
+        raise LockstepError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def password_in(content: bytes, named: str) -> str:
+    """The password in these bytes. Raises LockstepError with the name of where they come from."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise LockstepError(f"{named} is no text in UTF-8") from None
+    password = text.removesuffix("\n").removesuffix("\r")
+    if not password:
+        raise LockstepError(f"{named} is empty: it should hold the password")
+    return password
+
+
+def load_provider(properties: Mapping[str, str]) -> CredentialProvider:
+    """The provider that the properties name, configured. Raises PluginError, LockstepError."""
+    provider: CredentialProvider = load_plugin(provider_class(properties), CredentialProvider, properties)
+    return provider

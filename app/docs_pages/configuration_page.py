@@ -1,0 +1,58 @@
+"""docs/configuration.md, made from the table of keys: `python -m app.docs_pages.configuration_page` writes it."""
+
+from __future__ import annotations
+
+from app.local.jars import PROJECT
+from app.properties.keys import TABLE, Acts, Key, Scope
+
+PAGE = PROJECT / "docs" / "configuration.md"
+
+INTRO = """# Configuration
+
+Lockstep reads MM2's own properties file; one written for MM2 works as it is. `lockstep validate` reports every mistake at once, with file, line, key, what is allowed and the nearest known key. This page is made from the code by `make docs`.
+
+- **Precedence**, as in MM2: `a->b.KEY` holds for one flow and wins over `KEY`, which holds for all.
+- **Only for Lockstep**: any key of MM2's may carry the prefix `lockstep.` (`lockstep.KEY`, `a->b.lockstep.KEY`, `lockstep.a->b.KEY`) and then wins over its bare form, so that one file can turn a sync off for MM2 and on for Lockstep. Everything with the prefix wins over everything without: `lockstep.KEY` over `a->b.KEY`, too.
+- **Client settings** of a cluster are Java's names: `a.bootstrap.servers`, `a.security.protocol`, `a.sasl.jaas.config`, also under `a.admin.`, `a.consumer.`, `a.producer.`. They are passed to Spark's source and the JVM's Admin as they are, and translated for librdkafka; a security setting that has no counterpart there is an error, not silence.
+- **Values from elsewhere**: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:KEY}` are resolved as Kafka's config providers do (KIP-297, KIP-421); they need no declaration.
+- **Classes**: those that Kafka ships go by their Java name; your own are `package.module:Class` on Python's path.
+- **Changes**: a running job reads its file again when it changes, at SIGHUP and at `lockstep reload`. All of it is checked first; with one mistake in it nothing changes. The last column says what a change does. Passwords that are behind `${file:…}` are read again at `lockstep reload`.
+- **Overrides**: what holds for a flow and can change while the job runs can also be kept beside the flow, stronger than every line here: [configs.md](configs.md#locksteps-own-configs).
+- **Looks**: MM2's `…interval.seconds` do not hold for Lockstep, which looks at every trigger; with the prefix `lockstep.` they do.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [INTRO]
+    for title, rows in (
+        ("Keys of the whole job", [key for key in TABLE.values() if key.scope is Scope.JOB]),
+        ("Keys of a flow", [key for key in TABLE.values() if key.scope is Scope.FLOW]),
+    ):
+        parts.append(f"## {title}\n")
+        parts.append(
+            "| key | allowed | default | meaning | from | acts | a change holds |\n|---|---|---|---|---|---|---|"
+        )
+        parts.append("\n".join(_row(key) for key in rows) + "\n")
+    return "\n".join(parts)
+
+
+def _row(key: Key[object]) -> str:
+    default = _default(key.default)
+    acts = "" if key.acts is Acts.ALWAYS else key.acts.value
+    cells = (f"`{key.name}`", key.type.allowed, default, key.doc, key.source, acts, key.live.value)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _default(value: object) -> str:
+    if value is None or value in ((), "", []):
+        return "-"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, tuple | list):
+        return "`" + ", ".join(str(part) for part in value) + "`"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,58 @@
+"""docs/rights.md, made from the table of rights: `python -m app.docs_pages.rights_page` writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.local.jars import PROJECT
+from app.rights.rights_table import RULES, On, Rule
+
+PAGE = PROJECT / "docs" / "rights.md"
+
+NAMES: Mapping[On, str] = {
+    On.CLUSTER: "`CLUSTER`",
+    On.UPSTREAM: "`TOPIC` `*`, or those that `topics` matches",
+    On.REMOTE: "`TOPIC` prefix `a.`; `*` where names stay the same",
+    On.OFFSET_SYNCS: "`TOPIC` `mm2-offset-syncs.b.internal`",
+    On.CHECKPOINTS: "`TOPIC` `a.checkpoints.internal`",
+    On.HEARTBEATS: "`TOPIC` `heartbeats`",
+    On.CROSSED: "`TOPIC` `a.heartbeats`",
+    On.LEDGER: "`TOPIC` `lockstep-ledger.a.internal`",
+    On.GROUPS: "`GROUP` `*`, or those that `groups` matches",
+    On.TOPICS_LOG: "`TOPIC` `lockstep-topics.a.internal`",
+    On.GROUPS_LOG: "`TOPIC` `lockstep-groups.a.internal`",
+    On.AUDIT: "`TOPIC` `lockstep-audit.a.internal`",
+}
+"""For a flow a -> b with the default policy."""
+
+INTRO = """# The rights that the job needs
+
+The least that the principal of Lockstep's clients must be allowed, here for a flow `a->b` with the default replication
+policy; no more is needed. This page is made from the code by `python -m app.docs_pages.rights_page`.
+
+- `lockstep rights --principal User:lockstep` prints the `kafka-acls.sh` commands for a properties file: with its names,
+  for what it turns on, and nothing else. It connects to nothing.
+- `lockstep validate --rights` asks both clusters what the job may do there (KIP-430), and says what is missing: exit
+  code 1. It needs no rights for that, and writes nothing. A right that cannot be seen from outside,
+  on a topic that does not exist yet, is `unknown`.
+- A source's topics are granted with `*`. Grant prefixes instead where `topics` is narrower: what may not be seen is not
+  there for Lockstep, and is not replicated.
+- DESCRIBE and DESCRIBE_CONFIGS are in the table beside operations that imply them. They allow nothing more, and a right
+  that is taken away later takes no other with it: the error then names the right one.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    head = "| cluster | on | operations | because it | when |\n|---|---|---|---|---|"
+    return "\n".join([INTRO, head, *map(_row, RULES)]) + "\n"
+
+
+def _row(rule: Rule) -> str:
+    operations = ", ".join(rule.operations) + (" (optional)" if rule.optional else "")
+    cells = (rule.end.value, f"{rule.on.value}: {NAMES[rule.on]}", operations, rule.why, rule.condition)
+    return "| " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

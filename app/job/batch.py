@@ -1,0 +1,126 @@
+"""The foreachBatch function of one target's query: hints in, a walk of every flow into this target."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+from pyspark.sql import DataFrame
+
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.metrics import Metrics
+from sinks.engine.status import Heartbeats
+from streaming.flow import Flow
+from streaming.hints import LatestHeartbeats
+from streaming.query import collect_hints
+
+PATIENCE = 1.0
+"""Seconds that a batch waits for its flows: what takes longer is a first comparison, or a cluster that is silent."""
+
+LISTEN_SHARE = 0.75
+"""Of the trigger interval: so long after its start a batch stays, to walk once more at news. The rest is what Spark
+needs to be in time for the next trigger."""
+
+
+class News:
+    """Flows whose source's metadata log told of a change. Threads that listen to the logs add, a batch waits."""
+
+    def __init__(self) -> None:
+        self._heard: set[Flow] = set()
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def hear(self, flow: Flow) -> None:
+        """Something changed on the source of this flow."""
+        with self._changed:
+            self._heard.add(flow)
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> frozenset[Flow]:
+        """The flows heard of since this was last asked, at once or when the first is; none after that long."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._heard, max(0.0, seconds))
+            heard, self._heard = frozenset(self._heard), set()
+            return heard
+
+    def close(self) -> None:
+        """Nobody waits any longer."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+class Batch:
+    """Called by Spark with each micro-batch.
+
+    A batch that is done early listens until most of its trigger's interval is over: at news it walks once more, so
+    that a change need not wait for the next trigger. Once only, so that a source that changes all the time costs no
+    more than two walks a trigger.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[FlowTask],
+        metrics: Metrics,
+        *,
+        walk: bool = True,
+        news: News | None = None,
+        interval: float = 0.0,
+    ) -> None:
+        """`interval`: of the trigger, in seconds; 0 does not listen. `walk`: False only takes the hints in."""
+        self._tasks, self._metrics, self._walk = tasks, metrics, walk
+        self._news, self.interval = news or News(), interval
+        self._heartbeats = LatestHeartbeats()
+        self._pool = ThreadPoolExecutor(max_workers=max(1, len(tasks)), thread_name_prefix="flow")
+        self._walks: dict[Flow, Future[None]] = {}
+        self._stopping = False
+
+    def __call__(self, frame: DataFrame, _: int) -> None:
+        """Does nothing once the job is stopping: what this batch brought is harmless to lose."""
+        if self._stopping:
+            return
+        start = time.perf_counter()
+        hints = collect_hints(frame)
+        self._heartbeats.note(hints)
+        for task in self._tasks:
+            task.hear(hints.syncs.get(task.flow, ()), hints.checkpoints.get(task.flow, ()))
+        if self._walk:
+            self._news.wait(0)
+            self.step(PATIENCE)
+        self._metrics.batch(time.perf_counter() - start, hints.rows, hints.undecodable)
+        if self._walk:
+            self.listen(start + LISTEN_SHARE * self.interval - time.perf_counter())
+
+    def listen(self, seconds: float) -> None:
+        """Waits so long for news, and lets the flows that it is about walk once more."""
+        heard = self._news.wait(seconds)
+        if heard and not self._stopping:
+            self.step(PATIENCE, of=heard)
+
+    def step(self, patience: float | None = None, *, everything: bool = False, of: Collection[Flow] = ()) -> None:
+        """All flows side by side, or those named; returns when all have walked, or after `patience` seconds.
+
+        One whose cluster is silent must not hold up the others: it goes on walking, and is left out of the batches
+        that come in the meantime.
+        """
+        for task in self._tasks:
+            walk = self._walks.get(task.flow)
+            if (not of or task.flow in of) and (walk is None or walk.done()):
+                self._walks[task.flow] = self._pool.submit(self._one, task, everything)
+        for walk in wait(self._walks.values(), patience).done:
+            walk.result()
+
+    def _one(self, task: FlowTask, everything: bool) -> None:
+        seen = self._heartbeats.of(task.flow)
+        task.step(Heartbeats(seen.timestamp_ms, seen.latency_ms) if seen else None, everything=everything)
+
+    def stop(self) -> None:
+        """The running batch ends as soon as its walks have."""
+        self._stopping = True
+        self._news.close()
+
+    def close(self) -> None:
+        """Waits for the walks under way."""
+        self._pool.shutdown()

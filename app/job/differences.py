@@ -1,0 +1,74 @@
+"""What changed in the properties file of a running job, and what follows from it. Pure.
+
+All of a file is checked before any of it counts: `app.settings.load` raises with every mistake, and the job goes on
+with what it had (KIP-226: validate first, then reconfigure).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from app.properties.keys import Live
+from app.properties.live import live
+from app.properties.mistakes import is_secret
+from app.properties.places import PREFIX, Place
+from app.settings import Settings
+from streaming.flow import Flow
+
+MASKED = "[hidden]"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A line that is new, gone or another one. `live` None: nothing of Lockstep's reads it.
+
+    `key`: as written; `name`: without its scope. `before`, `after`: None for absence; the values of secrets are masked.
+    `flows`: those that it holds for.
+    """
+
+    key: str
+    name: str
+    before: str | None
+    after: str | None
+    live: Live | None
+    flows: frozenset[Flow]
+
+    def __str__(self) -> str:
+        sides = ("not set" if side is None else side for side in (self.before, self.after))
+        return f"{self.key}: {' -> '.join(sides)}" + (f" ({self.live.value})" if self.live is Live.JOB else "")
+
+
+def differences(before: Settings, after: Settings) -> list[Difference]:
+    """Every line that differs, sorted by key."""
+    flows = frozenset(one.flow for one in before.flows)
+    aliases = {*before.clusters, *after.clusters}
+    return sorted(_each(before.values, after.values, flows, aliases), key=lambda difference: difference.key)
+
+
+def _each(
+    old: Mapping[Place, str], new: Mapping[Place, str], flows: frozenset[Flow], aliases: Collection[str]
+) -> Iterator[Difference]:
+    for where in old.keys() | new.keys():
+        before, after = old.get(where), new.get(where)
+        if before != after:
+            concerned = frozenset({where.scope}) & flows if isinstance(where.scope, Flow) else flows
+            hidden = is_secret(where.name)
+            yield Difference(
+                _written(where),
+                where.name,
+                _shown(before, hidden),
+                _shown(after, hidden),
+                live(where, aliases),
+                concerned,
+            )
+
+
+def _written(where: Place) -> str:
+    scope = where.scope.name if isinstance(where.scope, Flow) else where.scope
+    prefix = PREFIX if where.ours and not where.name.startswith(PREFIX) else ""
+    return f"{scope}.{prefix}{where.name}" if scope else prefix + where.name
+
+
+def _shown(value: str | None, hidden: bool) -> str | None:
+    return MASKED if hidden and value is not None else value

@@ -1,0 +1,93 @@
+"""When a running job reads its file again: when the file changed, at SIGHUP, and when it is asked to."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.job.differences import Difference, differences
+from app.properties.keys import Live
+from app.settings import ConfigurationError, Settings
+
+log = logging.getLogger(__name__)
+
+Signature = tuple[int, int, int]
+"""Of a file: when it was written (ns), its size, which file it is."""
+
+Adopt = Callable[[Settings, Sequence[Difference]], None]
+"""Called with what holds from now on, and how it differs."""
+
+
+@dataclass(frozen=True)
+class Reloaded:
+    """What became of one reading: the lines that differ, or the mistakes for which nothing changed."""
+
+    changed: tuple[str, ...] = ()
+    error: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The document of `lockstep reload`."""
+        return {"changed": list(self.changed), "error": self.error}
+
+
+class Reloading:
+    """`tick` belongs to the job's own thread, `ask` and `request` to any."""
+
+    def __init__(self, path: Path, reread: Callable[[Settings], Settings], settings: Settings, adopt: Adopt) -> None:
+        self._path, self._reread, self._settings, self._adopt = path, reread, settings, adopt
+        self._read = self._seen = _signature(path)
+        self._requested = threading.Event()
+        self._done = threading.Condition()
+        self._count = 0
+        self._last = Reloaded()
+
+    def request(self) -> None:
+        """At the next tick, whether the file changed or not: what it refers to may have."""
+        self._requested.set()
+
+    def ask(self, wait: float) -> Reloaded | None:
+        """Requests it and returns what became of it; None where that took more than so many seconds."""
+        with self._done:
+            goal = self._count + 1
+            self.request()
+            return self._last if self._done.wait_for(lambda: self._count >= goal, wait) else None
+
+    def tick(self) -> None:
+        """Called twice a second. A file that is still being written is left for the next tick."""
+        before, self._seen = self._seen, _signature(self._path)
+        steady = self._seen == before and self._seen is not None
+        if self._requested.is_set() or (steady and self._seen != self._read):
+            self._requested.clear()
+            self._read = self._seen
+            self._reload()
+
+    def _reload(self) -> None:
+        try:
+            settings = self._reread(self._settings)
+        except ConfigurationError as error:
+            log.error("%s was read again and is left aside, nothing changed: %s", self._path, error)
+            self._finish(Reloaded(error=str(error)))
+            return
+        found = [difference for difference in differences(self._settings, settings) if difference.live is not None]
+        for difference in found:
+            log.log(logging.WARNING if difference.live is Live.JOB else logging.INFO, "changed: %s", difference)
+        self._adopt(settings, found)
+        self._settings = settings
+        self._finish(Reloaded(tuple(str(difference) for difference in found)))
+
+    def _finish(self, reloaded: Reloaded) -> None:
+        with self._done:
+            self._last, self._count = reloaded, self._count + 1
+            self._done.notify_all()
+
+
+def _signature(path: Path) -> Signature | None:
+    """None while there is no such file, as in the moment in which an editor replaces it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,198 @@
+"""The running job: one streaming query per target cluster, kept alive, and ended without anything half done."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+
+from pyspark.sql import SparkSession
+
+from app.http.api import Api, Server
+from app.job.batch import Batch, News
+from app.job.differences import Difference
+from app.job.query_supervisor import QuerySupervisor
+from app.job.reloading import Reloading
+from app.overrides.watch import OverrideWatch
+from app.properties.keys import Live
+from app.settings import Settings
+from app.settings.kept_plugins import tell
+from app.settings.metric_reporters import secrets_of
+from app.wiring import ConfigWriters, flow_parts
+from sinks.engine.audit import SettingChange
+from sinks.engine.flow_task import FlowTask, Hear
+from sinks.engine.metrics import Metrics
+from sinks.engine.reconcile import FlowReconcile
+from sinks.engine.status import FlowState
+from sinks.flow_settings import FlowSettings
+from sinks.notify.reporters import Reporters
+from streaming.flow import Flow
+
+log = logging.getLogger(__name__)
+
+PID_FILE = "LOCKSTEP_PID_FILE"
+"""Environment variable: where the process id goes, so that spark-submit.sh can pass a signal on to this process."""
+
+
+Reread = tuple[Path, Callable[[Settings], Settings]]
+"""A properties file, and how its settings are read when these are in force."""
+
+
+class Job:
+    """All queries of one properties file. `run` returns when a signal came, or everything was compared once."""
+
+    def __init__(self, settings: Settings, spark: SparkSession, once: bool, reread: Reread | None = None) -> None:
+        """`reread`: the file and how to read it again; None never does."""
+        self._settings, self._spark, self._once = settings, spark, once
+        self._reloading = Reloading(*reread, settings, self._adopt) if reread else None
+        self._stop = threading.Event()
+        self._metrics = Metrics(version("lockstep"))
+        self._reporters = Reporters(self._metrics.registry, self._metrics.count_reporter)
+        self._overrides = OverrideWatch(settings.stored_overrides)
+        self._configs = ConfigWriters()
+        self._news: dict[str, News] = {}
+        self._supervisors: list[QuerySupervisor] = []
+        self._tasks: dict[Flow, FlowTask] = {}
+        self._batches: dict[str, Batch] = {}
+        interval = settings.job.trigger_interval
+        for target in sorted({flow.flow.target for flow in settings.flows}):
+            news = self._news[target] = News()
+            into = [flow for flow in settings.flows if flow.flow.target == target]
+            tasks = {flow.flow: FlowTask(*self._parts(settings, flow), self._metrics) for flow in into}
+            self._tasks |= tasks
+            self._batches[target] = Batch(
+                list(tasks.values()), self._metrics, walk=not once, news=news, interval=interval
+            )
+
+    def _parts(self, settings: Settings, flow: FlowSettings) -> tuple[FlowReconcile, Hear]:
+        hear, see = self._news[flow.flow.target].hear, self._overrides.see
+        return flow_parts(
+            settings,
+            flow,
+            self._spark.sparkContext._gateway,
+            self._metrics,
+            self._configs,
+            partial(hear, flow.flow),
+            partial(see, flow.flow),
+        )
+
+    def _adopt(self, settings: Settings, changed: Sequence[Difference]) -> None:
+        """Goes on with other settings, as far as they can change in a running job."""
+        settings = replace(settings, clusters=self._settings.clusters, overrides=self._settings.overrides)
+        running = {id(flow) for flow in self._settings.flows}
+        for flow in settings.flows:
+            mine = [one for one in changed if one.live is not Live.JOB and flow.flow in one.flows]
+            if mine and flow.flow in self._tasks:
+                changes = [SettingChange(one.key, one.before, one.after) for one in mine]
+                task, names = self._tasks[flow.flow], [one.name for one in mine]
+                if id(flow) in running:
+                    task.tell(partial(tell, flow, names, settings.plugin_properties[flow.flow]), changes)
+                else:
+                    task.renew(partial(self._parts, settings, flow), changes)
+        for batch in self._batches.values():
+            batch.interval = settings.job.trigger_interval
+        for supervisor in self._supervisors:
+            supervisor.renew(settings)
+        self._settings = settings
+        waiting = [task for flow, task in self._tasks.items() if self._overrides.unknown(flow)]
+        self._overrides.adopt(settings.stored_overrides)
+        for task in waiting:
+            task.look((), 0)
+        self._report()
+
+    def _report(self) -> None:
+        values = self._settings.job_properties
+        self._reporters.adopt(self._settings.reporters, values, secrets_of(values))
+
+    def run(self) -> bool:
+        """True when no flow ended in error."""
+        with _signals(self._stop.set, self._reloading.request if self._reloading else lambda: None):
+            self._run()
+        return all(task.status().state is not FlowState.ERROR for task in self._tasks.values())
+
+    def _run(self) -> None:
+        server = None if self._once else Server(Api(self._tasks, self._metrics, self._reloading), *self._http())
+        self._report()
+        supervisors = self._supervisors = [
+            QuerySupervisor(self._settings, self._spark, target, batch, self._once)
+            for target, batch in self._batches.items()
+        ]
+        if server is not None:
+            server.start()
+            log.info("metrics, status and look are at %s", server.address)
+        try:
+            self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
+        finally:
+            self._end(supervisors, server)
+
+    def _http(self) -> tuple[str, int]:
+        return self._settings.job.http_host, self._settings.job.http_port
+
+    def _until_stopped(self, supervisors: Sequence[QuerySupervisor]) -> None:
+        while not self._stop.is_set():
+            for supervisor in supervisors:
+                supervisor.tend()
+            if self._reloading is not None:
+                if self._overrides.news():
+                    self._reloading.request()
+                self._reloading.tick()
+            self._stop.wait(0.5)
+
+    def _once_through(self, supervisors: Sequence[QuerySupervisor]) -> None:
+        for supervisor in supervisors:
+            supervisor.drain(self._stop)
+        for batch in self._batches.values():
+            if not self._stop.is_set():
+                batch.step(everything=True)
+
+    def _end(self, supervisors: Sequence[QuerySupervisor], server: Server | None) -> None:
+        for batch in self._batches.values():
+            batch.stop()
+        for supervisor in supervisors:
+            supervisor.end()
+        for batch in self._batches.values():
+            batch.close()
+        for task in self._tasks.values():
+            task.close()
+        self._reporters.close()
+        if server is not None:
+            server.stop()
+
+    @property
+    def tasks(self) -> Mapping[Flow, FlowTask]:
+        """By flow."""
+        return self._tasks
+
+    @property
+    def metrics(self) -> Metrics:
+        """Those of all flows."""
+        return self._metrics
+
+
+@contextmanager
+def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT call `stop`; a second one ends the process at once. SIGHUP calls `reload`."""
+
+    def received(number: int, _: FrameType | None) -> None:
+        log.info("%s: ending after the running batch", signal.Signals(number).name)
+        for again in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(again, signal.SIG_DFL)
+        stop()
+
+    before = {number: signal.signal(number, received) for number in (signal.SIGTERM, signal.SIGINT)}
+    before[signal.SIGHUP] = signal.signal(signal.SIGHUP, lambda number, frame: reload())
+    if path := os.environ.get(PID_FILE):
+        Path(path).write_text(f"{os.getpid()}\n")
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

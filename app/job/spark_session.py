@@ -1,0 +1,27 @@
+"""The SparkSession: the one that spark-submit made, or a local one with the same defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import javaproperties
+from pyspark.sql import SparkSession
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+DEFAULTS = PROJECT / "conf" / "spark-defaults.conf"
+
+
+def defaults(path: Path = DEFAULTS) -> Mapping[str, str]:
+    """`spark-defaults.conf`: a name, white space, a value; Java's properties format reads it, as Spark itself does."""
+    with path.open(encoding="utf-8") as file:
+        return {name: value.strip() for name, value in javaproperties.load(file).items()}
+
+
+def session(name: str = "lockstep") -> SparkSession:
+    """The running session, else a new one. What spark-submit or the environment set holds over the defaults."""
+    builder = SparkSession.builder.appName(name)
+    if SparkSession.getActiveSession() is None:
+        for key, value in defaults().items():
+            builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,223 @@
+"""Kafka's config providers: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:KEY}` in values.
+
+Source: `ConfigTransformer` and `org.apache.kafka.common.config.provider`. The three work without being declared;
+where `config.providers` declares names, those names, classes and `param.`s hold. One difference is meant: where Kafka
+leaves a reference that it cannot resolve as it is, and the text `${…}` becomes a password, this is a mistake.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import javaproperties
+
+from app.properties.mistakes import REFERENCE, Entry, Findings, is_secret
+from streaming.errors import LockstepError
+from streaming.mm2.java_regex import compile_java
+
+DECLARED = "config.providers"
+KAFKA_PACKAGE = "org.apache.kafka.common.config.provider."
+
+
+class ProviderError(LockstepError):
+    """Why a reference cannot be resolved. The message has no value in it."""
+
+
+class ConfigProvider(Protocol):
+    """Kafka's `ConfigProvider`."""
+
+    def get(self, path: str, key: str) -> str:
+        """The value; raises ProviderError where there is none."""
+        ...
+
+
+@dataclass(frozen=True)
+class EnvVarConfigProvider:
+    """Environment variables whose whole name matches `allowlist.pattern`."""
+
+    environ: Mapping[str, str] = field(repr=False)
+    allowlist: str = ".*"
+
+    def get(self, path: str, key: str) -> str:
+        """Kafka refuses a path here."""
+        if path:
+            raise ProviderError("environment variables have no path: write ${env:NAME}")
+        if not compile_java(self.allowlist).fullmatch(key):
+            raise ProviderError(f"the allowlist.pattern {self.allowlist} does not let {key} through")
+        if key not in self.environ:
+            raise ProviderError(f"the environment variable {key} is not set")
+        return self.environ[key]
+
+
+@dataclass(frozen=True)
+class FileConfigProvider:
+    """Keys of a properties file, read as UTF-8. `allowed`: the folders it may be in; none: any."""
+
+    allowed: tuple[Path, ...] = ()
+
+    def get(self, path: str, key: str) -> str:
+        """The value as `java.util.Properties` reads it."""
+        file = _allowed_path(path, self.allowed)
+        try:
+            with file.open(encoding="utf-8") as opened:
+                values = javaproperties.load(opened)
+        except (OSError, ValueError) as error:
+            raise ProviderError(f"{path} cannot be read as properties: {_reason(error)}") from None
+        if key not in values:
+            raise ProviderError(f"{path} has no key {key}")
+        return str(values[key])
+
+
+@dataclass(frozen=True)
+class DirectoryConfigProvider:
+    """Files of a directory, one value a file, as Kubernetes mounts secrets. `allowed` as for files."""
+
+    allowed: tuple[Path, ...] = ()
+
+    def get(self, path: str, key: str) -> str:
+        """The whole content of the file `key`, as UTF-8."""
+        folder = _allowed_path(path, self.allowed)
+        file = folder / key
+        if not folder.is_dir() or file.parent != folder or not file.is_file():
+            raise ProviderError(f"there is no directory {path}, or no file {key} in it")
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise ProviderError(f"{file} cannot be read: {_reason(error)}") from None
+
+
+@dataclass(frozen=True)
+class ForeignConfigProvider:
+    """A declared class that is not one of the three: a mistake only where it is used."""
+
+    class_name: str
+
+    def get(self, path: str, key: str) -> str:
+        """Always raises ProviderError."""
+        known = ", ".join(f"{KAFKA_PACKAGE}{name}" for name in CLASSES)
+        raise ProviderError(f"the class {self.class_name} is not known here; known: {known}")
+
+
+CLASSES: Mapping[str, str] = {
+    "EnvVarConfigProvider": "env",
+    "FileConfigProvider": "file",
+    "DirectoryConfigProvider": "dir",
+}
+
+
+def _reason(error: Exception) -> str:
+    # The text of a UnicodeDecodeError or of an InvalidUEscapeError has a piece of the file in it.
+    return (error.strerror or "input/output error") if isinstance(error, OSError) else "it is not in UTF-8, or broken"
+
+
+def _allowed_path(path: str, allowed: tuple[Path, ...]) -> Path:
+    if not path:
+        raise ProviderError("the path is missing: write ${file:PATH:KEY} or ${dir:PATH:KEY}")
+    if not allowed:
+        return Path(path)
+    normal = Path(os.path.normpath(path))
+    if not any(normal.is_relative_to(folder) for folder in allowed):
+        raise ProviderError(f"{path} is outside allowed.paths ({', '.join(map(str, allowed))})")
+    return normal
+
+
+def config_providers(
+    entries: Mapping[str, Entry], environ: Mapping[str, str], findings: Findings
+) -> dict[str, ConfigProvider]:
+    """The providers by the name that references use."""
+    found: dict[str, ConfigProvider] = {
+        "env": EnvVarConfigProvider(environ),
+        "file": FileConfigProvider(),
+        "dir": DirectoryConfigProvider(),
+    }
+    declared = entries.get(DECLARED)
+    for name in filter(None, map(str.strip, declared.value.split(","))) if declared else ():
+        chosen = entries.get(f"{DECLARED}.{name}.class")
+        if chosen is None and name not in found:
+            findings.mistake(declared, f"{name} is declared, but {DECLARED}.{name}.class is missing")
+            continue
+        class_name = chosen.value if chosen else name
+        kind = CLASSES.get(class_name.removeprefix(KAFKA_PACKAGE)) if chosen else name
+        found[name] = _configured(kind, class_name, name, entries, environ, findings)
+    return found
+
+
+def _configured(
+    kind: str | None,
+    class_name: str,
+    name: str,
+    entries: Mapping[str, Entry],
+    environ: Mapping[str, str],
+    findings: Findings,
+) -> ConfigProvider:
+    if kind == "env":
+        return EnvVarConfigProvider(environ, _allowlist(entries.get(_param(name, "allowlist.pattern")), findings))
+    if kind is None:
+        return ForeignConfigProvider(class_name)
+    allowed = _allowed(entries.get(_param(name, "allowed.paths")), findings)
+    return FileConfigProvider(allowed) if kind == "file" else DirectoryConfigProvider(allowed)
+
+
+def _param(name: str, param: str) -> str:
+    return f"{DECLARED}.{name}.param.{param}"
+
+
+def _allowlist(entry: Entry | None, findings: Findings) -> str:
+    if entry is None:
+        return EnvVarConfigProvider.allowlist
+    try:
+        compile_java(entry.value)
+    except LockstepError as error:
+        findings.mistake(entry, str(error))
+        return EnvVarConfigProvider.allowlist
+    return entry.value
+
+
+def _allowed(entry: Entry | None, findings: Findings) -> tuple[Path, ...]:
+    folders = [Path(os.path.normpath(part)) for part in entry.value.split(",") if part] if entry else []
+    for folder in folders:
+        if not folder.is_absolute():
+            findings.mistake(entry, f"{folder} is not absolute")
+        elif not folder.exists():
+            findings.mistake(entry, f"{folder} does not exist")
+    return tuple(folders)
+
+
+def resolve(entry: Entry, providers: Mapping[str, ConfigProvider], findings: Findings) -> Entry:
+    """The entry with its references replaced, once: a value that looks like a reference stays. Else its `problem`.
+
+    A provider that is not declared is a mistake in any key; whether another problem is one, `check` decides.
+    """
+    problems: list[str] = []
+
+    def look_up(match: re.Match[str]) -> str:
+        name, path, key = match[1], match[3] or "", match[4]
+        if name not in providers:
+            written = "of that name" if is_secret(entry.key) else repr(name)
+            problems.append(f"there is no config provider {written}; there are {', '.join(sorted(providers))}")
+            return match[0]
+        try:
+            return providers[name].get(path, key)
+        except ProviderError as error:
+            problems.append(f"{match[0]}: {error}")
+            return match[0]
+
+    value = REFERENCE.sub(look_up, entry.raw).strip()
+    problem = "; ".join(problems) or None
+    if problem and any(match[1] not in providers for match in REFERENCE.finditer(entry.raw)):
+        findings.mistake(entry, problem)
+    return replace(entry, value=value, problem=problem)
+
+
+def resolve_all(entries: Mapping[str, Entry], environ: Mapping[str, str], findings: Findings) -> dict[str, Entry]:
+    """All entries resolved, but for those that declare the providers themselves."""
+    providers = config_providers(entries, environ, findings)
+    return {
+        key: entry if key.startswith(DECLARED) else resolve(entry, providers, findings)
+        for key, entry in entries.items()
+    }

@@ -1,0 +1,94 @@
+"""ACLs, SCRAM users, and how passwords are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.properties.keys.key import Key, Scope
+from app.properties.value_types import BOOLEAN, CLASS, FOLDER, PATTERNS, TEXT, ValueType, integer, one_of
+
+SYNC_TOPIC_ACLS = Key(
+    "sync.topic.acls.enabled",
+    BOOLEAN,
+    True,
+    "MM2",
+    "Whether literal ACLs of replicated topics are kept on the target, ALLOW WRITE left out, as MM2 does.",
+)
+SYNC_FULL_ACL = Key(
+    "sync.full.acl.enabled",
+    BOOLEAN,
+    False,
+    "KIP-965",
+    "Whether all ACLs of replicated topics are, prefixed ones and those of groups and transactional ids as well.",
+)
+ACL_DELETES = Key(
+    "lockstep.sync.acl.deletes.enabled",
+    BOOLEAN,
+    True,
+    "Lockstep",
+    "Whether ACLs that Lockstep created are deleted when the source has them no more.",
+)
+ACL_PRINCIPALS: Key[tuple[str, ...]] = Key(
+    "lockstep.acl.principals", PATTERNS, (".*",), "Lockstep", "Principals whose ACLs are synced, as on the source."
+)
+ACL_PRINCIPALS_EXCLUDE: Key[tuple[str, ...]] = Key(
+    "lockstep.acl.principals.exclude", PATTERNS, (), "Lockstep", "Principals left out even so."
+)
+ACL_MAPPING = Key(
+    "lockstep.acl.principal.mapping",
+    TEXT,
+    "DEFAULT",
+    "Lockstep",
+    "What principals are called on the target, as rules like those of ssl.principal.mapping.rules (KIP-371).",
+)
+KEY_LENGTHS = ("128", "192", "256")
+CREDENTIAL_PROVIDER = Key(
+    "lockstep.credential.provider.class",
+    CLASS,
+    "app.credentials.credential_providers:FileCredentialProvider",
+    "Lockstep",
+    "The class that knows the passwords of SCRAM users; EnvironmentCredentialProvider and DirectoryCredentialProvider "
+    "stand beside the default.",
+    Scope.JOB,
+)
+CREDENTIAL_STORE = Key(
+    "lockstep.credential.store",
+    ValueType(FOLDER.parse, "a file or folder on this machine"),
+    Path(".lockstep/credentials"),
+    "Lockstep",
+    "Their encrypted file, relative to the working directory; for DirectoryCredentialProvider the folder.",
+    Scope.JOB,
+)
+ENCODER_SECRET: Key[str | None] = Key(
+    "password.encoder.secret", TEXT, None, "KIP-226", "What passwords in that file are encrypted with.", Scope.JOB
+)
+ENCODER_OLD_SECRET: Key[str | None] = Key(
+    "password.encoder.old.secret", TEXT, None, "KIP-226", "The secret before, while it is being replaced.", Scope.JOB
+)
+ENCODER_KEYFACTORY = Key(
+    "password.encoder.keyfactory.algorithm",
+    one_of(*(f"PBKDF2WithHmacSHA{bits}" for bits in (512, 384, 256, 224, 1))),
+    "PBKDF2WithHmacSHA512",
+    "KIP-226",
+    "How the key is made from the secret.",
+    Scope.JOB,
+)
+ENCODER_CIPHER = Key(
+    "password.encoder.cipher.algorithm",
+    one_of("AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"),
+    "AES/CBC/PKCS5Padding",
+    "KIP-226",
+    "The cipher, by Java's name.",
+    Scope.JOB,
+)
+ENCODER_KEY_LENGTH = Key(
+    "password.encoder.key.length",
+    ValueType(lambda text: int(KEY_LENGTHS[KEY_LENGTHS.index(text)]), ", ".join(KEY_LENGTHS), KEY_LENGTHS),
+    256,
+    "KIP-226",
+    "Of the key, in bits; KIP-226's default, where Kafka's own is 128.",
+    Scope.JOB,
+)
+ENCODER_ITERATIONS = Key(
+    "password.encoder.iterations", integer(1024), 4096, "KIP-226", "PollSchedule that make the key.", Scope.JOB
+)

@@ -1,0 +1,89 @@
+"""Who is told: listeners, and reporters of metrics."""
+
+from __future__ import annotations
+
+from app.properties.keys.key import MIRROR, Key, Live, Scope
+from app.properties.value_types import CLASS, DURATION_SECONDS, TEXT, ValueType, items
+
+TOPIC_LISTENER = Key(
+    "topic.listener.class",
+    CLASS,
+    f"{MIRROR}DefaultTopicListener",
+    "KAFKA-14903",
+    "The class that is told which topics are replicated; sinks.notify.log_listener:LogListener and "
+    "sinks.notify.webhook:WebhookListener are there.",
+)
+GROUP_LISTENER = Key(
+    "group.listener.class",
+    CLASS,
+    f"{MIRROR}DefaultGroupListener",
+    "KAFKA-14903",
+    "The class that is told which groups are; the same two are there.",
+)
+LISTENER_TIMEOUT = Key(
+    "lockstep.listener.timeout", DURATION_SECONDS, 10.0, "Lockstep", "How long one call of a listener may take."
+)
+WEBHOOK_URL: Key[str | None] = Key(
+    "lockstep.listener.webhook.url", TEXT, None, "Lockstep", "Where WebhookListener posts to: http or https."
+)
+WEBHOOK_SECRET: Key[str | None] = Key(
+    "lockstep.listener.webhook.secret", TEXT, None, "Lockstep", "What WebhookListener signs with."
+)
+JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
+METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
+    "metric.reporters",
+    ValueType(
+        lambda text: tuple(CLASS.parse(one) for one in items(text)),
+        "classes, separated by commas, each as package.module:Class; those with Java names are left to MM2",
+    ),
+    (JMX_REPORTER,),
+    "KIP-226",
+    "Classes that get the job's metrics; sinks.notify.push_gateway:PushGatewayReporter is there.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_URL: Key[str | None] = Key(
+    "lockstep.metric.push.url",
+    TEXT,
+    None,
+    "Lockstep",
+    "The Prometheus Pushgateway that PushGatewayReporter pushes to: http or https.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_INTERVAL = Key(
+    "lockstep.metric.push.interval",
+    DURATION_SECONDS,
+    15.0,
+    "Lockstep",
+    "Time between two pushes; the last one comes when the job ends.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_JOB = Key(
+    "lockstep.metric.push.job",
+    TEXT,
+    "lockstep",
+    "Lockstep",
+    "The label job of what is pushed: one for each job of Lockstep that pushes there.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_USERNAME: Key[str | None] = Key(
+    "lockstep.metric.push.username",
+    TEXT,
+    None,
+    "Lockstep",
+    "Who pushes, where the gateway wants to know.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)
+PUSH_PASSWORD: Key[str | None] = Key(
+    "lockstep.metric.push.password",
+    TEXT,
+    None,
+    "Lockstep",
+    "The password that goes with it.",
+    Scope.JOB,
+    live=Live.REPORTERS,
+)

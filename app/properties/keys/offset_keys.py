@@ -1,0 +1,32 @@
+"""Offsets of consumer groups."""
+
+from __future__ import annotations
+
+from app.properties.keys.key import NO_REST, REST, Acts, Key
+from app.properties.value_types import BOOLEAN, integer, one_of
+
+SYNC_GROUP_OFFSETS = Key(
+    "sync.group.offsets.enabled",
+    BOOLEAN,
+    False,
+    "MM2",
+    "Whether the offsets of consumer groups without members on the target are written there.",
+)
+SYNC_GROUP_OFFSETS_INTERVAL: Key[int | None] = Key(
+    "sync.group.offsets.interval.seconds", integer(1), None, "MM2", f"{REST} groups; {NO_REST}", acts=Acts.PREFIXED
+)
+EMIT_CHECKPOINTS = Key(
+    "emit.checkpoints.enabled",
+    BOOLEAN,
+    False,
+    "MM2",
+    "Whether Lockstep writes checkpoints as MM2 does, so that MM2's connector for them can be switched off.",
+    acts=Acts.PREFIXED,
+)
+OFFSET_TRANSLATION = Key(
+    "lockstep.offset.translation",
+    one_of("matched", "conservative"),
+    "matched",
+    "Lockstep",
+    "How an offset is translated: matched looks for the record itself on the target, conservative reads syncs alone.",
+)

@@ -1,0 +1,75 @@
+"""How often and how much is looked at, what a plan may delete, and where the job listens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.properties.keys.key import Key, Live, Scope
+from app.properties.value_types import DURATION_SECONDS, FOLDER, TEXT, integer, number
+
+TRIGGER_INTERVAL = Key(
+    "lockstep.trigger.interval",
+    DURATION_SECONDS,
+    1.0,
+    "Lockstep",
+    "Time between two batches.",
+    Scope.JOB,
+    live=Live.QUERY,
+)
+CHECKPOINT_DIR = Key(
+    "lockstep.checkpoint.dir",
+    FOLDER,
+    Path(".lockstep/checkpoints"),
+    "Lockstep",
+    "Where Spark keeps the queries' offsets, relative to the working directory; losing it loses nothing.",
+    Scope.JOB,
+    live=Live.JOB,
+)
+HTTP_HOST = Key(
+    "lockstep.http.host",
+    TEXT,
+    "127.0.0.1",
+    "Lockstep",
+    "The address of the job's server: metrics, status.",
+    Scope.JOB,
+    live=Live.JOB,
+)
+HTTP_PORT = Key(
+    "lockstep.http.port",
+    integer(0, 65535),
+    9464,
+    "Lockstep",
+    "The port of that server; 0: a free one.",
+    Scope.JOB,
+    live=Live.JOB,
+)
+OBSERVE_RATE = Key(
+    "lockstep.observe.rate",
+    integer(0, unit="topics a second"),
+    1000,
+    "Lockstep",
+    "How many topics' configs are looked at on the source, per flow; 0: all of them at every trigger.",
+)
+FULL_COMPARISON_INTERVAL = Key(
+    "lockstep.full.comparison.interval", DURATION_SECONDS, 60.0, "Lockstep", "Time between comparisons of everything."
+)
+SHARD_TOPICS = Key(
+    "lockstep.shard.topics", integer(1, unit="topics"), 2000, "Lockstep", "How many one request asks about at most."
+)
+HEARTBEAT_TIMEOUT = Key(
+    "lockstep.heartbeat.timeout", DURATION_SECONDS, 30.0, "Lockstep", "The age from which on a heartbeat is stale."
+)
+MAX_DELETE_PERCENT = Key(
+    "lockstep.limits.max.delete.percent",
+    number(0, 100),
+    30.0,
+    "Lockstep",
+    "The percentage of a kind that a plan may delete without --force.",
+)
+MAX_DELETE_MINIMUM = Key(
+    "lockstep.limits.max.delete.minimum",
+    integer(0, unit="items"),
+    10,
+    "Lockstep",
+    "From how many on that limit counts.",
+)

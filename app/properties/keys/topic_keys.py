@@ -1,0 +1,80 @@
+"""Topics and their configs, and those of brokers."""
+
+from __future__ import annotations
+
+from app.properties.keys.key import MIRROR, NO_REST, REST, Acts, Key
+from app.properties.value_types import BOOLEAN, CLASS, PATTERNS, integer, items, one_of
+from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
+from streaming.mm2 import filters
+
+SYNC_TOPIC_CONFIGS = Key(
+    "sync.topic.configs.enabled", BOOLEAN, True, "KIP-894", "Whether remote topics get the configs of their source."
+)
+CONFIG_EXCLUDE = Key(
+    "config.properties.exclude",
+    PATTERNS,
+    items(filters.CONFIG_PROPERTIES_EXCLUDE),
+    "MM2",
+    "Topic configs that are never touched on the target.",
+)
+CONFIG_FILTER = Key(
+    "config.property.filter.class",
+    CLASS,
+    f"{MIRROR}DefaultConfigPropertyFilter",
+    "MM2",
+    "The class that chooses configs.",
+)
+USE_DEFAULTS_FROM = Key(
+    "use.defaults.from",
+    one_of("source", "target"),
+    "target",
+    "KIP-894",
+    "Whose default holds on the target for a config that the source topic does not set.",
+)
+USE_INCREMENTAL = Key(
+    "use.incremental.alter.configs",
+    one_of("requested", "required", "never"),
+    "requested",
+    "KIP-894",
+    "Whether configs are written one by one; requested: unless the broker is too old for it.",
+)
+REFRESH_TOPICS = Key(
+    "refresh.topics.enabled", BOOLEAN, True, "MM2", "Whether remote topics are created, and grown in partitions."
+)
+REPLICATION_FACTOR = Key(
+    "replication.factor",
+    integer(1, 32767, besides=(-1,)),
+    2,
+    "MM2",
+    "Of topics that are created; -1: the broker's default.",
+)
+HEARTBEATS_REPLICATION = Key(
+    "heartbeats.replication.enabled", BOOLEAN, True, "MM2", "Whether MM2 replicates them, filtered out or not."
+)
+REFRESH_TOPICS_INTERVAL: Key[int | None] = Key(
+    "refresh.topics.interval.seconds", integer(1), None, "MM2", f"{REST} topics; {NO_REST}", acts=Acts.PREFIXED
+)
+SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
+    "sync.topic.configs.interval.seconds", integer(1), None, "MM2", f"{REST} configs; {NO_REST}", acts=Acts.PREFIXED
+)
+TOPIC_DELETES = Key(
+    "lockstep.sync.topic.deletes.enabled",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "Whether remote topics that Lockstep created are deleted when their source is.",
+)
+SYNC_BROKER_CONFIGS = Key(
+    "lockstep.sync.broker.configs.enabled",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "Whether the cluster-wide dynamic configs of the source's brokers are kept on the target's.",
+)
+BROKER_CONFIG_PROPERTIES = Key(
+    "lockstep.broker.config.properties",
+    PATTERNS,
+    items(DEFAULT_PROPERTIES),
+    "Lockstep",
+    "Which of them; those of listeners, SSL and SASL never, even if they are named here.",
+)

@@ -1,0 +1,130 @@
+"""What a value can be: types that read text, and say what is allowed where they cannot."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from streaming.durations import seconds_of
+from streaming.errors import LockstepError
+from streaming.mm2.java_regex import compile_java
+
+T_co = TypeVar("T_co", covariant=True)
+
+CLASS_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*([:$][A-Za-z_]\w*)?")
+TOPIC_CHARACTERS = re.compile(r"[a-zA-Z0-9._-]+")
+WHOLE = re.compile(r"[+-]?[0-9]+")
+COMMA = re.compile(r"\s*,\s*")
+
+
+def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The word most like the given one, letter case apart; None where none comes near."""
+    by_fold = {candidate.casefold(): candidate for candidate in sorted(words)}
+    matches = difflib.get_close_matches(word.casefold(), by_fold, 1, cutoff)
+    return by_fold[matches[0]] if matches else None
+
+
+@dataclass(frozen=True)
+class ValueType(Generic[T_co]):
+    """`parse` raises ValueError for text that is not `allowed`; `words` are the values that can be listed."""
+
+    parse: Callable[[str], T_co]
+    allowed: str
+    words: tuple[str, ...] = ()
+
+    def complaint(self, shown: str, text: str) -> str:
+        """Why `text`, which a message may show as `shown`, is wrong: what is allowed, and the nearest such word."""
+        near = nearest(text, self.words)
+        return f"{shown} is not allowed; allowed: {self.allowed}" + (f"; nearest: {near}" if near else "")
+
+
+def items(text: str) -> tuple[str, ...]:
+    """A list as Kafka's `ConfigDef` splits it: at commas, white space apart; empty text is an empty list."""
+    return tuple(part for part in COMMA.split(text.strip()) if part)
+
+
+def _boolean(text: str) -> bool:
+    return not ("true", "false").index(text.lower())
+
+
+def _text(text: str) -> str:
+    if not text:
+        raise ValueError("empty")
+    return text
+
+
+def _topic_part(text: str) -> str:
+    if not TOPIC_CHARACTERS.fullmatch(text):
+        raise ValueError(text)
+    return text
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    parts = COMMA.split(text.strip())
+    if "" in parts and len(parts) > 1:
+        raise ValueError("there is nothing between two commas, or at an end: take that comma out")
+    try:
+        compile_java("|".join(parts))
+    except LockstepError as error:
+        raise ValueError(str(error)) from error
+    return items(text)
+
+
+def _class_name(text: str) -> str:
+    if not CLASS_NAME.fullmatch(text):
+        raise ValueError(text)
+    return text
+
+
+def _folder(text: str) -> Path:
+    if not text or "://" in text:
+        raise ValueError(text)
+    return Path(text)
+
+
+def one_of(*words: str) -> ValueType[str]:
+    """One of the words, letter case included, as Kafka's `ValidString`."""
+    return ValueType(lambda text: words[words.index(text)], ", ".join(words), words)
+
+
+def integer(least: int, most: int | None = None, besides: tuple[int, ...] = (), unit: str = "") -> ValueType[int]:
+    """A whole number from `least` to `most`, or one of `besides`."""
+
+    def parse(text: str) -> int:
+        if not WHOLE.fullmatch(text):
+            raise ValueError(text)
+        whole = int(text)
+        if whole not in besides and not (whole >= least and (most is None or whole <= most)):
+            raise ValueError(text)
+        return whole
+
+    span = f"a whole number{unit and ' of ' + unit}, {least} or more" if most is None else f"{least} to {most}"
+    return ValueType(parse, " or ".join([*map(str, besides), span]))
+
+
+def number(least: float, most: float) -> ValueType[float]:
+    """A number from `least` to `most`."""
+
+    def parse(text: str) -> float:
+        value = float(text)
+        if not least <= value <= most:
+            raise ValueError(text)
+        return value
+
+    return ValueType(parse, f"a number, {least:g} to {most:g}")
+
+
+BOOLEAN = ValueType(_boolean, "true, false", ("true", "false"))
+TEXT = ValueType(_text, "some text")
+TOPIC_PART = ValueType(_topic_part, "characters that a topic's name can have: a-z A-Z 0-9 . _ -")
+WORDS = ValueType(items, "a list, separated by commas")
+PATTERNS = ValueType(_patterns, "names and regular expressions, separated by commas")
+CLASS = ValueType(_class_name, "package.module:Class, or one of the Java classes that Kafka ships")
+FOLDER = ValueType(_folder, "a folder on this machine")
+DURATION_SECONDS = ValueType(
+    seconds_of, 'a time above zero, such as "1 second", "500 milliseconds", "2 minutes", or plain seconds'
+)

@@ -1,0 +1,137 @@
+"""The clusters of a file: are their aliases and addresses sound, and what do their clients get."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from app.properties.keys import CLUSTERS, SEPARATOR
+from app.properties.mistakes import Entry, Findings
+from app.properties.places import Properties
+from app.properties.value_types import items, nearest
+from app.settings.job_settings import ClusterSettings
+from streaming.flow import Flow
+from streaming.mm2.replication_cycles import PROBE
+from streaming.mm2.replication_policy import ReplicationPolicy
+
+LEGAL_ALIAS = re.compile(r"[a-zA-Z0-9._-]+")
+RESERVED = frozenset({"lockstep"})
+ADDRESS = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
+"""Kafka's `Utils.HOST_PORT_PATTERN`: host (1), port (2)."""
+SERVERS = "bootstrap.servers"
+
+
+def aliases(entries: Mapping[str, Entry], findings: Findings) -> tuple[str, ...]:
+    """The aliases in `clusters` that can be used, each once, in the file's order."""
+    entry = entries.get(f"lockstep.{CLUSTERS.name}") or entries.get(CLUSTERS.name)
+    if entry is None or not items(entry.value):
+        near = nearest(CLUSTERS.name, (key for key in entries if "." not in key), 0.7)
+        like = f" Is {near} in line {entries[near].line} meant?" if near and near != CLUSTERS.name else ""
+        message = "is missing: name the aliases of your clusters, e.g. clusters=a,b"
+        findings.mistake(entry, message + ("." + like if like else ""), CLUSTERS.name)
+        return ()
+    if entry.problem is not None:
+        findings.mistake(entry, entry.problem)
+        return ()
+    found = tuple(dict.fromkeys(items(entry.value)))
+    if len(found) < len(items(entry.value)):
+        findings.warn(entry, "names an alias twice")
+    return tuple(alias for alias in found if _is_sound(alias, entry, findings))
+
+
+def _is_sound(alias: str, entry: Entry, findings: Findings) -> bool:
+    if not LEGAL_ALIAS.fullmatch(alias):
+        findings.mistake(
+            entry, f"{alias!r} cannot be an alias: it becomes part of topics' names; allowed: a-z A-Z 0-9 . _ -"
+        )
+    elif alias in RESERVED:
+        findings.mistake(
+            entry, f"{alias} cannot be an alias: it is the prefix of Lockstep's own keys; rename the cluster"
+        )
+    else:
+        return True
+    return False
+
+
+def check_ambiguous(properties: Properties, findings: Findings) -> None:
+    """An alias that goes on from another with a dot: `a.b.KEY` could be the key `b.KEY` of the cluster `a`."""
+    entry = properties.entry(CLUSTERS.name)
+    for alias in properties.aliases:
+        for other in properties.aliases:
+            if other.startswith(f"{alias}."):
+                findings.mistake(
+                    entry, f"{other} begins with {alias} and a dot: {other}.KEY could be a key of either; rename one"
+                )
+
+
+def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy, findings: Findings) -> None:
+    """The policy must find an alias again in the names that it makes: `us.east` and a dot give `us`, no such alias."""
+    for alias in (flow.source, flow.target):
+        for topic in (PROBE, policy.heartbeats_topic()):
+            remote = policy.format_remote_topic(alias, topic)
+            found = alias if remote == topic else policy.topic_source(remote)
+            if found not in (alias, None):
+                findings.mistake(
+                    properties.entry(SEPARATOR.name, flow) or properties.entry(CLUSTERS.name),
+                    f"the remote topic {remote} is taken for one of {found}, not of {alias}, and cycles could not be "
+                    f"seen: rename the cluster, or choose a {SEPARATOR.name} that is in no alias",
+                )
+                return
+
+
+def cluster_settings(properties: Properties, alias: str, flow: Flow | None = None) -> ClusterSettings:
+    """A cluster's client properties in all roles."""
+    return ClusterSettings(
+        alias,
+        admin=properties.client("admin", alias, flow),
+        consumer=properties.client("consumer", alias, flow),
+        producer=properties.client("producer", alias, flow),
+    )
+
+
+def check_servers(properties: Properties, settings: ClusterSettings, findings: Findings) -> None:
+    """A cluster has addresses, and they look like some."""
+    alias = settings.alias
+    entry = properties.at(alias, True, SERVERS) or properties.at(alias, False, SERVERS) or properties.entry(SERVERS)
+    if not items(settings.bootstrap_servers):
+        if entry is None or entry.problem is None:
+            listed = properties.entry(CLUSTERS.name)
+            findings.mistake(entry or listed, _missing(properties, alias), f"{alias}.{SERVERS}")
+        return
+    for address in items(settings.bootstrap_servers):
+        match = ADDRESS.fullmatch(address)
+        if match is None or not match[1] or not 0 < int(match[2]) < 65536:
+            shown = entry.shown if entry and entry.is_referred else repr(address)
+            findings.mistake(entry, f"{shown} is no address: write host:port, several separated by commas")
+
+
+def _missing(properties: Properties, alias: str) -> str:
+    names = [where.name for where in properties.by_place if where.scope == alias]
+    near = nearest(SERVERS, names, 0.7)
+    meant = f"; is {alias}.{near} in line {_line(properties, alias, near)} meant?" if near else ""
+    return f"is missing: write the addresses of {alias}'s brokers, e.g. {alias}.{SERVERS}=host1:9092,host2:9092{meant}"
+
+
+def _line(properties: Properties, alias: str, name: str) -> int:
+    return next(
+        entry.line for where, entry in properties.by_place.items() if (where.scope, where.name) == (alias, name)
+    )
+
+
+def check_shared_servers(
+    properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Iterable[Flow], findings: Findings
+) -> None:
+    """Source and target of a flow have no address in common: an address is of one cluster."""
+    for flow in flows:
+        source, target = (_addresses(clusters[alias]) for alias in (flow.source, flow.target))
+        if shared := sorted(source & target):
+            findings.mistake(
+                properties.at(flow.target, False, SERVERS) or properties.entry(SERVERS),
+                f"{flow.source} and {flow.target} are one cluster, for {shared[0]} is an address of both: "
+                "source and target must differ",
+                f"{flow.target}.{SERVERS}",
+            )
+
+
+def _addresses(settings: ClusterSettings) -> set[str]:
+    return {address.rpartition("://")[2].lower() for address in items(settings.bootstrap_servers)}

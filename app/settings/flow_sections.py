@@ -1,0 +1,183 @@
+"""The flows of a file: which are enabled, and the settings of each, policy and filters built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.plugins import load_plugin
+from app.properties import keys
+from app.properties.keys import Key
+from app.properties.mistakes import Findings, is_secret
+from app.properties.places import Properties
+from app.properties.value_types import nearest
+from app.settings.acl_settings import acl_rules, credential_provider
+from app.settings.cluster_sections import check_aliases, cluster_settings
+from app.settings.contradictions import READ_BY, check_flow, check_plugins
+from sinks.engine.model import Kind
+from sinks.flow_settings import FlowSettings, Incremental, Limits, Listeners, Pace
+from sinks.notify.listeners import GroupListener, TopicListener
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+from streaming.mm2.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
+from streaming.mm2.internal_topics import InternalTopics, internal_topics
+from streaming.mm2.replication_policy import ReplicationPolicy, check_topic_name
+
+PLUGINS: Mapping[Key[str], Any] = {
+    keys.POLICY: ReplicationPolicy,
+    keys.TOPIC_FILTER: TopicFilter,
+    keys.GROUP_FILTER: GroupFilter,
+    keys.CONFIG_FILTER: ConfigPropertyFilter,
+    keys.TOPIC_LISTENER: TopicListener,
+    keys.GROUP_LISTENER: GroupListener,
+}
+"""What a class named in the file must be."""
+
+ENABLED_BY: Mapping[Kind, tuple[Key[bool], ...]] = {
+    Kind.TOPIC: (keys.REFRESH_TOPICS,),
+    Kind.TOPIC_CONFIG: (keys.SYNC_TOPIC_CONFIGS,),
+    Kind.ACL: (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL),
+    Kind.SCRAM_USER: (),
+    Kind.BROKER_CONFIG: (keys.SYNC_BROKER_CONFIGS,),
+    Kind.GROUP_OFFSET: (keys.SYNC_GROUP_OFFSETS,),
+}
+"""Which keys turn a kind on: one of them is enough."""
+
+INTERVALS: Mapping[Kind, Key[int | None]] = {
+    Kind.TOPIC: keys.REFRESH_TOPICS_INTERVAL,
+    Kind.TOPIC_CONFIG: keys.SYNC_TOPIC_CONFIGS_INTERVAL,
+    Kind.GROUP_OFFSET: keys.SYNC_GROUP_OFFSETS_INTERVAL,
+}
+
+
+def enabled_flows(properties: Properties, findings: Findings) -> tuple[Flow, ...]:
+    """The enabled flows, sorted; that there is none is a mistake."""
+    aliases = properties.aliases
+    pairs = [Flow(source, target) for source in aliases for target in aliases if source != target]
+    found = tuple(sorted(flow for flow in pairs if properties.get(keys.ENABLED, flow)))
+    if found or any(_hides_flows(mistake.key, aliases) for mistake in findings.mistakes):
+        return found
+    if not pairs:
+        listed = properties.entry(keys.CLUSTERS.name)
+        findings.mistake(listed, "names one cluster only: a flow needs a source and a target, e.g. clusters=a,b")
+        return ()
+    written = next((entry for flow in pairs if (entry := properties.entry(keys.ENABLED.name, flow))), None)
+    name = f"{pairs[0].name}.{keys.ENABLED.name}"
+    findings.mistake(written, f"no flow is enabled: write e.g. {name}=true", written.key if written else name)
+    return ()
+
+
+def _hides_flows(key: str, aliases: Sequence[str]) -> bool:
+    """Whether a mistake in this key may be why no flow is enabled: to say that, too, would help nobody."""
+    return key in aliases or key.endswith((keys.ENABLED.name, keys.CLUSTERS.name, "->"))
+
+
+def chosen_flows(enabled: Sequence[Flow], wanted: Sequence[str], findings: Findings) -> tuple[Flow, ...]:
+    """Those that were asked for; all, if none was. One that is not enabled is a mistake."""
+    names = {flow.name: flow for flow in enabled}
+    chosen = set()
+    for text in wanted:
+        try:
+            name = Flow.parse(text).name
+        except (LockstepError, ValueError) as error:
+            findings.mistake(None, f"--flow {text}: {error}")
+            continue
+        if name in names:
+            chosen.add(names[name])
+        else:
+            near = nearest(name, names)
+            hint = f"; nearest: {near}" if near else ""
+            listed = ", ".join(names) or "none"
+            findings.mistake(None, f"--flow {name}: this flow is not enabled in the file; enabled: {listed}{hint}")
+    return tuple(sorted(chosen)) if wanted else tuple(enabled)
+
+
+def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> FlowSettings | None:
+    """The settings of a flow; None where a mistake leaves no policy, filter or name."""
+    check_flow(properties, flow, findings)
+    plugins = {key: _plugin(properties, flow, key, findings) for key in PLUGINS}
+    if None in plugins.values():
+        return None
+    internal = _internal_topics(properties, flow, plugins[keys.POLICY], findings)
+    acls, provider = acl_rules(properties, flow, findings), credential_provider(properties, flow, findings)
+    if internal is None or acls is None:
+        return None
+    settings = FlowSettings(
+        flow=flow,
+        policy=plugins[keys.POLICY],
+        topic_filter=plugins[keys.TOPIC_FILTER],
+        group_filter=plugins[keys.GROUP_FILTER],
+        config_filter=plugins[keys.CONFIG_FILTER],
+        internal=internal,
+        enabled={kind: any(properties.get(key, flow) for key in ENABLED_BY[kind]) for kind in Kind}
+        | {Kind.SCRAM_USER: provider is not None},
+        heartbeats_replication=properties.get(keys.HEARTBEATS_REPLICATION, flow),
+        incremental=Incremental(properties.get(keys.USE_INCREMENTAL, flow)),
+        replication_factor=properties.get(keys.REPLICATION_FACTOR, flow),
+        topic_deletes=properties.get(keys.TOPIC_DELETES, flow),
+        emit_checkpoints=properties.get(keys.EMIT_CHECKPOINTS, flow),
+        matching=properties.get(keys.OFFSET_TRANSLATION, flow) == "matched",
+        isolation=cluster_settings(properties, flow.source, flow).consumer.get("isolation.level", "read_uncommitted"),
+        listeners=_listeners(properties, flow, plugins[keys.TOPIC_LISTENER], plugins[keys.GROUP_LISTENER]),
+        broker_configs=properties.get(keys.BROKER_CONFIG_PROPERTIES, flow),
+        acls=acls,
+        provider=provider,
+        pace=_pace(properties, flow),
+        limits=Limits(
+            properties.get(keys.MAX_DELETE_PERCENT, flow),
+            properties.get(keys.MAX_DELETE_MINIMUM, flow),
+        ),
+    )
+    check_plugins(properties, settings, findings)
+    return settings
+
+
+def _listeners(properties: Properties, flow: Flow, topics: TopicListener, groups: GroupListener) -> Listeners:
+    secrets = tuple(value for name, value in properties.of_flow(flow).items() if value and is_secret(name))
+    return Listeners(topics, groups, properties.get(keys.LISTENER_TIMEOUT, flow), secrets)
+
+
+def _pace(properties: Properties, flow: Flow) -> Pace:
+    return Pace(
+        trigger_interval=properties.get(keys.TRIGGER_INTERVAL),
+        observe_rate=properties.get(keys.OBSERVE_RATE, flow),
+        full_comparison_interval=properties.get(keys.FULL_COMPARISON_INTERVAL, flow),
+        shard_topics=properties.get(keys.SHARD_TOPICS, flow),
+        heartbeat_timeout=properties.get(keys.HEARTBEAT_TIMEOUT, flow),
+        intervals=_intervals(properties, flow),
+    )
+
+
+def _intervals(properties: Properties, flow: Flow) -> dict[Kind, float]:
+    """Seconds between two looks at a kind, where the file has them with the prefix."""
+    given = {kind: properties.get(key, flow) for kind, key in INTERVALS.items()}
+    return {kind: float(seconds) for kind, seconds in given.items() if seconds is not None}
+
+
+def _plugin(properties: Properties, flow: Flow, key: Key[str], findings: Findings) -> Any:
+    if not all(properties.is_sound(read.name, flow) for read in (key, *READ_BY[key])):
+        return None
+    try:
+        return load_plugin(properties.get(key, flow), PLUGINS[key], properties.of_flow(flow))
+    except LockstepError as error:
+        entry = properties.entry(key.name, flow)
+        findings.mistake(entry, str(error), entry.key if entry else key.name)
+        return None
+
+
+def _internal_topics(
+    properties: Properties, flow: Flow, policy: ReplicationPolicy, findings: Findings
+) -> InternalTopics | None:
+    try:
+        check_aliases(properties, flow, policy, findings)
+        internal = internal_topics(policy, flow, properties.get(keys.OFFSET_SYNCS_LOCATION, flow))
+        for name in (internal.checkpoints, internal.offset_syncs, internal.heartbeats, *internal.ours):
+            check_topic_name(name)
+    except LockstepError as error:
+        findings.mistake(properties.entry(keys.CLUSTERS.name), f"{flow.name}: {error}")
+        return None
+    except Exception as error:  # noqa: BLE001 - a policy of the user's may raise anything
+        chosen = properties.entry(keys.POLICY.name, flow)
+        findings.mistake(chosen, f"the policy failed to name topics of {flow.name}: {type(error).__name__}: {error}")
+        return None
+    return internal

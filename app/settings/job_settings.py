@@ -1,0 +1,74 @@
+"""What a properties file comes to: clusters, flows, the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.properties.mistakes import Mistake
+from app.properties.places import Place
+from app.settings.stored_overrides import Overrides
+from sinks.engine.overrides import InLedger
+from sinks.flow_settings import FlowSettings
+from sinks.notify.reporters import MetricsReporter
+from streaming.flow import Flow
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """The Java client properties of one cluster, per role. Its `repr` shows names of properties, never values."""
+
+    alias: str
+    admin: Mapping[str, str] = field(repr=False)
+    consumer: Mapping[str, str] = field(repr=False)
+    producer: Mapping[str, str] = field(repr=False)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """As the admin client gets them; empty where the file has none."""
+        return self.admin.get("bootstrap.servers", "")
+
+    def __repr__(self) -> str:
+        roles = {"admin": self.admin, "consumer": self.consumer, "producer": self.producer}
+        names = ", ".join(f"{role}={sorted(values)}" for role, values in roles.items())
+        return f"ClusterSettings(alias={self.alias!r}, {names})"
+
+
+@dataclass(frozen=True)
+class JobSettings:
+    """What holds for the whole job. Seconds; port 0 is a free one."""
+
+    trigger_interval: float
+    checkpoint_dir: Path
+    http_host: str
+    http_port: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything. `flows` are the enabled ones that were asked for, sorted.
+
+    `overrides`: a cluster's settings within one flow, where the file has some of its own for it
+    (`a->b.source.admin.KEY`). `values`: what the file says, by place, overrides in place of what they win over;
+    `plugin_properties`: the same as plug-ins of a flow get it, `job_properties` as `reporters` do; secrets are in all
+    of them. `stored_overrides`: those in each flow's ledger, as they are kept there; None where they could not be read;
+    `in_force`: the same in plain text, the stronger level alone.
+    """
+
+    clusters: Mapping[str, ClusterSettings]
+    flows: tuple[FlowSettings, ...]
+    job: JobSettings
+    warnings: tuple[Mistake, ...] = ()
+    overrides: Mapping[tuple[Flow, str], ClusterSettings] = field(default_factory=dict)
+    values: Mapping[Place, str] = field(default_factory=dict, repr=False)
+    reporters: Mapping[str, MetricsReporter] = field(default_factory=dict)
+    job_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    plugin_properties: Mapping[Flow, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    stored_overrides: Mapping[Flow, InLedger | None] = field(default_factory=dict, repr=False)
+    in_force: Overrides = field(default_factory=dict, repr=False)
+
+    def cluster(self, alias: str, flow: Flow | None = None) -> ClusterSettings:
+        """The settings of a cluster, for a flow if given. Raises KeyError for an alias that is not in the file."""
+        found = self.overrides.get((flow, alias)) if flow is not None else None
+        return found or self.clusters[alias]

@@ -1,0 +1,86 @@
+"""What of a running job stays as it is when its file is read again (KIP-226, `Reconfigurable`).
+
+| what differs for a flow                                  | what becomes of it                              |
+|----------------------------------------------------------|-------------------------------------------------|
+| nothing                                                  | it stays                                        |
+| only keys that its Reconfigurable plug-ins can take      | it stays, and they are told                     |
+| anything else                                            | its settings and all its plug-ins are made anew |
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+
+from app.properties.keys import Live
+from app.properties.live import live
+from app.properties.mistakes import Findings
+from app.properties.places import Place, Properties
+from app.settings.job_settings import Settings
+from sinks.flow_settings import FlowSettings
+from streaming.flow import Flow
+from streaming.reconfigurable import Reconfigurable
+
+log = logging.getLogger(__name__)
+
+
+def changed_names(before: Settings, after: Mapping[Place, str], flow: Flow) -> frozenset[str]:
+    """Names of the keys that differ where they hold for a flow, and make something of the flow anew."""
+    old, reporters = before.values, before.reporters.values()
+    others = {name for one in reporters if isinstance(one, Reconfigurable) for name in one.reconfigurable_configs()}
+    places = [where for where in old.keys() | after.keys() if where.scope in (None, flow)]
+    differ = (where for where in places if old.get(where) != after.get(where) and where.name not in others)
+    return frozenset(where.name for where in differ if live(where, ()) in (Live.FLOW, Live.QUERY))
+
+
+def tell(flow: FlowSettings, names: Collection[str], properties: Mapping[str, str]) -> None:
+    """Tells the plug-ins of a flow that goes on. One that raises is logged: the others, and the job, go on."""
+    for plugin in told(flow, names):
+        try:
+            plugin.reconfigure(properties)
+        except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything
+            # Its text may hold a value, and values may be secrets.
+            name, kind = type(plugin).__name__, type(error).__name__
+            log.error("%s: %s took the new values and then failed with them: %s", flow.flow.name, name, kind)
+
+
+def told(flow: FlowSettings, names: Collection[str]) -> Iterator[Reconfigurable]:
+    """The plug-ins of a flow that take one of these keys while they run."""
+    for plugin in flow.plugins:
+        if isinstance(plugin, Reconfigurable) and not set(names).isdisjoint(plugin.reconfigurable_configs()):
+            yield plugin
+
+
+def taken(flow: FlowSettings, names: Collection[str]) -> bool:
+    """Whether the flow can stay as it is while these keys change."""
+    known = {name for plugin in told(flow, names) for name in plugin.reconfigurable_configs()}
+    return set(names) <= known
+
+
+def kept_flow(before: Settings, flow: Flow, properties: Properties, findings: Findings) -> FlowSettings | None:
+    """The flow as it runs, if it can stay; what its plug-ins object to is a mistake. None: it is made anew."""
+    running = next((one for one in before.flows if one.flow == flow), None)
+    names = changed_names(before, properties.values(), flow)
+    if running is None or not taken(running, names):
+        return None
+    for plugin in told(running, names):
+        validate(plugin, properties.of_flow(flow), names, findings, properties, flow)
+    return running
+
+
+def validate(
+    plugin: Reconfigurable,
+    values: Mapping[str, str],
+    names: Collection[str],
+    findings: Findings,
+    properties: Properties,
+    flow: Flow | None = None,
+) -> None:
+    """Asks a plug-in whether it could go on with these values; its objection is a mistake at the key that changed."""
+    try:
+        plugin.validate_reconfiguration(values)
+    except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything
+        name = min(set(names) & set(plugin.reconfigurable_configs()))
+        entry = properties.entry(name, flow)
+        reason = str(error) or type(error).__name__
+        findings.mistake(entry, f"{type(plugin).__name__} does not take it: {reason}", entry.key if entry else name)

@@ -1,0 +1,162 @@
+"""Who changed what, when, and with which outcome: one event per change in a time-retained topic on the target."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from sinks.engine.avro import SingleObject
+from sinks.engine.ledger import utc_now
+from sinks.engine.model import Key, Op, Outcome, Value, value_as_json
+from sinks.engine.plan import Plan, Refusal
+from sinks.kafka.ports.cluster import Cluster, Reader, Record
+from streaming.flow import Flow
+
+CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": str(90 * 24 * 3600 * 1000)}
+"""Ninety days; change the topic's own `retention.ms` for another time."""
+
+SCHEMA = SingleObject("audit-event")
+
+
+SETTING = "setting"
+"""The kind of an event about Lockstep's own properties."""
+
+
+class SettingChange(NamedTuple):
+    """A line of the properties file that is new, gone or another one; values of secrets are masked."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row of the audit topic, with the fields of its schema."""
+
+    at: datetime
+    source: str
+    target: str
+    who: str
+    kind: str
+    op: str
+    key: Key
+    before: str | None
+    after: str | None
+    digest: str
+    result: str
+    error: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """By field name, the key as a list."""
+        return {name: getattr(self, name) for name in self.__slots__} | {"key": list(self.key)}
+
+
+def process_identity() -> str:
+    """`user@host` of this process."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+class Audit:
+    """The audit topic of one flow; made at the first event."""
+
+    def __init__(
+        self,
+        topic: str,
+        writer: Cluster,
+        factor: int,
+        who: str,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._topic, self._writer, self._factor, self._who, self._now = topic, writer, factor, who, now
+        self._created = False
+
+    def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
+        """Writes one event per outcome and refusal. Raises ClusterUnreachable, LockstepError."""
+        base = self._base(plan.flow, plan.digest)
+        events = [Event(**base, **_of_outcome(outcome)) for outcome in outcomes]
+        events += [Event(**base, **_of_refusal(refusal)) for refusal in refused]
+        self._append(events)
+
+    def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:
+        """Writes one event per line of the properties file. Raises ClusterUnreachable, LockstepError."""
+        base = self._base(flow, "")
+        self._append([Event(**base, **_of_setting(change)) for change in changes])
+
+    def _base(self, flow: Flow, digest: str) -> dict[str, Any]:
+        return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
+
+    def _append(self, events: Sequence[Event]) -> None:
+        if not events:
+            return
+        if not self._created:
+            self._writer.create_log(self._topic, self._factor, CONFIGS)
+            self._created = True
+        self._writer.append_log(self._topic, [(_key(event), SCHEMA.encode(event.as_dict())) for event in events])
+
+
+def _of_outcome(outcome: Outcome) -> dict[str, Any]:
+    change = outcome.change
+    return {
+        "kind": change.kind.value,
+        "op": change.op.value,
+        "key": change.key,
+        "before": _side(change.before),
+        "after": _side(change.after),
+        "result": outcome.result,
+        "error": str(outcome.error) if outcome.error else None,
+    }
+
+
+def _of_refusal(refusal: Refusal) -> dict[str, Any]:
+    return {
+        "kind": refusal.kind.value,
+        "op": refusal.op.value,
+        "key": refusal.key,
+        "before": None,
+        "after": None,
+        "result": "refused",
+        "error": refusal.reason,
+    }
+
+
+def _of_setting(change: SettingChange) -> dict[str, Any]:
+    op = Op.CREATE if change.before is None else Op.DELETE if change.after is None else Op.UPDATE
+    return {
+        "kind": SETTING,
+        "op": op.value,
+        "key": (change.name,),
+        "before": _side(change.before),
+        "after": _side(change.after),
+        "result": "applied",
+        "error": None,
+    }
+
+
+def _side(value: Value | None) -> str | None:
+    return None if value is None else orjson.dumps(value_as_json(value)).decode()
+
+
+def _key(event: Event) -> bytes:
+    return orjson.dumps([event.kind, *event.key])
+
+
+def read_audit(topic: str, reader: Reader) -> list[Event]:
+    """Every event there is, oldest first. Raises LockstepError for bytes that are no event."""
+    return events_of(reader.read_log(topic))
+
+
+def events_of(records: Iterable[Record]) -> list[Event]:
+    """The events in records of an audit topic. Raises LockstepError for bytes that are no event."""
+    events = []
+    for _, value in records:
+        if value is not None:
+            fields = SCHEMA.decode(value)
+            events.append(Event(**fields | {"key": tuple(fields["key"])}))
+    return events

@@ -1,0 +1,109 @@
+"""Changes that the target refused: each is set aside by itself and tried again ever less often. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from sinks.engine.model import Change, Key, Kind, Op, Outcome, Value
+from sinks.engine.plan import Refusal
+from sinks.faults import ItemFault
+
+FIRST_WAIT = 30.0
+"""Seconds until the second try."""
+
+LONGEST_WAIT = 3600.0
+"""Seconds between tries in the end: often enough to notice within the hour that a policy was relaxed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackedOff:
+    """A refused change: `after` is what was refused, `due` when it is tried again (monotonic seconds)."""
+
+    kind: Kind
+    op: Op
+    key: Key
+    after: Value | None
+    fault: ItemFault
+    tries: int
+    due: float
+
+
+def wait_after(tries: int) -> float:
+    """Seconds to wait after this many refusals: doubling from FIRST_WAIT up to LONGEST_WAIT."""
+    return float(min(FIRST_WAIT * 2 ** min(tries - 1, 20), LONGEST_WAIT))
+
+
+class Backoff:
+    """The refused changes of one flow. In memory only: after a restart each is tried once more."""
+
+    def __init__(self) -> None:
+        self._changes: dict[tuple[Kind, Key], BackedOff] = {}
+
+    def split(self, changes: Iterable[Change], now: float) -> tuple[list[Change], list[Refusal]]:
+        """Changes to try now, and refusals for those that must wait. Another wanted value is tried at once."""
+        todo: list[Change] = []
+        waiting: list[Refusal] = []
+        for change in changes:
+            backed_off = self._changes.get((change.kind, change.key))
+            if backed_off is None or backed_off.after != change.after or backed_off.due <= now:
+                todo.append(change)
+            else:
+                waiting.append(self._refusal(backed_off, now))
+        return todo, waiting
+
+    @staticmethod
+    def _refusal(backed_off: BackedOff, now: float) -> Refusal:
+        wait = f"tried again in {max(0, backed_off.due - now):.0f} s"
+        reason = f"{backed_off.fault} (refused {backed_off.tries} times, {wait})"
+        return Refusal(backed_off.kind, backed_off.op, backed_off.key, reason)
+
+    def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
+        """Sets aside what was refused for good, forgets what went through. Retriable faults do not count."""
+        for outcome in outcomes:
+            change, place = outcome.change, (outcome.change.kind, outcome.change.key)
+            if outcome.error is None:
+                self._changes.pop(place, None)
+            elif not outcome.error.retriable:
+                before = self._changes.get(place)
+                tries = before.tries + 1 if before and before.after == change.after else 1
+                due = now + wait_after(tries)
+                self._changes[place] = BackedOff(
+                    change.kind, change.op, change.key, change.after, outcome.error, tries, due
+                )
+
+    def due(self, now: float) -> set[str]:
+        """Remote topics with a change to try again now."""
+        return {backed_off.key[0] for backed_off in self._changes.values() if backed_off.due <= now}
+
+    def is_due(self, now: float) -> bool:
+        """Whether any change is to be tried again now."""
+        return any(backed_off.due <= now for backed_off in self._changes.values())
+
+    def retain(self, still_wanted: Iterable[Change]) -> None:
+        """Forgets all but these, after a plan of everything."""
+        wanted = {(change.kind, change.key) for change in still_wanted}
+        self._changes = {place: backed_off for place, backed_off in self._changes.items() if place in wanted}
+
+    def settled(self, remote_topics: Iterable[str], still_wanted: Iterable[Change]) -> None:
+        """Forgets what is no longer wanted of topics that were just planned."""
+        wanted = {(change.kind, change.key) for change in still_wanted}
+        looked_at = set(remote_topics)
+        self._changes = {
+            place: backed_off
+            for place, backed_off in self._changes.items()
+            if place in wanted or place[1][0] not in looked_at
+        }
+
+    def keep(self, wanted: Collection[str], existing: Collection[str]) -> None:
+        """Forgets remote topics that are wanted no more; a refused deletion stays while its topic exists."""
+        self._changes = {
+            place: backed_off
+            for place, backed_off in self._changes.items()
+            if backed_off.key[0] in wanted
+            or (backed_off.kind is Kind.TOPIC and backed_off.op is Op.DELETE and backed_off.key[0] in existing)
+        }
+
+    def waiting(self, now: float) -> list[Refusal]:
+        """Everything set aside, for `status`."""
+        return [self._refusal(backed_off, now) for backed_off in self._changes.values()]

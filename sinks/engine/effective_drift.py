@@ -1,0 +1,55 @@
+"""Configs in force with two values (drift `effective`), as a plan, a status and the metrics tell of them.
+
+Nothing is pending for them: they are set on neither side, so there is nothing to copy. `sinks.kinds.topics.effective`
+finds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sinks.engine.model import Kind
+
+SHOWN = 20
+"""Groups that a status shows: those of the most topics."""
+
+
+class Case(NamedTuple):
+    """A config and the two values that are in force, wherever they come from."""
+
+    kind: Kind
+    name: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class DriftGroup:
+    """A case, and for how many topics it holds; 0 for the brokers' own configs."""
+
+    case: Case
+    topics: int
+
+    @property
+    def configs(self) -> int:
+        """How many configs it is: one a topic, or one of the brokers."""
+        return self.topics if self.case.kind is Kind.TOPIC_CONFIG else 1
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of the plan's `effective`, and of the `configs` of a status."""
+        kind, name, source, target = self.case
+        return {"kind": kind.value, "name": name, "topics": self.topics, "source": source, "target": target}
+
+
+def grouped(counts: Mapping[Case, int]) -> tuple[DriftGroup, ...]:
+    """By how many topics it holds for, the most first."""
+    groups = (DriftGroup(case, count if case.kind is Kind.TOPIC_CONFIG else 0) for case, count in counts.items())
+    return tuple(sorted(groups, key=lambda group: (-group.configs, group.case)))
+
+
+def effective_as_json(groups: Iterable[DriftGroup]) -> dict[str, Any]:
+    """The `effective` of a status: how many configs it is, and the most frequent groups."""
+    every = list(groups)
+    return {"drift": sum(group.configs for group in every), "configs": [group.as_json() for group in every[:SHOWN]]}

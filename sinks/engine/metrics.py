@@ -1,0 +1,140 @@
+"""What Prometheus sees, under the names that dashboards rely on. The library does the counting; this is the list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from heapq import nlargest
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from sinks.engine.model import Kind
+from sinks.engine.reconcile import Report
+from sinks.engine.status import FlowStatus, Task
+from sinks.kinds.controller import GroupSummary
+from streaming.flow import Flow
+
+PHASES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+"""Histogram bounds in seconds: a look takes hundredths, a first comparison of a large cluster a minute."""
+
+EFFECTIVE = "effective"
+"""The drift of configs that are set on neither side and in force with different values, as if it were a kind."""
+
+DRIFT = f"Differences known and not mended; of the kind `{EFFECTIVE}`, configs that are in force with two values"
+
+WORST = 1000
+"""Groups whose error bound is shown: those with the largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A metric as Prometheus shows it; `type` is `counter`, `gauge` or `histogram`."""
+
+    type: str
+    name: str
+    text: str
+    labels: tuple[str, ...]
+
+
+class Metrics:
+    """All metrics of one job, in a registry of their own. `families` lists them, written or not."""
+
+    def __init__(self, version: str) -> None:
+        self.registry = CollectorRegistry()
+        self.families: list[Family] = []
+        flow = ("source", "target")
+        self._heartbeat_age = self._gauge("flow_heartbeat_age_seconds", "Age of the newest heartbeat", *flow)
+        self._latency = self._gauge("replication_latency_seconds", "How long the newest heartbeat took", *flow)
+        self._drift = self._gauge("drift", DRIFT, *flow, "kind")
+        self._task = self._gauge("task_state", "1 for the state that a kind is in", *flow, "kind", "state")
+        self._last = self._gauge("last_success_timestamp_seconds", "When a kind was last in step", *flow, "kind")
+        self._changes = self._counter("changes", "Changes tried", *flow, "kind", "op", "result")
+        self._refusals = self._counter("refused", "Changes that the target refused", *flow, "kind")
+        self._requests = self._counter("admin_requests", "Requests of the admin API", "cluster", "api", "result")
+        self._listeners = self._counter("listener_calls", "Calls of listeners", *flow, "listener", "result")
+        self._reporters = self._counter("reporter_failures", "Calls of reporters that failed or hung", "reporter")
+        self._undecodable = self._counter("undecodable", "Records that are none of MM2's", "topic")
+        self._verdicts = self._gauge("offset_verdicts", "Partitions of groups by verdict", *flow, "verdict")
+        self._bounds = self._gauge("offset_error_bound_records", "Most records that are read twice", *flow, "group")
+        self._summary: dict[Flow, GroupSummary] = {}
+        self._shown: dict[Flow, frozenset[str]] = {}
+        self._reconcile = self._histogram("reconcile_seconds", "Seconds of a walk's phases", *flow, "phase")
+        self._batch_seconds = self._histogram("batch_seconds", "Seconds of a micro-batch in the sink")
+        self._batch_rows = self._gauge("batch_rows", "Records in the last micro-batch")
+        self._gauge("build_info", "Always 1", "version").labels(version).set(1)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(*self._family("gauge", name, text, labels), registry=self.registry)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(*self._family("counter", f"{name}_total", text, labels), registry=self.registry)
+
+    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
+        return Histogram(*self._family("histogram", name, text, labels), registry=self.registry, buckets=PHASES)
+
+    def _family(self, of_type: str, name: str, text: str, labels: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
+        self.families.append(Family(of_type, f"lockstep_{name}", text, labels))
+        return f"lockstep_{name}", text, labels
+
+    def count_request(self, alias: str, api: str, result: str) -> None:
+        """A `CountRequest`."""
+        self._requests.labels(alias, api, result).inc()
+
+    def count_listener(self, flow: Flow, listener: str, result: str) -> None:
+        """A `CountCall`."""
+        self._listeners.labels(flow.source, flow.target, listener, result).inc()
+
+    def count_reporter(self, reporter: str) -> None:
+        """A `CountFailure`."""
+        self._reporters.labels(reporter).inc()
+
+    def batch(self, seconds: float, rows: int, undecodable: Mapping[tuple[str, str], int]) -> None:
+        """One micro-batch; `undecodable` counts by (topic, reason)."""
+        self._batch_seconds.observe(seconds)
+        self._batch_rows.set(rows)
+        for (topic, _), count in undecodable.items():
+            self._undecodable.labels(topic).inc(count)
+
+    def report(self, report: Report) -> None:
+        """What a walk did."""
+        flow = report.plan.flow
+        if report.groups is not None:
+            self._groups(flow, report.groups)
+        for phase, seconds in report.seconds.items():
+            self._reconcile.labels(flow.source, flow.target, phase).observe(seconds)
+        for outcome in report.outcomes:
+            kind, op = outcome.change.kind.value, outcome.change.op.value
+            self._changes.labels(flow.source, flow.target, kind, op, outcome.result).inc()
+            if outcome.error and not outcome.error.retriable:
+                self._refusals.labels(flow.source, flow.target, kind).inc()
+
+    def _groups(self, flow: Flow, groups: GroupSummary) -> None:
+        if self._summary.get(flow) is groups:
+            return
+        self._summary[flow] = groups
+        for verdict, count in groups.verdicts.items():
+            self._verdicts.labels(flow.source, flow.target, verdict.value).set(count)
+        worst = dict(nlargest(WORST, groups.bounds.items(), key=lambda item: item[1]))
+        for group in self._shown.get(flow, frozenset()) - worst.keys():
+            self._bounds.remove(flow.source, flow.target, group)
+        for group, bound in worst.items():
+            self._bounds.labels(flow.source, flow.target, group).set(bound)
+        self._shown[flow] = frozenset(worst)
+
+    def status(self, status: FlowStatus) -> None:
+        """How a flow stands after a batch."""
+        flow = (status.flow.source, status.flow.target)
+        if status.heartbeat_age_seconds is not None:
+            self._heartbeat_age.labels(*flow).set(status.heartbeat_age_seconds)
+        if status.replication_latency_ms is not None:
+            self._latency.labels(*flow).set(status.replication_latency_ms / 1000)
+        self._drift.labels(*flow, EFFECTIVE).set(sum(group.configs for group in status.effective))
+        for kind, of_kind in status.kinds.items():
+            self._kind(flow, kind, of_kind.task)
+            self._drift.labels(*flow, kind.value).set(of_kind.drift)
+            if of_kind.last_success is not None:
+                self._last.labels(*flow, kind.value).set(of_kind.last_success.timestamp())
+
+    def _kind(self, flow: tuple[str, str], kind: Kind, task: Task) -> None:
+        for state in Task:
+            self._task.labels(*flow, kind.value, state.value).set(state is task)

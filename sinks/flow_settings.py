@@ -1,0 +1,104 @@
+"""What the sink of one flow must know, as plain values. `app/settings.py` builds them from the properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sinks.engine.model import Kind
+from sinks.kinds.acls.principals import PrincipalFilter, PrincipalMapping
+from sinks.kinds.users.credentials import CredentialProvider
+from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
+from streaming.flow import Flow
+from streaming.mm2.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
+from streaming.mm2.internal_topics import InternalTopics
+from streaming.mm2.replication_policy import ReplicationPolicy
+
+
+class Incremental(str, Enum):
+    """`use.incremental.alter.configs` (KIP-894)."""
+
+    REQUESTED = "requested"
+    REQUIRED = "required"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a plan refuses itself: more than `max_delete_percent` of a kind, once there are `max_delete_minimum`."""
+
+    max_delete_percent: float = 30.0
+    max_delete_minimum: int = 10
+
+
+@dataclass(frozen=True)
+class AclRules:
+    """How a flow's ACLs are synced. `full`: `sync.full.acl.enabled`; `deletes`: `lockstep.sync.acl.deletes.enabled`."""
+
+    full: bool = False
+    deletes: bool = True
+    principals: PrincipalFilter = field(default_factory=PrincipalFilter)
+    mapping: PrincipalMapping = field(default_factory=PrincipalMapping)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often and how much a flow looks. Seconds; `observe_rate` in topics a second, 0: all at every trigger.
+
+    `intervals`: kinds that are not looked at in every trigger, and how long they rest.
+    """
+
+    trigger_interval: float = 1.0
+    observe_rate: int = 1000
+    full_comparison_interval: float = 60.0
+    shard_topics: int = 2000
+    heartbeat_timeout: float = 30.0
+    intervals: Mapping[Kind, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who is told of topics and groups, how long one call may take (seconds), and what no log may show of it."""
+
+    topics: TopicListener = field(default_factory=DefaultTopicListener)
+    groups: GroupListener = field(default_factory=DefaultGroupListener)
+    timeout: float = 10.0
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSettings:
+    """One enabled flow, with its policy and filters already built. `provider`: of passwords, None without any.
+
+    `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`.
+    `isolation`: how MM2's consumer reads the source, its `isolation.level`. `broker_configs`: names and patterns, those
+    of `lockstep.broker.config.properties`.
+    """
+
+    flow: Flow
+    policy: ReplicationPolicy
+    topic_filter: TopicFilter
+    group_filter: GroupFilter
+    config_filter: ConfigPropertyFilter
+    internal: InternalTopics
+    enabled: Mapping[Kind, bool]
+    heartbeats_replication: bool = True
+    incremental: Incremental = Incremental.REQUESTED
+    replication_factor: int = 2
+    topic_deletes: bool = False
+    emit_checkpoints: bool = False
+    matching: bool = True
+    isolation: str = "read_uncommitted"
+    broker_configs: tuple[str, ...] = ()
+    listeners: Listeners = field(default_factory=Listeners)
+    acls: AclRules = field(default_factory=AclRules)
+    provider: CredentialProvider | None = None
+    pace: Pace = field(default_factory=Pace)
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def plugins(self) -> tuple[object, ...]:
+        """Every object whose class the file can name."""
+        filters = (self.topic_filter, self.group_filter, self.config_filter)
+        return (self.policy, *filters, self.listeners.topics, self.listeners.groups, self.provider)

@@ -1,0 +1,56 @@
+"""Java's `Admin` in a JVM behind a py4j gateway: how it is made, and what its errors are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from sinks.faults import RightsMissing
+
+TIMEOUT_MS = 15_000
+
+
+DENIED = ("ClusterAuthorizationException", "SaslAuthenticationException", "SslAuthenticationException")
+
+
+def java_properties(jvm: Any, properties: Mapping[str, str]) -> Any:
+    """A `Map` for a Java client, which gives up on a silent cluster within TIMEOUT_MS."""
+    java = jvm.java.util.HashMap()
+    for name, value in properties.items():
+        java.put(name, value)
+    java.putIfAbsent("default.api.timeout.ms", str(TIMEOUT_MS))
+    java.putIfAbsent("request.timeout.ms", str(TIMEOUT_MS * 2 // 3))
+    return java
+
+
+def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
+    """An `Admin` of the JVM's. With OAUTHBEARER it logs in here and now. Raises RightsMissing where it cannot be made.
+
+    Java's own text is left out: of a token that it cannot read, it repeats all of it.
+    """
+    try:
+        return jvm.org.apache.kafka.clients.admin.AdminClient.create(java_properties(jvm, properties))
+    except Py4JJavaError as error:
+        raise RightsMissing(
+            f"cluster {alias}: Java's client cannot be made with these settings: {', '.join(_causes(error))}; check "
+            f"the security settings of `{alias}.` in the properties file"
+        ) from None
+
+
+def _causes(error: Py4JJavaError) -> Iterator[str]:
+    thrown = error.java_exception
+    while thrown is not None:
+        yield str(thrown.getClass().getSimpleName())
+        thrown = thrown.getCause()
+
+
+def cause_of(error: Py4JJavaError) -> str:
+    """The simple name of the Java exception behind a failed future."""
+    thrown = error.java_exception
+    return str((thrown.getCause() or thrown).getClass().getSimpleName())
+
+
+def _message(error: Py4JJavaError) -> str:
+    return str(error.java_exception.getMessage())

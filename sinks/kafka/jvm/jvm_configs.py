@@ -1,0 +1,115 @@
+"""Looking through the driver's own JVM: cheap, because what was seen stays there and is compared there.
+
+A DescribeConfigs answer of 2,000 topics is 66,000 entries. Turning them into Python objects costs more than asking
+for them, so the last answer is kept as a `Map<ConfigResource, Config>` in the JVM; one call over the gateway says
+whether the new one holds anything else, and only the names of topics that differ come over.
+
+Kafka's classes are those that Spark's Kafka connector brings. Source: `Admin.describeConfigs`; `Config` and
+`ConfigEntry` compare by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from sinks.faults import ClusterUnreachable, RightsMissing
+from sinks.kafka.jvm.java_admin import DENIED, TIMEOUT_MS, _message, cause_of, java_admin
+from sinks.kafka.ports.cluster import CountRequest
+from streaming.errors import LockstepError
+
+LISTS_KEPT = 1024
+"""Resource lists kept in the JVM; each costs 0.4 ms a topic to build."""
+
+ITEM = ("UnknownTopicOrPartitionException", "TopicAuthorizationException", "InvalidTopicException")
+
+
+class JvmWatch:
+    """A watch on the topic configs of one cluster, through `Admin` in the JVM behind `gateway` (py4j)."""
+
+    def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
+        self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
+        self._admin = java_admin(alias, self._jvm, properties)
+        self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        self._topic_type = self._enum_constant("org.apache.kafka.common.config.ConfigResource$Type", "TOPIC")
+        self._last = self._jvm.java.util.HashMap()
+        self._lists: dict[tuple[str, ...], Any] = {}
+        self._forgotten: set[str] = set()
+
+    def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
+        """All requests leave before the first answer is awaited, so that the broker is never idle in between."""
+        asked = [(shard, self._admin.describeConfigs(self._resources(shard))) for shard in shards if shard]
+        found: set[str] = set()
+        try:
+            for shard, result in asked:
+                found |= self._differing(shard, result)
+        except LockstepError:
+            # Nobody hears of these now, so the next look must report them again.
+            self.forget(found)
+            raise
+        forgotten = {topic for shard in shards for topic in shard if topic in self._forgotten}
+        self._forgotten -= forgotten
+        return found | forgotten
+
+    def forget(self, topics: Iterable[str]) -> None:
+        # Kept on this side: taking thousands of topics out of the JVM's map would be as many calls over the gateway.
+        self._forgotten.update(topics)
+
+    def close(self) -> None:
+        self._admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
+
+    def _differing(self, shard: Sequence[str], result: Any) -> set[str]:
+        try:
+            seen = result.all().get(TIMEOUT_MS, self._unit)
+        except Py4JJavaError as error:
+            return self._one_by_one(shard, result, error)
+        self._count(self._alias, "DescribeConfigs", "ok")
+        return self._news(seen)
+
+    def _news(self, seen: Any) -> set[str]:
+        if self._last.entrySet().containsAll(seen.entrySet()):
+            return set()
+        news = self._jvm.java.util.HashMap(seen)
+        news.entrySet().removeAll(self._last.entrySet())
+        self._last.putAll(seen)
+        return {resource.name() for resource in news.keySet()}
+
+    def _one_by_one(self, shard: Sequence[str], result: Any, error: Py4JJavaError) -> set[str]:
+        """One topic's trouble must not hide the others: the troubled ones count as changed and are read in full."""
+        cause = cause_of(error)
+        self._count(self._alias, "DescribeConfigs", cause)
+        if cause in DENIED:
+            raise RightsMissing(f"cluster {self._alias}: DescribeConfigs: {cause}: {_message(error)}")
+        if cause not in ITEM:
+            raise ClusterUnreachable(f"cluster {self._alias}: DescribeConfigs: {cause}: {_message(error)}")
+        troubled, seen = set(), self._jvm.java.util.HashMap()
+        for topic in shard:
+            future = result.values().get(self._resource(topic))
+            if future.isCompletedExceptionally():
+                troubled.add(topic)
+                # Made anew with the same configs it is another topic: its return is a change.
+                self._last.remove(self._resource(topic))
+            else:
+                seen.put(self._resource(topic), future.get(TIMEOUT_MS, self._unit))
+        return troubled | self._news(seen)
+
+    def _resources(self, topics: Sequence[str]) -> Any:
+        key = tuple(topics)
+        if key not in self._lists:
+            if len(self._lists) >= LISTS_KEPT:
+                self._lists.clear()
+            self._lists[key] = self._jvm.java.util.ArrayList()
+            for topic in topics:
+                self._lists[key].add(self._resource(topic))
+        return self._lists[key]
+
+    def _resource(self, topic: str) -> Any:
+        return self._jvm.org.apache.kafka.common.config.ConfigResource(self._topic_type, topic)
+
+    def _enum_constant(self, enum: str, name: str) -> Any:
+        # py4j resolves no inner classes, and the jars of --packages are in the context class loader only.
+        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        constants = self._jvm.java.lang.Class.forName(enum, True, loader).getEnumConstants()
+        return next(constant for constant in constants if constant.name() == name)

@@ -1,0 +1,67 @@
+"""librdkafka's errors as ours: one table says which are an item's, which stop a request, which pass by themselves."""
+
+from __future__ import annotations
+
+import re
+
+from confluent_kafka import KafkaError, KafkaException
+
+from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
+from streaming.errors import LockstepError
+
+UNREACHABLE = frozenset(
+    {
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TRANSPORT,
+        KafkaError._TIMED_OUT,
+        KafkaError._RESOLVE,
+        KafkaError.BROKER_NOT_AVAILABLE,
+    }
+)
+DENIED = frozenset({KafkaError.CLUSTER_AUTHORIZATION_FAILED})
+LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
+REFUSED = re.compile(r"(tls|ssl)v?\S* alert", re.IGNORECASE)
+"""In the text of a connection that broke off: the broker does not take the client's certificate, or wants one."""
+
+RETRIABLE = UNREACHABLE | frozenset(
+    {
+        KafkaError.NOT_CONTROLLER,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.THROTTLING_QUOTA_EXCEEDED,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+"""UNKNOWN_TOPIC_OR_PART: metadata lags behind creation, so a topic that is missing now may be there in a moment."""
+
+
+def error_of(exception: BaseException) -> KafkaError | None:
+    """The KafkaError inside, if there is one."""
+    if isinstance(exception, KafkaException) and exception.args and isinstance(exception.args[0], KafkaError):
+        return exception.args[0]
+    return None
+
+
+def item_fault(error: KafkaError) -> ItemFault:
+    """What became of one item."""
+    return ItemFault(error.name(), error.str(), error.code() in RETRIABLE or error.retriable())
+
+
+def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
+    """The exception for an error that concerns a whole request."""
+    text = f"cluster {alias}: {doing}: {error.name()}: {error.str()}"
+    if error.code() in LOGIN or REFUSED.search(error.str()):
+        return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")
+    if error.code() in DENIED:
+        return RightsMissing(f"{text}; grant the principal this right on the cluster {alias}")
+    if error.code() in UNREACHABLE or error.retriable():
+        return ClusterUnreachable(f"{text}; is {alias}.bootstrap.servers right, and the cluster up?")
+    return LockstepError(text)
+
+
+def stops_request(error: KafkaError) -> bool:
+    """Whether an error that came back for one item says that none of the request was carried out."""
+    return error.code() in UNREACHABLE | DENIED | LOGIN

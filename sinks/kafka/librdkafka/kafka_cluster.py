@@ -1,0 +1,195 @@
+"""A Kafka cluster through librdkafka: observes topics and configs, writes them, keeps logs. Contract: `base`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from functools import lru_cache
+from typing import Any
+
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import (
+    AlterConfigOpType,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+from confluent_kafka.admin import ConfigEntry as RdEntry
+
+from sinks.faults import IncrementalUnsupported, ItemFault, Observed
+from sinks.kafka.librdkafka.admin import TIMEOUT, Admin
+from sinks.kafka.librdkafka.error_codes import item_fault, raised
+from sinks.kafka.librdkafka.rd_acls import KafkaAcls
+from sinks.kafka.librdkafka.rd_groups import KafkaGroups
+from sinks.kafka.librdkafka.rd_logs import Log
+from sinks.kafka.librdkafka.rd_records import KafkaRecords
+from sinks.kafka.librdkafka.rd_users import KafkaUsers
+from sinks.kafka.ports.cluster import (
+    Alterations,
+    ConfigEntry,
+    CountRequest,
+    Faults,
+    Origin,
+    Stretch,
+    Tail,
+    TopicConfigs,
+    TopicSpec,
+    count_nothing,
+)
+
+PING_TIMEOUT = 5.0
+"""Seconds; a cluster that needs longer is as good as down."""
+
+PING_TOPIC = "__consumer_offsets"
+"""Asking for one topic is cheap on a cluster of any size; it need not exist."""
+
+ORIGINS = {
+    1: Origin.TOPIC,
+    2: Origin.BROKER,
+    3: Origin.CLUSTER,
+    4: Origin.STATIC,
+    5: Origin.DEFAULT,
+}
+"""The `ConfigSource` numbers of the protocol."""
+
+
+@lru_cache(maxsize=65536)
+def _entry(value: str | None, source: int, read_only: bool, sensitive: bool) -> ConfigEntry:
+    # Thousands of topics share a few dozen different entries.
+    return ConfigEntry(value, ORIGINS.get(source, Origin.UNKNOWN), read_only, sensitive)
+
+
+class KafkaCluster:
+    """A cluster by its Java client properties. Opens no connection before the first request."""
+
+    def __init__(self, alias: str, properties: Mapping[str, str], count_request: CountRequest = count_nothing) -> None:
+        self.alias = alias
+        self._admin = Admin(alias, properties, count_request)
+        self.acls = KafkaAcls(self._admin)
+        self.groups = KafkaGroups(self._admin)
+        self.users = KafkaUsers(self._admin)
+        self._log = Log(alias, self._admin.config)
+
+    def records(self, isolation: str = "read_uncommitted") -> KafkaRecords:
+        """A reader of records, to be closed by whom it is for."""
+        return KafkaRecords(self._admin, isolation)
+
+    def cluster_id(self) -> str:
+        described = self._admin.call(
+            "DescribeCluster", lambda: self._admin.client.describe_cluster(request_timeout=TIMEOUT).result()
+        )
+        return str(described.cluster_id)
+
+    def ping(self) -> None:
+        """Raises ClusterUnreachable where no broker answers within PING_TIMEOUT."""
+        self._admin.call("Metadata", lambda: self._admin.client.list_topics(topic=PING_TOPIC, timeout=PING_TIMEOUT))
+
+    def list_topics(self) -> dict[str, int]:
+        listed = self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=TIMEOUT))
+        return {name: len(topic.partitions) for name, topic in listed.topics.items()}
+
+    def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in dict.fromkeys(topics)]
+        if not resources:
+            return Observed({})
+        items: dict[str, TopicConfigs] = {}
+        errors: dict[str, ItemFault] = {}
+        futures = self._admin.client.describe_configs(resources, request_timeout=TIMEOUT)
+        for resource, (found, error) in self._admin.settle("DescribeConfigs", futures).items():
+            if error is None:
+                items[resource.name] = {
+                    name: _entry(entry.value, int(entry.source), entry.is_read_only, entry.is_sensitive)
+                    for name, entry in found.items()
+                }
+            else:
+                errors[resource.name] = item_fault(error)
+        return Observed(items, errors)
+
+    def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
+        if not specs:
+            return {}
+        new = [
+            NewTopic(name, spec.partitions, spec.replication_factor, config=dict(spec.configs))
+            for name, spec in specs.items()
+        ]
+        futures = self._admin.client.create_topics(new, request_timeout=TIMEOUT)
+        return self._faults("CreateTopics", futures)
+
+    def create_partitions(self, counts: Mapping[str, int]) -> Faults:
+        if not counts:
+            return {}
+        # A topic that has as many already answers INVALID_PARTITIONS, like one that cannot grow to that number.
+        existing = self.list_topics()
+        growing = [NewPartitions(name, count) for name, count in counts.items() if existing.get(name, 0) < count]
+        faults: Faults = dict.fromkeys(counts)
+        if growing:
+            futures = self._admin.client.create_partitions(growing, request_timeout=TIMEOUT)
+            faults |= self._faults("CreatePartitions", futures)
+        return faults
+
+    def delete_topics(self, topics: Collection[str]) -> Faults:
+        if not topics:
+            return {}
+        futures = self._admin.client.delete_topics(list(topics), request_timeout=TIMEOUT)
+        return self._faults("DeleteTopics", futures, so_already=frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART}))
+
+    def alter_topic_configs(self, alterations: Alterations) -> Faults:
+        if not alterations:
+            return {}
+        resources = [
+            ConfigResource(
+                ResourceType.TOPIC,
+                topic,
+                incremental_configs=[
+                    RdEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+                    if value is not None
+                    else RdEntry(name, None, incremental_operation=AlterConfigOpType.DELETE)
+                    for name, value in changes.items()
+                ],
+            )
+            for topic, changes in alterations.items()
+        ]
+        futures = self._admin.client.incremental_alter_configs(resources, request_timeout=TIMEOUT)
+        settled = self._admin.settle("IncrementalAlterConfigs", futures)
+        for _, error in settled.values():
+            if error is not None and error.code() in (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION):
+                raise IncrementalUnsupported(f"cluster {self.alias}: {error.str()}")
+        return {resource.name: item_fault(error) if error else None for resource, (_, error) in settled.items()}
+
+    def replace_topic_configs(self, overrides: Mapping[str, Mapping[str, str]]) -> Faults:
+        if not overrides:
+            return {}
+        resources = [ConfigResource(ResourceType.TOPIC, name, set_config=dict(kv)) for name, kv in overrides.items()]
+        futures = self._admin.client.alter_configs(resources, request_timeout=TIMEOUT)
+        settled = self._admin.settle("AlterConfigs", futures)
+        return {resource.name: item_fault(error) if error else None for resource, (_, error) in settled.items()}
+
+    def create_log(self, topic: str, replication_factor: int, configs: Mapping[str, str]) -> None:
+        if topic in self.list_topics():
+            return
+        spec = TopicSpec(1, replication_factor, tuple(sorted(configs.items())))
+        fault = self.create_topics({topic: spec})[topic]
+        if fault is not None and fault.code != "TOPIC_ALREADY_EXISTS":
+            raise raised(self.alias, f"creating {topic}", KafkaError(KafkaError._FAIL, str(fault)))
+
+    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        self._log.append(topic, records)
+
+    def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
+        return self._log.read(topic, last) if topic in self.list_topics() else []
+
+    def read_log_from(self, topic: str, position: int) -> Stretch:
+        return self._log.read_from(topic, position) if topic in self.list_topics() else Stretch([], whole=True)
+
+    def follow_log(self, topic: str) -> Tail:
+        return self._log.follow(topic)
+
+    def close(self) -> None:
+        self._log.close()
+
+    def _faults(self, api: str, futures: Mapping[str, Future[Any]], so_already: frozenset[int] = frozenset()) -> Faults:
+        return {
+            name: None if error is None or error.code() in so_already else item_fault(error)
+            for name, (_, error) in self._admin.settle(api, futures).items()
+        }

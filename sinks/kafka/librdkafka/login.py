@@ -1,0 +1,68 @@
+"""Whether a user can log in: a client of its own tries it, with that user's name and password."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from sinks.kafka.librdkafka.client_config import client_config
+from sinks.kafka.librdkafka.error_codes import LOGIN, error_of
+from streaming.errors import LockstepError
+
+LOGIN_TIMEOUT = 15.0
+"""Seconds until a cluster that does not answer counts as one."""
+
+ASKED = 0.5
+"""Seconds that one request waits before the client is asked what went wrong."""
+
+TOPIC = "__consumer_offsets"
+"""Asking for one topic is cheap, and needs no right."""
+
+WITH_LOGIN = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+
+
+def can_log_in(
+    alias: str, properties: Mapping[str, str], user: str, password: str, mechanism: str, timeout: float = LOGIN_TIMEOUT
+) -> str | None:
+    """None when the user gets in, else why not. `properties`: the cluster's own, of which all but the login is taken.
+
+    Neither what comes back nor what is raised shows the password. Raises LockstepError for properties that cannot be
+    used.
+    """
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in WITH_LOGIN:
+        return f"{alias}.security.protocol={protocol}: nobody logs in there; it takes a listener with SASL to try"
+    own = {name: value for name, value in properties.items() if not name.startswith("sasl.")}
+    words = (word.translate(ESCAPES) for word in (user, password))
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    jaas = '{} required username="{}" password="{}";'.format(module, *words)
+    noticed: list[KafkaError] = []
+    config: dict[str, Any] = dict(client_config(alias, {**own, "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}))
+    config["error_cb"] = noticed.append
+    return _tried(AdminClient(config), noticed, timeout)
+
+
+def _tried(client: AdminClient, noticed: list[KafkaError], timeout: float) -> str | None:
+    deadline = time.monotonic() + timeout
+    last = "no answer"
+    while time.monotonic() < deadline:
+        try:
+            client.list_topics(topic=TOPIC, timeout=min(ASKED, timeout))
+            return None
+        except KafkaException as exception:
+            error = error_of(exception)
+            if error is None:
+                raise LockstepError(f"the client failed: {type(exception).__name__}") from None
+            last = error.str()
+        # Why it is in vain comes to the callback, and only while the client is polled.
+        client.poll(0)
+        for error in noticed:
+            if error.code() in LOGIN:
+                return error.str()
+            last = error.str()
+    return f"no answer within {timeout:g} s: {last}"

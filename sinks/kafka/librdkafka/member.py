@@ -1,0 +1,44 @@
+"""A consumer that joins its group, as applications do: for the demo and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import confluent_kafka as rd
+
+from sinks.kafka.librdkafka.client_config import client_config
+from sinks.kafka.librdkafka.error_codes import raised
+
+POLL = 0.2
+"""Seconds that one fetch waits."""
+
+
+class Member:
+    """The one member of its group, on one topic. Closed by `close`, which leaves the group."""
+
+    def __init__(self, alias: str, properties: Mapping[str, str], group: str, topic: str) -> None:
+        own = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        self._alias, self._topic = alias, topic
+        self._consumer = rd.Consumer(client_config(alias, properties) | own | {"enable.partition.eof": True})
+        self._consumer.subscribe([topic])
+        self.keys: list[bytes] = []
+        """Of the records read so far."""
+        self.at_end = False
+        """Whether the end of a partition was reached last."""
+
+    def read(self, most: int) -> None:
+        """Reads up to so many records, waiting a moment for the first. Raises ClusterUnreachable, RightsMissing."""
+        for message in self._consumer.consume(most, timeout=POLL):
+            error = message.error()
+            self.at_end = error is not None and error.code() == rd.KafkaError._PARTITION_EOF
+            if error is None:
+                self.keys.append(message.key() or b"")
+            elif not self.at_end:
+                raise raised(self._alias, f"reading {self._topic}", error)
+
+    def commit(self) -> None:
+        """Commits what was read, and returns when the group's coordinator has it."""
+        self._consumer.commit(asynchronous=False)
+
+    def close(self) -> None:
+        self._consumer.close()

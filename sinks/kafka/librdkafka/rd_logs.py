@@ -1,0 +1,141 @@
+"""One-partition topics as logs: all of it read, and appended to with every in-sync replica's acknowledgement."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from sinks.faults import ClusterUnreachable
+from sinks.kafka.librdkafka.error_codes import error_of, raised
+from sinks.kafka.ports.cluster import Placed, Stretch
+
+TIMEOUT = 30.0
+"""Seconds that reading or appending may go without progress."""
+
+
+READING: dict[str, str | int] = {
+    "group.id": "lockstep-reads-without-group",
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "earliest",
+}
+
+
+class Log:
+    """Reads and appends through clients of its own; the producer is made at the first append."""
+
+    def __init__(self, alias: str, config: Mapping[str, str | int]) -> None:
+        self._alias = alias
+        self._config = dict(config)
+        self._producer: Producer | None = None
+
+    def append(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        """In order, and only returns once all are acknowledged. Raises ClusterUnreachable with how many are missing."""
+        if self._producer is None:
+            self._producer = Producer(self._config | {"acks": "all", "enable.idempotence": True, "linger.ms": 5})
+        errors: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                errors.append(error)
+
+        for key, value in records:
+            self._producer.produce(topic, key=key, value=value, partition=0, on_delivery=delivered)
+            self._producer.poll(0)
+        missing = self._producer.flush(TIMEOUT)
+        if errors:
+            raise raised(self._alias, f"writing {topic}", errors[0])
+        if missing:
+            raise ClusterUnreachable(
+                f"cluster {self._alias}: {missing} of {len(records)} records for {topic} were not acknowledged within "
+                f"{TIMEOUT:g} s"
+            )
+
+    def read(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
+        """Every record there is now, or those of the last offsets. Raises ClusterUnreachable when nothing comes."""
+
+        def start(first: int, end: int) -> int:
+            return first if last is None else max(first, end - last)
+
+        return [(key, value) for _, key, value in self._read(topic, start).records]
+
+    def read_from(self, topic: str, position: int) -> Stretch:
+        """Every record at and behind an offset, or all of a log that ends before. Raises ClusterUnreachable."""
+        return self._read(topic, lambda first, end: first if position > end else max(first, position))
+
+    def _read(self, topic: str, start: Callable[[int, int], int]) -> Stretch:
+        consumer = Consumer(self._config | READING | {"enable.partition.eof": True, "fetch.wait.max.ms": 20})
+        try:
+            first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT)
+            chosen = start(first, end)
+            if chosen >= end:
+                return Stretch([], whole=first == end)
+            consumer.assign([TopicPartition(topic, 0, chosen)])
+            return Stretch(self._read_to_end(consumer, topic), whole=chosen == first)
+        except KafkaException as exception:
+            error = error_of(exception)
+            if error is None:
+                raise
+            raise raised(self._alias, f"reading {topic}", error) from exception
+        finally:
+            consumer.close()
+
+    def _read_to_end(self, consumer: Consumer, topic: str) -> list[Placed]:
+        records: list[Placed] = []
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
+            for message in consumer.consume(num_messages=1000, timeout=0.2):
+                error = message.error()
+                if error is None:
+                    records.append(Placed(message.offset() or 0, message.key() or b"", message.value()))
+                    deadline = time.monotonic() + TIMEOUT
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    return records
+                elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+                    # librdkafka looks for the group's coordinator, though nothing here needs one, nor rights on groups.
+                    raise KafkaException(error)
+        raise ClusterUnreachable(f"cluster {self._alias}: reading {topic}: no record and no end within {TIMEOUT:g} s")
+
+    def follow(self, topic: str) -> LogTail:
+        """From its first record on."""
+        return LogTail(self._alias, Consumer(self._config | READING | {"allow.auto.create.topics": False}), topic)
+
+    def close(self) -> None:
+        """Waits for what is under way."""
+        if self._producer is not None:
+            self._producer.flush(TIMEOUT)
+            self._producer = None
+
+
+PASSING = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+    }
+)
+"""What does not end the following of a log: a topic that is not there yet, and a group that is not needed."""
+
+
+class LogTail:
+    """Follows a topic of one partition."""
+
+    def __init__(self, alias: str, consumer: Consumer, topic: str) -> None:
+        self._alias, self._consumer, self._topic = alias, consumer, topic
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+
+    def next(self, timeout: float) -> list[tuple[bytes, bytes | None]]:
+        """Raises ClusterUnreachable, RightsMissing."""
+        records: list[tuple[bytes, bytes | None]] = []
+        for message in self._consumer.consume(num_messages=1000, timeout=timeout):
+            error = message.error()
+            if error is None:
+                records.append((message.key() or b"", message.value()))
+            elif error.code() not in PASSING:
+                raise raised(self._alias, f"following {self._topic}", error)
+        return records
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -1,0 +1,195 @@
+"""Reading records here and there in many partitions at once: what matching asks for, and Kafka's through librdkafka.
+
+One consumer is kept, in no group; all partitions are assigned together, and each is read in one pass forward.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import confluent_kafka as rd
+from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType
+
+from sinks.faults import Observed
+from sinks.kafka.librdkafka.admin import TIMEOUT, Admin
+from sinks.kafka.librdkafka.error_codes import UNREACHABLE, error_of, item_fault, raised
+from sinks.kafka.librdkafka.rd_groups import KafkaGroups
+from sinks.kafka.librdkafka.rd_logs import READING
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
+from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
+from streaming.mm2.records import TopicPartition
+
+POLL = 0.01
+"""Seconds: librdkafka waits so long for as many messages as were asked for, however many there are already."""
+
+MESSAGES_AT_ONCE = 1000
+"""Messages that are taken from the client together."""
+
+STAMPS: Mapping[int, Stamp] = {
+    rd.TIMESTAMP_NOT_AVAILABLE: Stamp.NONE,
+    rd.TIMESTAMP_CREATE_TIME: Stamp.CREATE,
+    rd.TIMESTAMP_LOG_APPEND_TIME: Stamp.APPEND,
+}
+
+HERE_AND_THERE: dict[str, str | int] = {
+    "auto.offset.reset": "error",
+    "enable.partition.eof": "true",
+    "allow.auto.create.topics": "false",
+    # One partition at its end must not keep the others waiting; few records are wanted from each place.
+    "fetch.wait.max.ms": 10,
+    "fetch.message.max.bytes": 65536,
+    "fetch.error.backoff.ms": 50,
+    "queued.max.messages.kbytes": 16384,
+    "fetch.queue.backoff.ms": 10,
+}
+
+
+class KafkaRecords:
+    """The records of one cluster, through an admin client that is shared and a consumer of its own.
+
+    `isolation`: as MM2 reads its source, which is the flow's `consumer.isolation.level`. If MM2 copied records of
+    aborted transactions, they are on the target, and have their place there; if it did not, one must not be looked for.
+    On the target always `read_uncommitted`: an aborted copy lies before the one that counts.
+    """
+
+    def __init__(self, admin: Admin, isolation: str = "read_uncommitted") -> None:
+        self.alias, self._admin = admin.alias, admin
+        self._groups = KafkaGroups(admin)
+        self._config = admin.config | READING | HERE_AND_THERE | {"isolation.level": isolation}
+        self._consumer: rd.Consumer | None = None
+
+    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        return self._groups.ends(partitions)
+
+    def offsets_for_times(self, moments: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
+        if not moments:
+            return Observed({})
+        # A request has one time for a partition: so many requests leave together as one partition has times.
+        rounds: list[dict[TopicPartition, PartitionTime]] = []
+        for number, context in _numbered(moments):
+            if number == len(rounds):
+                rounds.append({})
+            rounds[number][context.where] = context
+        futures: dict[PartitionTime, Future[Any]] = {}
+        for asked in rounds:
+            specs = {_to_rd(where): OffsetSpec.for_timestamp(context.timestamp) for where, context in asked.items()}
+            sent = self._admin.client.list_offsets(specs, request_timeout=TIMEOUT)
+            futures |= {asked[_from_rd(one)]: future for one, future in sent.items()}
+        settled = self._admin.settle("ListOffsets", futures)
+        return Observed(
+            {context: found.offset if found.offset >= 0 else None for context, (found, _) in settled.items() if found},
+            {context: item_fault(error) for context, (_, error) in settled.items() if error},
+        )
+
+    def compacted(self, topics: Collection[str]) -> set[str]:
+        if not topics:
+            return set()
+        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in sorted(topics)]
+        futures = self._admin.client.describe_configs(resources, request_timeout=TIMEOUT)
+        settled = self._admin.settle("DescribeConfigs", futures)
+        return {
+            resource.name
+            for resource, (found, error) in settled.items()
+            if error or "compact" in (found["cleanup.policy"].value or "")
+        }
+
+    def scan(self, spans: Collection[Span], seconds: float) -> dict[Span, Ending]:
+        deadline = time.monotonic() + seconds
+        logs = self.ends({span.where for span in spans})
+        left, endings = within_logs(spans, logs)
+        if seconds <= 0:
+            endings |= {span: Ending(Why.TIME, span.start) for span in left}
+        elif left:
+            endings |= self._scan(left, logs.items, deadline)
+        return endings
+
+    def _scan(
+        self, spans: Iterable[Span], logs: Mapping[TopicPartition, LogRange], deadline: float
+    ) -> dict[Span, Ending]:
+        sweeps = sweeps_of(spans)
+        try:
+            consumer = self._opened()
+            consumer.assign([_to_rd(at, max(sweep.position, logs[at].start)) for at, sweep in sweeps.items()])
+            self._run(consumer, sweeps, deadline)
+            consumer.unassign()
+        except rd.KafkaException as exception:
+            self.close()
+            error = error_of(exception)
+            if error is None:
+                raise
+            raise raised(self.alias, "reading records", error) from exception
+        return {span: ending for sweep in sweeps.values() for span, ending in sweep.endings.items()}
+
+    def _opened(self) -> rd.Consumer:
+        if self._consumer is None:
+            self._consumer = rd.Consumer(self._config)
+        return self._consumer
+
+    def _run(self, consumer: rd.Consumer, sweeps: Mapping[TopicPartition, Sweep], deadline: float) -> None:
+        busy = dict(sweeps)
+        while busy and (left := deadline - time.monotonic()) > 0:
+            for message in consumer.consume(MESSAGES_AT_ONCE, timeout=min(POLL, left)):
+                _take(message, busy)
+            done = [at for at, sweep in busy.items() if sweep.done]
+            for at in done:
+                del busy[at]
+            if done:
+                # A pause would be remembered beyond the assignment, and the next start be late by a second.
+                consumer.incremental_unassign([_to_rd(at) for at in done])
+            for at, sweep in busy.items():
+                if (offset := sweep.jump()) is not None:
+                    consumer.seek(_to_rd(at, offset))
+        for sweep in busy.values():
+            sweep.finish(Ending(Why.TIME, sweep.position))
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+
+def _take(message: rd.Message, busy: Mapping[TopicPartition, Sweep]) -> None:
+    """Raises KafkaException for what concerns the whole cluster."""
+    error = message.error()
+    if error is not None and error.code() in UNREACHABLE | {rd.KafkaError._AUTHENTICATION, rd.KafkaError._SSL}:
+        if error.code() == rd.KafkaError._ALL_BROKERS_DOWN or error.code() not in UNREACHABLE:
+            raise rd.KafkaException(error)
+        return
+    topic, partition = message.topic(), message.partition()
+    if topic is None or partition is None or partition < 0:
+        return
+    sweep = busy.get(TopicPartition(topic, partition))
+    if sweep is None:
+        return
+    if error is None:
+        sweep.take(_record(message))
+    elif error.code() == rd.KafkaError._PARTITION_EOF:
+        sweep.end(message.offset() or 0)
+    else:
+        sweep.finish(Ending(Why.FAULT, sweep.position, item_fault(error)))
+
+
+def _record(message: rd.Message) -> Record:
+    stamp, timestamp = message.timestamp()
+    return Record(message.offset() or 0, timestamp, STAMPS[stamp], message.key(), message.value())
+
+
+def _numbered(moments: Collection[PartitionTime]) -> Iterable[tuple[int, PartitionTime]]:
+    """Each moment with its number among those of its partition."""
+    counts: dict[TopicPartition, int] = {}
+    for context in dict.fromkeys(moments):
+        number = counts.get(context.where, 0)
+        counts[context.where] = number + 1
+        yield number, context
+
+
+def _to_rd(where: TopicPartition, offset: int = rd.OFFSET_INVALID) -> rd.TopicPartition:
+    return rd.TopicPartition(where.topic, where.partition, offset)
+
+
+def _from_rd(one: rd.TopicPartition) -> TopicPartition:
+    return TopicPartition(one.topic, one.partition)

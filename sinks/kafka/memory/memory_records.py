@@ -1,0 +1,111 @@
+"""The records of a cluster in memory, read by the same rules as Kafka's (`records`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from sinks.faults import Observed
+from sinks.kafka.memory.memory_answers import answer
+from sinks.kafka.memory.memory_groups import GONE
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
+from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
+from streaming.mm2.records import TopicPartition
+
+
+@dataclass
+class MemoryLog:
+    """A partition's records, by rising offsets; what is missing between them, and before `end`, nobody gets.
+
+    `seen`: the end for its readers, where a transaction is open before the end of the log.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+    seen: int | None = None
+
+    def append(
+        self, key: bytes | None, value: bytes | None, timestamp: int = 0, stamp: Stamp = Stamp.CREATE
+    ) -> MemoryLog:
+        """One record more."""
+        self.records.append(Record(self.end, timestamp, stamp, key, value))
+        self.end += 1
+        return self
+
+    def skip(self, offsets: int = 1) -> MemoryLog:
+        """Offsets that hold no record: markers, and what was aborted."""
+        self.end += offsets
+        return self
+
+    def lose(self, *offsets: int) -> MemoryLog:
+        """Compaction takes these."""
+        self.records = [record for record in self.records if record.offset not in offsets]
+        return self
+
+    def cut(self, start: int) -> MemoryLog:
+        """Retention takes all before this offset."""
+        self.records, self.start = [record for record in self.records if record.offset >= start], start
+        return self
+
+
+@dataclass
+class MemoryRecords:
+    """`logs`: by partition; `compacting`: topics. Not `reachable`, it answers nothing.
+
+    `read` counts the records that were read, `scans` the passes.
+    """
+
+    alias: str
+    logs: dict[TopicPartition, MemoryLog] = field(default_factory=dict)
+    compacting: set[str] = field(default_factory=set)
+    reachable: bool = True
+    read: int = 0
+    scans: int = 0
+
+    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        answer(self.alias, self.reachable)
+        there = {where: self.logs[where] for where in partitions if where in self.logs}
+        return Observed(
+            {where: LogRange(log.start, log.end) for where, log in there.items()},
+            {where: GONE for where in partitions if where not in there},
+        )
+
+    def offsets_for_times(self, moments: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
+        answer(self.alias, self.reachable)
+        there = [context for context in moments if context.where in self.logs]
+        found = {context: self._first_at(context) for context in there}
+        return Observed(found, {context: GONE for context in moments if context not in found})
+
+    def _first_at(self, context: PartitionTime) -> int | None:
+        records = self.logs[context.where].records
+        return next((record.offset for record in records if record.timestamp >= context.timestamp), None)
+
+    def compacted(self, topics: Collection[str]) -> set[str]:
+        answer(self.alias, self.reachable)
+        there = {where.topic for where in self.logs}
+        return {topic for topic in topics if topic in self.compacting or topic not in there}
+
+    def scan(self, spans: Collection[Span], seconds: float) -> dict[Span, Ending]:
+        left, endings = within_logs(spans, self.ends({span.where for span in spans}))
+        self.scans += 1
+        for where, sweep in sweeps_of(left).items():
+            if seconds > 0:
+                self._run(self.logs[where], sweep)
+            sweep.finish(Ending(Why.TIME, sweep.position))
+            endings |= sweep.endings
+        return endings
+
+    def _run(self, log: MemoryLog, sweep: Sweep) -> None:
+        end = log.end if log.seen is None else log.seen
+        for record in log.records:
+            sweep.jump()
+            if sweep.done or record.offset >= end:
+                break
+            self.read += record.offset >= sweep.position
+            sweep.take(record)
+        sweep.finish(Ending(Why.END, end))
+
+    def close(self) -> None:
+        """Nothing is open."""

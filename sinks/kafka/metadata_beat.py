@@ -1,0 +1,107 @@
+"""Whether a cluster's metadata changed at all, from the length of its metadata log. Pure: times come in, in seconds.
+
+A KRaft controller appends a NoOpRecord every `metadata.max.idle.interval.ms` (500 ms) and one record for each change
+of a topic, a config, an ACL. So while nothing changes the log grows by a steady beat, and anything more is news.
+`DescribeQuorum` (KIP-595) tells the length for the price of describing thirty topics. It is a hint and no more: topics
+take their turns all the same, and what a beat hides is found by them.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+BEATS_TO_LEARN = 6
+"""Beats in a row that must agree before the rhythm counts as known."""
+
+SHORTEST = 0.25
+"""Seconds; a faster beat cannot be told from a log that always moves at ten samples a second."""
+
+SILENCE = 15.0
+"""Seconds without any growth after which the log counts as one without a beat (`metadata.max.idle.interval.ms=0`)."""
+
+UNEVEN = 0.3
+"""How far a beat may be from the middle one, as a share of it, while the rhythm is learnt."""
+
+MISSED = 2
+"""Beats that may be overdue; more of them, and the rhythm is another one."""
+
+EARLY = 0.1
+"""How far the anchor follows an early beat, as a share: a change just before a beat must not pass as that beat."""
+
+NOISY = 20
+"""News among so many newest samples that grew: a log that always moves hints at nothing."""
+
+
+class MetadataBeat:
+    """Listens to one metadata log. `quiet` says whether its silence means anything."""
+
+    def __init__(self) -> None:
+        self._last: tuple[float, int] | None = None
+        self._grown_at: float | None = None
+        self._intervals: list[float] = []
+        self._period: float | None = None
+        self._anchor = 0.0
+        self._base = 0
+        self._recent: list[bool] = []
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the rhythm is known, so that no news is good news."""
+        return self._period is not None
+
+    def heard(self, at: float, length: int) -> int:
+        """Takes the length of the log at a time, every 0.1 s or so; how many records it grew by beyond its beat."""
+        before, self._last = self._last, (at, length)
+        if before is None or length < before[1]:
+            self._forget(at)
+            return 0
+        if self._period is None:
+            self._learn(at, before, length)
+            return 0
+        news = self._compare(at, before, length)
+        if length > before[1]:
+            self._recent = [*self._recent[-(NOISY - 1) :], news > 0]
+            if len(self._recent) == NOISY and all(self._recent):
+                self._forget(at)
+        return news
+
+    def _forget(self, at: float) -> None:
+        self._period, self._grown_at, self._intervals, self._recent = None, at, [], []
+
+    def _learn(self, at: float, before: tuple[float, int], length: int) -> None:
+        if length == before[1]:
+            if self._grown_at is not None and at - self._grown_at > SILENCE:
+                self._know(float("inf"), at, length)
+            return
+        if self._grown_at is not None and length == before[1] + 1:
+            self._intervals = [*self._intervals[-(BEATS_TO_LEARN - 1) :], at - self._grown_at]
+        else:
+            self._intervals = []
+        self._grown_at = at
+        if len(self._intervals) == BEATS_TO_LEARN:
+            middle = statistics.fmean(self._intervals)
+            if middle >= SHORTEST and all(abs(interval - middle) <= UNEVEN * middle for interval in self._intervals):
+                self._know(middle, at, length)
+
+    def _know(self, period: float, at: float, length: int) -> None:
+        self._period, self._anchor, self._base, self._recent = period, at, length, []
+
+    def _compare(self, at: float, before: tuple[float, int], length: int) -> int:
+        """It may have grown by as many records as beats are due; the rest is news, and base from now on."""
+        period = self._period or float("inf")
+        due = 0 if period == float("inf") else int((at - self._anchor + UNEVEN * period) // period)
+        beats = length - self._base
+        if beats > due:
+            self._base += beats - due
+            return beats - due
+        if due - beats > MISSED:
+            self._forget(at)
+        elif length > before[1] and period != float("inf"):
+            self._follow(at, before[0], beats, period)
+        return 0
+
+    def _follow(self, at: float, since: float, beats: int, period: float) -> None:
+        """The newest beat fell between two samples: the anchor moves there, so that a slow drift is never news."""
+        expected = self._anchor + beats * period
+        self._anchor = min(max(expected, since), max(at, expected - EARLY * period))
+        self._base += beats

@@ -1,0 +1,167 @@
+"""What the sink asks of a cluster: observe, write, keep a log. Two clusters fulfil it: Kafka's and one in memory.
+
+One contract suite (`tests/contract/`) holds for both. Per-item trouble comes back as `ItemFault`; what stops a whole
+request is raised: `ClusterUnreachable`, `RightsMissing`, `IncrementalUnsupported`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
+
+from sinks.faults import ItemFault, Observed
+
+Faults = dict[str, ItemFault | None]
+"""Per topic: `None` when it was written, or was so already."""
+
+Alterations = Mapping[str, Mapping[str, str | None]]
+"""Per topic, per config name: the value to set, `None` to delete the override."""
+
+CountRequest = Callable[[str, str, str], None]
+"""Called with (alias, API name, `ok` or an error code) for every admin request that leaves."""
+
+
+class Origin(str, Enum):
+    """Where a config's value in force comes from: Kafka's `ConfigEntry.ConfigSource`, as far as topics have it."""
+
+    TOPIC = "DYNAMIC_TOPIC_CONFIG"
+    BROKER = "DYNAMIC_BROKER_CONFIG"
+    CLUSTER = "DYNAMIC_DEFAULT_BROKER_CONFIG"
+    STATIC = "STATIC_BROKER_CONFIG"
+    DEFAULT = "DEFAULT_CONFIG"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One config of a topic: the value in force and where it comes from. A sensitive value is `None`."""
+
+    value: str | None
+    origin: Origin
+    read_only: bool = False
+    sensitive: bool = False
+
+    @property
+    def is_override(self) -> bool:
+        """Set on the topic itself."""
+        return self.origin is Origin.TOPIC
+
+
+TopicConfigs = Mapping[str, ConfigEntry]
+
+
+Record = tuple[bytes, bytes | None]
+"""Key and value; the value `None` is a tombstone."""
+
+
+class Placed(NamedTuple):
+    """A record and its offset in the log."""
+
+    position: int
+    key: bytes
+    value: bytes | None
+
+
+class Stretch(NamedTuple):
+    """A part of a log, oldest record first. `whole`: it is all that the log has."""
+
+    records: list[Placed]
+    whole: bool
+
+
+class Tail(Protocol):
+    """A log that is followed: everything there is, then what comes."""
+
+    def next(self, timeout: float) -> list[Record]:
+        """Records that were not told yet, oldest first; empty when none came within `timeout` seconds."""
+
+    def close(self) -> None: ...
+
+
+class Reader(Protocol):
+    """Looks, and changes nothing."""
+
+    @property
+    def alias(self) -> str: ...
+
+    def cluster_id(self) -> str:
+        """The id that the cluster answers with now."""
+
+    def list_topics(self) -> dict[str, int]:
+        """Every topic that may be seen, with its partition count; 0 where the cluster cannot say how many."""
+
+    def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
+        """All configs of each topic. A topic that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""
+
+    def read_log(self, topic: str, last: int | None = None) -> list[Record]:
+        """The records of a one-partition topic up to the end it has now; empty if there is no such topic.
+
+        `last`: no more than those of this many offsets before the end.
+        """
+
+    def read_log_from(self, topic: str, position: int) -> Stretch:
+        """The records at and behind an offset, up to the end that the log has now.
+
+        All of them where the log ends before that offset, since it was made again then; none, which is the whole, if
+        there is no such topic.
+        """
+
+    def follow_log(self, topic: str) -> Tail:
+        """The same topic from its first record on; one that is not there yet may appear."""
+
+    def close(self) -> None: ...
+
+
+class Cluster(Reader, Protocol):
+    """Looks and writes."""
+
+    def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
+        """A topic that exists is the fault `TOPIC_ALREADY_EXISTS`, so that the caller knows who made it."""
+
+    def create_partitions(self, counts: Mapping[str, int]) -> Faults:
+        """Grows each topic to this many; one that has as many already is no fault."""
+
+    def delete_topics(self, topics: Collection[str]) -> Faults:
+        """One that is gone already is no fault."""
+
+    def alter_topic_configs(self, alterations: Alterations) -> Faults:
+        """IncrementalAlterConfigs (KIP-339), each topic all or nothing. Raises IncrementalUnsupported."""
+
+    def replace_topic_configs(self, overrides: Mapping[str, Mapping[str, str]]) -> Faults:
+        """The old AlterConfigs: exactly these overrides remain, each topic all or nothing."""
+
+    def create_log(self, topic: str, replication_factor: int, configs: Mapping[str, str]) -> None:
+        """A one-partition topic for `append_log`, unless it exists. Raises LockstepError when refused."""
+
+    def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        """Appends in order and waits until all in-sync replicas have them. Raises ClusterUnreachable."""
+
+
+def count_nothing(alias: str, api: str, result: str) -> None:
+    """For those who do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic as it is created: partition count, replication factor (-1: the broker's default), overrides.
+
+    `configs` does not count when a topic is compared: once it exists, each key is a change of its own.
+    """
+
+    partitions: int
+    replication_factor: int = field(default=-1, compare=False)
+    configs: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        if self.partitions < 1:
+            raise ValueError(f"a topic has at least one partition, not {self.partitions}")
+
+    def as_json(self) -> dict[str, Any]:
+        """For the plan and the audit."""
+        return {
+            "partitions": self.partitions,
+            "replication_factor": self.replication_factor,
+            "configs": dict(self.configs),
+        }

@@ -1,0 +1,91 @@
+"""Configs with the level that each value comes from (KIP-226), for brokers, the cluster-wide default and topics.
+
+librdkafka cannot address the cluster-wide default and collapses the levels of a key into one; Java's Admin does both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from sinks.faults import ItemFault, Observed
+from sinks.kafka.ports.cluster import Origin
+
+
+class Scope(str, Enum):
+    """What a config belongs to: Kafka's `ConfigResource.Type`, as far as it is used here."""
+
+    BROKER = "BROKER"
+    TOPIC = "TOPIC"
+
+
+class ConfigPlace(NamedTuple):
+    """A broker by its id, all brokers by the name `""` (the cluster-wide default), or a topic."""
+
+    scope: Scope
+    name: str
+
+
+DEFAULT_OF_ALL = ConfigPlace(Scope.BROKER, "")
+"""The cluster-wide default of the brokers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """A value that holds where those before it are not set. `name`: a topic config's has the broker's name for it."""
+
+    name: str
+    value: str | None
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class LevelledEntry:
+    """A config's value in force and where it comes from. A sensitive value is `None`.
+
+    `synonyms`: every level that is set, in the order of precedence, the one in force first; the cluster-wide default
+    has its own level only.
+    """
+
+    value: str | None
+    origin: Origin
+    read_only: bool = False
+    sensitive: bool = False
+    synonyms: tuple[Synonym, ...] = ()
+
+
+Levels = Mapping[str, LevelledEntry]
+Wanted = Mapping[str, str | None]
+"""Per config name: the value to set at the place, `None` to delete it there."""
+
+
+class LevelReader(Protocol):
+    """Looks, and changes nothing. Raises ClusterUnreachable, RightsMissing."""
+
+    def describe(self, places: Collection[ConfigPlace]) -> Observed[ConfigPlace, Levels]:
+        """All configs of each place. For the cluster-wide default: what is set there, nothing else."""
+
+    def brokers(self) -> list[str]:
+        """The ids of the brokers that are up, in order."""
+
+    def close(self) -> None:
+        """Lets go of its client."""
+
+
+class ConfigLevels(LevelReader, Protocol):
+    """Looks and writes."""
+
+    def alter(
+        self, wanted: Mapping[ConfigPlace, Wanted], validate_only: bool = False
+    ) -> dict[ConfigPlace, ItemFault | None]:
+        """IncrementalAlterConfigs (KIP-339), each place all or nothing; `None` where it was written.
+
+        `validate_only`: the brokers check it and write nothing.
+        """
+
+
+def no_broker(name: str, there: Collection[str]) -> ItemFault:
+    """The fault of a place whose broker is not among those that are up."""
+    return ItemFault("BROKER_NOT_AVAILABLE", f"there is no broker {name}; there are: {', '.join(there)}")

@@ -1,0 +1,41 @@
+"""Which consumer groups committed since the last look: the protocol, and a plain one over any reader."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from sinks.kafka.ports.groups import GroupReader, Offsets
+
+
+class GroupWatch(Protocol):
+    """Looks for differences since its own last look, as cheaply as it can. Not thread-safe."""
+
+    def changed(self, groups: Collection[str]) -> set[str]:
+        """Those of `groups` whose committed offsets differ from the last look at them; at the first look, all.
+
+        Where there are thousands, a look may leave some for the next one.
+
+        A group that could not be seen by itself counts as changed: reading it in full tells why. Raises
+        ClusterUnreachable, RightsMissing.
+        """
+
+    def close(self) -> None:
+        """Lets go of its client."""
+
+
+class PlainGroupWatch:
+    """Compares in Python. The contract's reference for `JvmGroupWatch`."""
+
+    def __init__(self, groups: GroupReader) -> None:
+        self._groups = groups
+        self._last: dict[str, Offsets] = {}
+
+    def changed(self, groups: Collection[str]) -> set[str]:
+        seen = self._groups.committed(groups)
+        found = {group for group, offsets in seen.items.items() if self._last.get(group) != offsets}
+        self._last = dict(seen.items)
+        return found | set(seen.errors)
+
+    def close(self) -> None:
+        """The reader is somebody else's."""

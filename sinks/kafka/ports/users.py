@@ -1,0 +1,60 @@
+"""The SCRAM users of a cluster (KIP-554): what the sink asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from sinks.engine.model import Key
+from sinks.faults import ItemFault
+
+
+class Mechanism(str, Enum):
+    """Kafka's `ScramMechanism`, as clients name them."""
+
+    SHA_256 = "SCRAM-SHA-256"
+    SHA_512 = "SCRAM-SHA-512"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+UserFaults = dict[Key, ItemFault | None]
+"""Per user and mechanism: `None` when it was written, or was so already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upsertion:
+    """A credential to be written. `repr` does not show the password."""
+
+    user: str
+    mechanism: str
+    iterations: int
+    password: str = field(repr=False)
+
+    @property
+    def key(self) -> Key:
+        """User and mechanism."""
+        return self.user, self.mechanism
+
+
+class UserReader(Protocol):
+    """Looks at SCRAM users, and changes none."""
+
+    def describe(self, users: Collection[str] | None = None) -> dict[str, dict[str, int]]:
+        """The iterations by user and mechanism; of all users, or of these, of whom those that are none are left out.
+
+        Raises ClusterUnreachable, RightsMissing; NotSupported where the brokers are older than Kafka 2.7.
+        """
+
+
+class Users(UserReader, Protocol):
+    """Looks and writes. All of it raises as `describe`."""
+
+    def upsert(self, upsertions: Sequence[Upsertion]) -> UserFaults:
+        """Creates or replaces, each by itself."""
+
+    def delete(self, keys: Collection[Key]) -> UserFaults:
+        """Exactly these. What is gone already is no fault."""

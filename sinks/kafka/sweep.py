@@ -1,0 +1,99 @@
+"""Reading many stretches of one partition in a single pass forward: each record is read once, whoever wants it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from sinks.faults import ItemFault, Observed
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import Ending, Record, Span, Why
+from streaming.mm2.records import TopicPartition
+
+NEAR = 500
+"""Records that are rather read over than jumped over: a jump costs a round trip to the broker."""
+
+
+class Sweep:
+    """The spans of one partition; `endings` fills as they end."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self._waiting = deque(sorted(spans, key=lambda span: span.start))
+        self._open: dict[Span, int] = {}
+        self.position = self._waiting[0].start
+        self.endings: dict[Span, Ending] = {}
+
+    @property
+    def done(self) -> bool:
+        """Whether nobody wants another record."""
+        return not self._waiting and not self._open
+
+    def take(self, record: Record) -> None:
+        """Offers a record to all who want it. One that was read before is passed over."""
+        if record.offset < self.position:
+            return
+        while self._waiting and self._waiting[0].start <= record.offset:
+            self._open[self._waiting.popleft()] = 0
+        for span, count in list(self._open.items()):
+            why = _offer(span, count, record)
+            if why is None:
+                self._open[span] = count + 1
+            else:
+                del self._open[span]
+                self.endings[span] = Ending(why, record.offset + (why is not Why.STOP))
+        self.position = record.offset + 1
+
+    def jump(self) -> int | None:
+        """The offset to read on at, where it lies so far ahead that jumping is cheaper than reading."""
+        if self._open or not self._waiting or self._waiting[0].start <= self.position + NEAR:
+            return None
+        self.position = self._waiting[0].start
+        return self.position
+
+    def end(self, at: int) -> None:
+        """The log ends at this offset. News from before a jump are passed over."""
+        if at >= self.position:
+            self.finish(Ending(Why.END, at))
+
+    def finish(self, ending: Ending) -> None:
+        """Ends all that is left."""
+        for span in (*self._open, *self._waiting):
+            self.endings[span] = ending
+        self._open.clear()
+        self._waiting.clear()
+
+
+def _offer(span: Span, count: int, record: Record) -> Why | None:
+    if span.stop is not None and record.offset >= span.stop:
+        return Why.STOP
+    if span.take(record):
+        return Why.TAKEN
+    return Why.MOST if count + 1 >= span.most else None
+
+
+def sweeps_of(spans: Iterable[Span]) -> dict[TopicPartition, Sweep]:
+    """One for each partition."""
+    by_partition: dict[TopicPartition, list[Span]] = {}
+    for span in spans:
+        by_partition.setdefault(span.where, []).append(span)
+    return {where: Sweep(of_one) for where, of_one in by_partition.items()}
+
+
+def within_logs(
+    spans: Iterable[Span], logs: Observed[TopicPartition, LogRange]
+) -> tuple[list[Span], dict[Span, Ending]]:
+    """The spans in which there may be something to read, and the endings of all others."""
+    left: list[Span] = []
+    endings: dict[Span, Ending] = {}
+    for span in spans:
+        log = logs.items.get(span.where)
+        if log is None:
+            fault = logs.errors.get(span.where, ItemFault("UNKNOWN_TOPIC_OR_PART", "it was not listed", retriable=True))
+            endings[span] = Ending(Why.FAULT, span.start, fault)
+        elif span.stop is not None and (span.stop <= span.start or span.stop <= log.start):
+            endings[span] = Ending(Why.STOP, span.stop)
+        elif span.start >= log.end:
+            endings[span] = Ending(Why.END, log.end)
+        else:
+            left.append(span)
+    return left, endings

@@ -1,0 +1,126 @@
+"""What an ACL's pattern of topics is called on the target, and what it covers there. Pure.
+
+A prefix and the wildcard can be translated where the replication policy puts the same text, the *front*, before every
+name: `a.` under the default policy, nothing under the identity policy. It is found by asking the policy, not assumed.
+
+| pattern on the source | front `a.`           | no front      | a policy that puts none before every name    |
+|-----------------------|----------------------|---------------|----------------------------------------------|
+| literal `orders`      | literal `a.orders`   | `orders`      | literal, what the policy says                |
+| prefix `ord`          | prefix `a.ord`       | prefix `ord`  | refused                                      |
+| wildcard `*`          | prefix `a.`          | wildcard `*`  | refused                                      |
+
+A replicated topic that strays from the front (`heartbeats` under the identity policy is `a.heartbeats`) gets a literal
+of its own beside each prefix that covers it on the source.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, WILDCARD, AclBinding
+from streaming.flow import Flow
+from streaming.mm2.replication_policy import ReplicationPolicy, is_cycle
+
+PROBES = ("t", "t0", "orders.x-y_Z")
+"""Names that a policy is asked about to find its front."""
+
+LAST = "\U0010ffff"
+"""Behind every character that a name may have."""
+
+Pattern = tuple[str, str]
+"""A resource's name and its pattern type."""
+
+
+@dataclass(frozen=True)
+class SourceTopics:
+    """How the source's topics are replicated.
+
+    `replicates`: MM2's `shouldReplicateTopic`, for names of topics that need not exist. `remote`: upstream to remote
+    name of those replicated now; `names`: of all topics.
+    """
+
+    flow: Flow
+    policy: ReplicationPolicy
+    replicates: Callable[[str], bool]
+    remote: Mapping[str, str]
+    names: Collection[str]
+
+    def rename(self, topic: str) -> str:
+        """What a topic of the source is called on the target."""
+        return self.policy.format_remote_topic(self.flow.source, topic)
+
+    def comes_back(self, topic: str) -> bool:
+        """Whether it was on the target before, so that its name would grow with each round."""
+        return is_cycle(self.policy, topic, self.flow.target)
+
+
+def is_wildcard(binding: AclBinding) -> bool:
+    """Whether it is for every resource of its type."""
+    return binding.resource_name == WILDCARD and binding.pattern_type == LITERAL
+
+
+def prefix_of(binding: AclBinding) -> str | None:
+    """What the names that it covers begin with: nothing for the wildcard; None for a literal name."""
+    if is_wildcard(binding):
+        return ""
+    return binding.resource_name if binding.pattern_type == PREFIXED else None
+
+
+class TopicPatterns:
+    """The patterns of one look: each question costs the logarithm of the number of topics."""
+
+    def __init__(self, topics: SourceTopics) -> None:
+        self._topics = topics
+        self._names = sorted(topics.names)
+        self._replicated = sorted(topics.remote)
+
+    @cached_property
+    def front(self) -> str | None:
+        """What the policy puts before every name; None where it does something else."""
+        fronts = {_front(self._topics.rename(probe), probe) for probe in PROBES}
+        return fronts.pop() if len(fronts) == 1 else None
+
+    @cached_property
+    def _stray(self) -> list[str]:
+        return [name for name in self._replicated if self._topics.remote[name] != f"{self.front}{name}"]
+
+    def is_replicated(self, prefix: str) -> bool:
+        """Whether a prefix covers a replicated topic, or would cover the next one to be made.
+
+        The filter is asked about one more letter behind it: what `b.` covers on a source came from b and goes nowhere.
+        """
+        return len(_covered(self._replicated, prefix)) > 0 or self._topics.replicates(f"{prefix}t")
+
+    def translated(self, prefix: str) -> list[Pattern]:
+        """The patterns on the target, by the table above; none where the policy has no front."""
+        if self.front is None:
+            return []
+        remote = f"{self.front}{prefix}"
+        if not remote:
+            return [(WILDCARD, LITERAL)]
+        stray = [self._topics.remote[self._stray[place]] for place in _covered(self._stray, prefix)]
+        return [(remote, PREFIXED), *((name, LITERAL) for name in stray if not name.startswith(remote))]
+
+    def note(self, prefix: str) -> str | None:
+        """What is to be said of a prefix that covers replicated topics and others; None of one that does not."""
+        replicated, covered = (len(_covered(names, prefix)) for names in (self._replicated, self._names))
+        if not 0 < replicated < covered or self.front is None:
+            return None
+        named = f"the prefix {prefix}" if prefix else f"the wildcard {WILDCARD}"
+        remote, pattern_type = self.translated(prefix)[0]
+        return (
+            f"{named} covers {replicated} replicated topics and {covered - replicated} that are not; "
+            f"on the target it is {pattern_type} {remote}"
+        )
+
+
+def _front(remote: str, name: str) -> str | None:
+    return remote[: len(remote) - len(name)] if remote.endswith(name) else None
+
+
+def _covered(names: Sequence[str], prefix: str) -> range:
+    """The places of those that begin so, among sorted names."""
+    return range(bisect_left(names, prefix), bisect_left(names, f"{prefix}{LAST}"))

@@ -1,0 +1,217 @@
+"""ACLs (KIP-965): which the target should have, and the difference. Pure.
+
+| on the source                  | `sync.topic.acls.enabled` alone: MM2's  | `sync.full.acl.enabled=true`             |
+|--------------------------------|-----------------------------------------|------------------------------------------|
+| topic, literal, replicated     | but ALLOW WRITE; ALLOW ALL becomes READ | every operation                          |
+| topic, literal, not replicated | never                                   | never, but for a DENY beneath a prefix   |
+| topic, prefix                  | never                                   | if it covers replicated topics, or would |
+| topic, wildcard `*`            | as if it were a name                    | like a prefix of no letters              |
+| group, transactional id        | never                                   | as it is, for principals found above     |
+| cluster, token, user           | never                                   | never                                    |
+| anything that is UNKNOWN       | never                                   | never                                    |
+
+What is left out is counted by its reason. What a pattern is called on the target: `acl_patterns`. MM2's rules are
+those of `MirrorSourceConnector.syncTopicAcls`; its wildcard becomes the name `a.*`, which no topic has. For literal
+names both modes ask the topic filter, as MM2 does, and not whether the topic exists: one that is missing for a moment
+costs no ACL.
+
+A prefix counts where it covers a replicated topic, or where the filter would let one more topic of it through: an
+empty cluster needs it as well. Other prefixes are left out: under the identity policy they would open topics of the
+target's own. For the same reason a DENY of topics that are not replicated goes along where a prefix above it does.
+
+`User:*` holds for everybody, so its group ACLs go along with anybody's topics, and everybody's with its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from sinks.engine.model import ALLOW, DENY, Change, Key, Kind, Op
+from sinks.engine.plan import Refusal
+from sinks.flow_settings import AclRules
+from sinks.kafka.ports.acl_binding import (
+    CLUSTER,
+    DELEGATION_TOKEN,
+    EVERYONE,
+    GROUP,
+    LITERAL,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    UNKNOWN,
+    USER,
+    AclBinding,
+)
+from sinks.kinds.acls.patterns import Pattern, SourceTopics, TopicPatterns, prefix_of
+
+NEVER: Mapping[str, str] = {
+    CLUSTER: "cluster",
+    DELEGATION_TOKEN: "delegation-token",
+    USER: "user",
+    UNKNOWN: "unknown",
+}
+"""Types of resources that are not written in either mode, and the reason that they are counted under."""
+
+NEVER_BY_MM2: Mapping[str, str] = {GROUP: "group", TRANSACTIONAL_ID: "transactional-id"}
+
+MM2_OPERATIONS: Mapping[tuple[str, str], str | None] = {(ALLOW, "WRITE"): None, (ALLOW, "ALL"): "READ"}
+"""What MM2 makes of an operation, by permission; None: it leaves the ACL out. All others stay as they are."""
+
+NO_FRONT = (
+    "the replication policy puts no common text before the names of topics, so {} has no counterpart on the target; "
+    "use literal ACLs on the source, or grant it on the target by hand"
+)
+
+
+@dataclass(frozen=True)
+class DesiredAcls:
+    """What the target should have. `skipped` counts by reason what is not synced; `refused`, what cannot be translated.
+
+    `principals`: of those whose ACLs are synced, the name on the source to that on the target. `notes`: for the
+    operator, patterns that cover more than what is replicated.
+    """
+
+    wanted: frozenset[AclBinding] = frozenset()
+    skipped: Counter[str] = field(default_factory=Counter)
+    refused: tuple[Refusal, ...] = ()
+    principals: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def desired_acls(bindings: Iterable[AclBinding], rules: AclRules, topics: SourceTopics) -> DesiredAcls:
+    """The source's ACLs in the target's terms, by the table above. `bindings`: all that the source has."""
+    translation = _Translation(rules, topics)
+    if rules.full:
+        translation.fully(bindings)
+    else:
+        translation.like_mm2(bindings)
+    return translation.desired()
+
+
+def plan_acls(
+    desired: DesiredAcls, target: AbstractSet[AclBinding], owned: AbstractSet[Key], deletes: bool
+) -> list[Change]:
+    """What to create and to delete. `owned`: keys of those that Lockstep created; no other is ever deleted."""
+    changes = [Change(Kind.ACL, acl.key, None, acl.permission) for acl in desired.wanted - target]
+    if deletes and owned:
+        surplus = (acl for acl in target - desired.wanted if acl.key in owned)
+        changes += [Change(Kind.ACL, acl.key, acl.permission, None) for acl in surplus]
+    return changes
+
+
+class _Translation:
+    """One look at the source while it is translated."""
+
+    def __init__(self, rules: AclRules, topics: SourceTopics) -> None:
+        self._rules, self._topics, self._patterns = rules, topics, TopicPatterns(topics)
+        self._wanted: set[AclBinding] = set()
+        self._skipped: Counter[str] = Counter()
+        self._refused: list[Refusal] = []
+        self._principals: dict[str, str] = {}
+        self._notes: list[str] = []
+        self._seen: dict[str, list[Pattern]] = {}
+        self._synced: dict[str, bool] = {}
+        self._mapped: dict[str, str | None] = {}
+
+    def desired(self) -> DesiredAcls:
+        """All that was found."""
+        return DesiredAcls(
+            frozenset(self._wanted),
+            self._skipped,
+            tuple(self._refused),
+            self._principals,
+            tuple(sorted(self._notes)),
+        )
+
+    def like_mm2(self, bindings: Iterable[AclBinding]) -> None:
+        """MM2's literal topic ACLs."""
+        for acl in self._of_principals(bindings):
+            operation = MM2_OPERATIONS.get((acl.permission, acl.operation), acl.operation)
+            if acl.resource_type in NEVER_BY_MM2:
+                self._skipped[NEVER_BY_MM2[acl.resource_type]] += 1
+            elif acl.pattern_type != LITERAL:
+                self._skipped["prefixed"] += 1
+            elif operation is None:
+                self._skipped["write"] += 1
+            elif not self._topics.replicates(acl.resource_name):
+                self._skipped["not-replicated"] += 1
+            else:
+                self._want(acl, (self._topics.rename(acl.resource_name), LITERAL), operation)
+
+    def fully(self, bindings: Iterable[AclBinding]) -> None:
+        """Topics first: they say whose groups and transactional ids matter."""
+        acls = list(self._of_principals(bindings))
+        patterns = {prefix for acl in acls if acl.resource_type == TOPIC and (prefix := prefix_of(acl)) is not None}
+        prefixes = {prefix for prefix in patterns if self._patterns.is_replicated(prefix)}
+        on_topics = {acl for acl in acls if acl.resource_type == TOPIC and self._concerns(acl, prefixes)}
+        found = {acl.principal for acl in on_topics}
+        for acl in acls:
+            if acl in on_topics:
+                self._want_topic(acl)
+            elif acl.resource_type == TOPIC:
+                self._skipped["not-replicated"] += 1
+            elif acl.principal in found or EVERYONE in found or (found and acl.principal == EVERYONE):
+                self._want(acl, (acl.resource_name, acl.pattern_type), acl.operation)
+            else:
+                self._skipped["no-topic"] += 1
+
+    def _of_principals(self, bindings: Iterable[AclBinding]) -> Iterator[AclBinding]:
+        """Those that may be written at all, of principals that are synced."""
+        for acl in bindings:
+            if not acl.is_known or acl.resource_type in NEVER:
+                self._skipped[NEVER.get(acl.resource_type, "unknown")] += 1
+            elif not self._is_synced(acl.principal):
+                self._skipped["principal"] += 1
+            elif self._mapped[acl.principal] is None:
+                self._skipped["unmapped"] += 1
+            else:
+                yield acl
+
+    def _is_synced(self, principal: str) -> bool:
+        # Thousands of ACLs share a few principals: each is filtered and mapped once.
+        if principal not in self._synced:
+            self._synced[principal] = self._rules.principals.should_sync(principal)
+            self._mapped[principal] = self._rules.mapping.map(principal)
+        return self._synced[principal]
+
+    def _concerns(self, acl: AclBinding, prefixes: AbstractSet[str]) -> bool:
+        """Whether an ACL of topics is needed on the target."""
+        prefix = prefix_of(acl)
+        if prefix in prefixes or (prefix is None and self._topics.replicates(acl.resource_name)):
+            return True
+        name = acl.resource_name if prefix is None else prefix
+        return acl.permission == DENY and self._opened(name, prefixes)
+
+    def _opened(self, name: str, prefixes: AbstractSet[str]) -> bool:
+        """Whether a prefix that goes along covers these topics as well; not those that came from the target."""
+        above = any(name[:length] in prefixes for length in range(len(name) + 1))
+        return above and not self._topics.comes_back(f"{name}t")
+
+    def _want_topic(self, acl: AclBinding) -> None:
+        prefix = prefix_of(acl)
+        if prefix is None:
+            self._want(acl, (self._topics.rename(acl.resource_name), LITERAL), acl.operation)
+            return
+        translated = self._translated(prefix)
+        for pattern in translated:
+            self._want(acl, pattern, acl.operation)
+        if not translated:
+            reason = NO_FRONT.format("the wildcard *" if not prefix else f"the prefix {prefix}")
+            self._refused.append(Refusal(Kind.ACL, Op.CREATE, acl.key, reason))
+
+    def _translated(self, prefix: str) -> list[Pattern]:
+        if prefix not in self._seen:
+            self._seen[prefix] = self._patterns.translated(prefix)
+            note = self._patterns.note(prefix)
+            self._notes += [note] if note else []
+        return self._seen[prefix]
+
+    def _want(self, acl: AclBinding, pattern: Pattern, operation: str) -> None:
+        principal = self._mapped[acl.principal] or acl.principal
+        name, pattern_type = pattern
+        self._principals[acl.principal] = principal
+        self._wanted.add(
+            AclBinding(acl.resource_type, name, pattern_type, principal, acl.host, operation, acl.permission)
+        )

@@ -1,0 +1,81 @@
+"""Observe, desire, plan for the brokers' cluster-wide configs: what of one flow differs now. Writes nothing.
+
+`lockstep plan` calls it, and a micro-batch every few seconds: the two defaults are a few entries each. All configs of
+a broker are several hundred, so they are asked for only where something differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from sinks.engine.model import Key, Kind
+from sinks.engine.plan import Plan, Unobserved, make_plan
+from sinks.faults import RightsMissing
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster import Origin
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, LevelReader, Levels, Scope
+from sinks.kinds.brokers.rules import (
+    BrokerConfigRules,
+    DesiredBrokerConfigs,
+    desired_broker_configs,
+    differing,
+    plan_broker_configs,
+    surplus,
+)
+
+
+def survey_brokers(
+    settings: FlowSettings, rules: BrokerConfigRules, source: LevelReader, target: LevelReader, owned: AbstractSet[Key]
+) -> Plan:
+    """The plan for the kind `broker-config`; what could not be read is in its `errors`. Raises ClusterUnreachable."""
+    flow = settings.flow
+    try:
+        upstream = _described(source, DEFAULT_OF_ALL, flow.source)
+        downstream = _described(target, DEFAULT_OF_ALL, flow.target)
+        if isinstance(upstream, Unobserved) or isinstance(downstream, Unobserved):
+            blind = [seen for seen in (upstream, downstream) if isinstance(seen, Unobserved)]
+            return Plan(flow, errors=tuple(blind))
+        desired = desired_broker_configs(upstream, rules)
+        deletions = surplus(desired, downstream, owned, rules)
+        # A source that shows nothing at all may be one that could not be seen: one of its brokers must say the same.
+        doubt = _doubt(source, flow.source) if deletions and not upstream else None
+        known = any_broker(target, flow.target) if differing(desired, downstream) else {}
+    except RightsMissing as error:
+        reason = f"{error}; reading broker configs needs DESCRIBE_CONFIGS on the CLUSTER of both sides"
+        return Plan(flow, errors=(Unobserved(Kind.BROKER_CONFIG, reason),))
+    errors = [seen for seen in (doubt, known) if isinstance(seen, Unobserved)]
+    if isinstance(known, Unobserved):
+        desired, known = DesiredBrokerConfigs(skipped=desired.skipped), {}
+    changes, refused = plan_broker_configs(desired, downstream, set() if doubt else deletions, known, flow.target)
+    return make_plan(
+        flow,
+        changes,
+        refused=refused,
+        errors=errors,
+        existing={Kind.BROKER_CONFIG: len(owned)},
+        skipped=desired.skipped,
+    )
+
+
+def any_broker(levels: LevelReader, alias: str) -> Levels | Unobserved:
+    """All configs of the first of a cluster's brokers. Raises ClusterUnreachable, RightsMissing."""
+    return _described(levels, ConfigPlace(Scope.BROKER, levels.brokers()[0]), alias)
+
+
+def _described(levels: LevelReader, place: ConfigPlace, alias: str) -> Levels | Unobserved:
+    seen = levels.describe([place])
+    if place in seen.items:
+        return seen.items[place]
+    what = f"broker {place.name}" if place.name else "the cluster-wide default"
+    return Unobserved(Kind.BROKER_CONFIG, f"{what} of {alias}: {seen.errors[place]}")
+
+
+def _doubt(source: LevelReader, alias: str) -> Unobserved | None:
+    """Why an empty cluster-wide default is not believed; None where a broker follows none, either."""
+    seen = any_broker(source, alias)
+    if isinstance(seen, Unobserved):
+        return seen
+    if any(one.origin is Origin.CLUSTER for entry in seen.values() for one in entry.synonyms):
+        reason = f"{alias} shows no cluster-wide config, but its brokers follow some: none is deleted"
+        return Unobserved(Kind.BROKER_CONFIG, reason)
+    return None

@@ -1,0 +1,127 @@
+"""Consumer groups on their way from one cluster to the other: which way they go, and where each stands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sinks.engine.model import Change, Key, Kind
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster import Reader
+from sinks.kafka.ports.groups import GroupReader
+from sinks.kinds.offsets.translation import Answer, Unanswered
+from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
+from sinks.kinds.topics.survey import Listed
+from streaming.mm2.records import TopicPartition
+
+
+@dataclass(frozen=True)
+class ClusterGroups:
+    """One side of a flow, as the survey needs it."""
+
+    reader: Reader
+    groups: GroupReader
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Groups go from the cluster `here` to the cluster `there`; `names`: a replicated topic's name there, by its name
+    here. `back`: from the flow's target to its source. `enabled`: what is found is to be written."""
+
+    here: ClusterGroups
+    there: ClusterGroups
+    names: Mapping[str, str]
+    enabled: bool
+    back: bool = False
+
+    def across(self, where: TopicPartition) -> TopicPartition:
+        """The same partition there."""
+        return TopicPartition(self.names[where.topic], where.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOffset:
+    """A group's partition: `where` it goes on, the offset it is at where it comes from, and the verdict.
+
+    `answer`: the translation of `at`, or why there is none. `before`: the group's own offset where it goes on.
+    `sought`: its record is still to be looked for there. `held`: MM2 sends records again, which the answer waits for.
+    """
+
+    group: str
+    where: TopicPartition
+    at: int
+    answer: Answer | Unanswered
+    judgement: Judgement
+    before: int | None = None
+    back: bool = False
+    sought: bool = False
+    held: bool = False
+
+    @property
+    def goes_on_at(self) -> int | None:
+        """The offset found, if any."""
+        if isinstance(self.answer, Unanswered):
+            return None
+        return self.answer.upstream if self.back else self.answer.downstream
+
+    @property
+    def change(self) -> Change | None:
+        """What is to be written now, if anything."""
+        if not self.judgement.writes:
+            return None
+        key = (self.group, self.where.topic, str(self.where.partition))
+        return Change(Kind.GROUP_OFFSET, key, self.before, self.goes_on_at)
+
+    @property
+    def error_bound(self) -> int | None:
+        """The most records that are read twice; None where nobody can tell."""
+        return None if isinstance(self.answer, Unanswered) else self.answer.error_bound
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing can become better before the group or the topic moves."""
+        return self.judgement.verdict is Verdict.SYNCED and self.error_bound == 0
+
+    def after(self, done: Collection[Key], onto: str) -> GroupOffset:
+        """The same, once the changes with these keys were written to the cluster `onto`."""
+        change = self.change
+        if change is None or change.key not in done:
+            return self
+        return replace(self, judgement=written(onto), before=self.goes_on_at)
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of `lockstep offsets`."""
+        found = self.answer if isinstance(self.answer, Answer) else None
+        upstream, downstream = (self.goes_on_at, self.at) if self.back else (self.at, self.goes_on_at)
+        return {
+            "group": self.group,
+            "topic": self.where.topic,
+            "partition": self.where.partition,
+            "upstream_offset": upstream,
+            "downstream_offset": downstream,
+            "method": found.method.value if found else None,
+            "error_bound": self.error_bound,
+            "verdict": self.judgement.verdict.value,
+            "reason": self.judgement.reason,
+        }
+
+
+def forward(settings: FlowSettings, source: ClusterGroups, target: ClusterGroups, listed: Listed) -> Direction:
+    """From the flow's source to its target."""
+    return Direction(source, target, listed.desired.remote, settings.enabled[Kind.GROUP_OFFSET])
+
+
+def backward(source: ClusterGroups, target: ClusterGroups, listed: Listed) -> Direction:
+    """From the flow's target to its source: failback."""
+    return Direction(
+        target, source, {remote: topic for topic, remote in listed.desired.remote.items()}, True, back=True
+    )
+
+
+def count_verdicts(rows: Iterable[GroupOffset]) -> dict[Verdict, int]:
+    """How many rows have each verdict."""
+    counts = dict.fromkeys(Verdict, 0)
+    for row in rows:
+        counts[row.judgement.verdict] += 1
+    return counts

@@ -1,0 +1,196 @@
+"""The offset-syncs of every partition, remembered beyond MM2's own memory, and beyond its restarts.
+
+A sync says that the record at an upstream offset arrived at a downstream one. Of each partition there is
+
+- a *live* history, thinned as MM2 thins its own (`offset_slots`);
+- what is left of *older* ones. A sync whose upstream offset goes back tells of a restart: MM2 sends once more what lies
+  behind. For offsets before that, the older pairs still hold, since a log only grows. For those behind it the live
+  history is the better one. MM2 forgets the older ones;
+- the *restarts*, each with the most records that were sent again, for the error bound, and how far MM2 was before.
+
+A downstream offset that goes back means that the target's partition was truncated or made again: nothing known holds.
+A topic that was deleted and made again between two syncs is not seen here: whoever knows its id drops its histories.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from sinks.kinds.offsets.offset_slots import SLOTS, WIDTH, admit, first
+from streaming.errors import LockstepError
+from streaming.mm2.records import MAX_INT64
+
+MAX_RESTARTS = 8
+"""So many are told apart; what lies before counts as one."""
+_FIELDS = 3
+"""Of a restart: the downstream offset it went on at, how many records were sent again, and the upstream offset that MM2
+was to send next before it."""
+NOWHERE = -1
+"""The position of a history that took no sync from the topic as it is now."""
+
+_NONE: array[int] = array("q")
+
+
+class Pair(NamedTuple):
+    """An upstream offset and the downstream offset that its record has."""
+
+    upstream: int
+    downstream: int
+
+
+class Codec(Protocol):
+    """Writes and reads the fields of the schema `offset-history`."""
+
+    def encode(self, value: Mapping[str, Any]) -> bytes: ...
+
+    def decode(self, data: bytes) -> Mapping[str, Any]: ...
+
+
+class History:
+    """What is known of one partition. `position`: the offset of the last sync taken, in the offset-syncs topic."""
+
+    __slots__ = ("_live", "_older", "_restarts", "position")
+
+    def __init__(self, upstream: int, downstream: int, position: int) -> None:
+        self.position = position
+        self._begin(upstream, downstream)
+
+    def _begin(self, upstream: int, downstream: int) -> None:
+        self._live = first(upstream, downstream)
+        self._older = self._restarts = _NONE
+
+    def take(self, upstream: int, downstream: int, position: int, after_hole: bool = False) -> bool:
+        """Takes a sync in; one that was taken before changes nothing. Whether it tells of a restart.
+
+        `after_hole`: syncs of this partition may be missing between the last one and this.
+        """
+        if position <= self.position:
+            return False
+        self.position = position
+        live = self._live
+        ahead, written = upstream - live[0], downstream - live[1]
+        if written <= 0:
+            if ahead or written:
+                self._begin(upstream, downstream)
+            return False
+        restarted = after_hole or written > ahead
+        if restarted:
+            self._note_restart(upstream, downstream, written - (min(ahead, 0) if after_hole else ahead))
+        if ahead < 0:
+            self._older = _thinned([pair for pair in self.pairs() if pair.upstream < upstream], upstream)
+            self._live = first(upstream, downstream)
+        else:
+            admit(live, upstream, downstream)
+        return restarted
+
+    def _note_restart(self, upstream: int, downstream: int, resent: int) -> None:
+        # More records on the target than offsets on the source: some of them are there twice.
+        known = self._restarts
+        if len(known) == _FIELDS * MAX_RESTARTS:
+            known = array("q", (known[3], known[1] + known[4], max(known[2], known[5]))) + known[6:]
+        self._restarts = known + array("q", (downstream, resent, min(upstream + resent, MAX_INT64)))
+
+    def _restarted(self) -> Iterator[tuple[int, int, int]]:
+        known = iter(self._restarts)
+        return zip(known, known, known, strict=True)
+
+    def pairs(self) -> Iterator[Pair]:
+        """All that is kept, oldest first; downstream offsets rise, upstream offsets never fall."""
+        older, live = self._older, self._live
+        for at in range(0, len(older), 2):
+            yield Pair(older[at], older[at + 1])
+        for at in range(len(live) - WIDTH, -1, -WIDTH):
+            yield Pair(live[at], live[at + 1])
+
+    @property
+    def latest(self) -> Pair:
+        """The sync that was taken last."""
+        return Pair(self._live[0], self._live[1])
+
+    def around(self, upstream: int, before: int = MAX_INT64) -> tuple[Pair | None, Pair | None]:
+        """The last pair at or before an upstream offset in the newest history that covers it, and the next one.
+
+        `before`: of the pairs below this downstream offset alone.
+        """
+        below = None
+        for pair in self.pairs():
+            if pair.downstream >= before:
+                break
+            if pair.upstream > upstream:
+                return below, pair
+            below = pair
+        return below, None
+
+    def resending_since(self, end: int) -> int | None:
+        """Where on the target MM2 began to send again, while it is not yet as far as it was before its restart.
+
+        `end`: of the target's log. Until then the target lacks, behind that offset, records that it has before it.
+        """
+        # Where the source has gaps fewer records come again, and each gap makes a sync.
+        arrived = self.latest.upstream + max(0, end - self.latest.downstream)
+        return next((since for since, _, was_at in self._restarted() if arrived < was_at), None)
+
+    def around_downstream(self, downstream: int) -> tuple[Pair | None, Pair | None]:
+        """The last pair at or before a downstream offset, and the next one."""
+        below = None
+        for pair in self.pairs():
+            if pair.downstream > downstream:
+                return below, pair
+            below = pair
+        return below, None
+
+    def resent_after(self, downstream: int) -> int:
+        """The most records that restarts behind a downstream offset sent again."""
+        return sum(resent for at, resent, _ in self._restarted() if at > downstream)
+
+    def resent_before(self, downstream: int) -> int:
+        """The most records below a downstream offset that were there twice, or lie ahead of the pairs behind them.
+
+        What came before the earliest pair is not known, and counts.
+        """
+        earliest = next(self.pairs()).downstream
+        known = enumerate(self._restarted())
+        return earliest + sum(resent for number, (at, resent, _) in known if number == 0 or at <= downstream)
+
+    def to_bytes(self, codec: Codec) -> bytes:
+        """All of it, for the ledger."""
+        arrays = {"live": self._live, "older": self._older, "restarts": self._restarts}
+        return codec.encode({"position": self.position} | {name: kept.tolist() for name, kept in arrays.items()})
+
+    @classmethod
+    def from_bytes(cls, data: bytes, codec: Codec) -> History:
+        """The history that `to_bytes` wrote. Raises LockstepError for anything else."""
+        fields = codec.decode(data)
+        live, older, restarts = fields["live"], fields["older"], fields["restarts"]
+        if not _well_formed(live, older, restarts):
+            raise LockstepError("an offset history is damaged: its offsets are out of order")
+        history = cls(live[0], live[1], fields["position"])
+        history._live = array("q", live)
+        history._older, history._restarts = (array("q", kept) if kept else _NONE for kept in (older, restarts))
+        return history
+
+
+def _thinned(pairs: list[Pair], upstream: int) -> array[int]:
+    """One pair for each power of two of the distance to `upstream`, and the earliest: 64 at the most."""
+    kept: list[Pair] = []
+    for pair in reversed(pairs):
+        nearer = (upstream - kept[-1].upstream).bit_length() if kept else 0
+        if (upstream - pair.upstream).bit_length() > nearer:
+            kept.append(pair)
+    if pairs and kept[-1] != pairs[0]:
+        kept[-1] = pairs[0]
+    return array("q", [number for pair in reversed(kept) for number in pair]) if kept else _NONE
+
+
+def _well_formed(live: Sequence[int], older: Sequence[int], restarts: Sequence[int]) -> bool:
+    if not live or len(live) % WIDTH or len(older) % 2 or len(restarts) % _FIELDS or live[-1] != SLOTS:
+        return False
+    upstreams, downstreams = [*older[::2], *live[-3::-3]], [*older[1::2], *live[-2::-3]]
+    return (
+        all(0 <= number <= MAX_INT64 for number in (*live, *older, *restarts))
+        and upstreams == sorted(upstreams)
+        and downstreams == sorted(set(downstreams))
+        and list(live[2::3]) == sorted(set(live[2::3]))
+    )

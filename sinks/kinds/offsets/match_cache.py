@@ -1,0 +1,59 @@
+"""Where groups' records lie in the other cluster: asked within a budget, and remembered as long as it holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+
+from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kinds.offsets.memory import Place
+from sinks.kinds.offsets.record_finder import Budget, find
+from sinks.kinds.offsets.record_search import Found, Question, Turns
+
+REST = 2.0
+"""Seconds until a question is asked again whose answer may be another one by then."""
+
+QUESTIONS_IN_A_PASS = 500
+"""Questions in one walk at the most; those for which there was no time keep their turn."""
+
+IN_A_WALK = Budget(seconds=0.75)
+"""What a walk spends on reading records: the other kinds of its flow wait for it."""
+
+AT_LEISURE = Budget(seconds=120.0)
+"""For a command."""
+
+
+class MatchCache:
+    """A `Find` over both clusters of a flow; its readers are its own."""
+
+    def __init__(
+        self,
+        source: RecordReader,
+        target: RecordReader,
+        budget: Budget = IN_A_WALK,
+        at_once: int = QUESTIONS_IN_A_PASS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._source, self._target, self._budget, self._clock = source, target, budget, clock
+        self._turns = Turns(REST, at_once)
+
+    def __call__(self, wanted: Mapping[Place, Question]) -> dict[Place, Found]:
+        """All that is known now. The questions all go the same way. Raises ClusterUnreachable, RightsMissing."""
+        now = self._clock()
+        chosen = self._turns.choose(wanted, now)
+        if chosen:
+            here, there = (self._target, self._source) if chosen[0].back else (self._source, self._target)
+            self._turns.learn(wanted, find(chosen, here, there, self._budget), now)
+        known = {place: self._turns.known(place, question) for place, question in wanted.items()}
+        return {place: found for place, found in known.items() if found is not None}
+
+    def forget(self, groups: Collection[str], topics: Collection[str] = ()) -> None:
+        """Groups that are gone, and topics that were made again."""
+        self._turns.forget_groups(groups)
+        for topic in topics:
+            self._turns.forget_topic(topic)
+
+    def close(self) -> None:
+        """Lets go of the readers' consumers."""
+        self._source.close()
+        self._target.close()

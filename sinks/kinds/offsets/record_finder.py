@@ -1,0 +1,246 @@
+"""Finding records again in the other cluster: many questions at once, in few passes over both logs.
+
+1. Here: the record that a consumer gets at the offset asked. None left: there is nothing to find, but it is known then
+   that the group is at the end. One at or behind `until`: whatever lies before `high` there is read already.
+2. There: where to begin. A narrow bracket from its start; a wide one at the first record with the timestamp wanted, if
+   the topic keeps timestamps: one that stamps its own (`LogAppendTime`) is searched from the start of the bracket.
+3. There: the first record like it, among a bounded number.
+4. A copy may have been taken away, and a later twin been found in its stead, where the log lost records from its
+   midst or begins behind `low`. Then a match needs a proof: each offset from `low` to it was seen; or here, between
+   the record and `until`, there is no twin. Else it is no answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Why
+from sinks.kinds.offsets.record_search import Found, Question, Search, shares_timestamps
+from streaming.mm2.records import TopicPartition
+
+NARROW = 500
+"""Offsets; a bracket of so many is read from its start rather than asking first where to begin."""
+
+AT_FIRST = 50
+"""Questions that walk through the steps together; then twice as many, and so on. More at once cost less each, but where
+time is short some must come to an end."""
+
+OUT_OF_TIME = Found(reason="there was no time left to look", passing=True)
+TWIN = Found(reason="the log lost records, and a later one is the same in key, value and timestamp")
+UNPROVEN = Found(reason="the log lost records, and nothing tells that this is not a later one that is the same")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """`records`: read for one question in each of the steps, at the most. `seconds`: for all questions together."""
+
+    records: int = 2000
+    seconds: float = 5.0
+
+
+def find(
+    questions: Collection[Question], here: RecordReader, there: RecordReader, budget: Budget
+) -> dict[Question, Found]:
+    """The answers, in the order of the questions; those that there was no time for are left out.
+
+    Of the first `AT_FIRST` even those are answered, so that who asks in turns does not ask them first for ever. All
+    must be about the same two clusters. Raises ClusterUnreachable, RightsMissing.
+    """
+    deadline = time.monotonic() + budget.seconds
+    left, together = list(dict.fromkeys(questions)), AT_FIRST
+    found: dict[Question, Found] = {}
+    while left and time.monotonic() < deadline:
+        finding = _Finding(here, there, budget.records, deadline)
+        wanted = finding.read_here(left[:together])
+        finding.prove(finding.search(finding.begin(wanted)))
+        in_time = {question: answer for question, answer in finding.found.items() if answer != OUT_OF_TIME}
+        found |= in_time if found else finding.found
+        left, together = left[together:], 2 * together
+    return found
+
+
+class _Finding:
+    """The four steps; `found` fills as questions are answered."""
+
+    def __init__(self, here: RecordReader, there: RecordReader, most: int, deadline: float) -> None:
+        self._here, self._there, self._most, self._deadline = here, there, most, deadline
+        self._logs: Mapping[TopicPartition, LogRange] = {}
+        self.found: dict[Question, Found] = {}
+
+    def _scan(self, reader: RecordReader, spans: Mapping[Question, Span]) -> dict[Question, Ending]:
+        """The endings of those spans that were not cut short; the others are answered."""
+        if not spans:
+            return {}
+        seconds = self._deadline - time.monotonic()
+        if seconds <= 0:
+            self.found |= dict.fromkeys(spans, OUT_OF_TIME)
+            return {}
+        endings = reader.scan(list(spans.values()), seconds)
+        kept: dict[Question, Ending] = {}
+        for question, span in spans.items():
+            ending = endings[span]
+            if ending.why is Why.FAULT:
+                self.found[question] = _unread(reader, ending.fault)
+            elif ending.why is Why.TIME:
+                self.found[question] = OUT_OF_TIME
+            else:
+                kept[question] = ending
+        return kept
+
+    def _first(
+        self, reader: RecordReader, spans: Mapping[Question, tuple[TopicPartition, int, int | None]]
+    ) -> tuple[dict[Question, Record], dict[Question, Ending]]:
+        """The first record of each stretch (partition, start, stop); and how those ended that have none."""
+        seen: dict[Question, Record] = {}
+        asked = {question: Span(*stretch, 1, _into(seen, question)) for question, stretch in spans.items()}
+        endings = self._scan(reader, asked)
+        return seen, {question: ending for question, ending in endings.items() if question not in seen}
+
+    def read_here(self, questions: Collection[Question]) -> dict[Question, Record]:
+        """The record that is looked for, by question."""
+        stretches = {question: (question.here, question.offset, None) for question in questions}
+        seen, none = self._first(self._here, stretches)
+        logs = self._here.ends({question.here for question in none}).items
+        for question, ending in none.items():
+            self.found[question] = _at_the_end(question, ending.position, logs.get(question.here))
+        for question, record in list(seen.items()):
+            if question.high is not None and question.until is not None and record.offset >= question.until:
+                self.found[question] = Found(question.high)
+                del seen[question]
+        return seen
+
+    def begin(self, wanted: Mapping[Question, Record]) -> dict[Question, Search]:
+        """Where each search begins."""
+        if not wanted:
+            return {}
+        seen = self._there.ends({question.there for question in wanted})
+        self._logs = seen.items
+        self.found |= {
+            question: _unread(self._there, seen.errors.get(question.there))
+            for question in wanted
+            if question.there not in self._logs
+        }
+        wide = {question: record for question, record in wanted.items() if self._is_wide(question)}
+        starts = {question: question.low for question in wanted} | self._by_time(wide)
+        return {
+            question: Search(question, wanted[question], start)
+            for question, start in starts.items()
+            if question not in self.found
+        }
+
+    def _is_wide(self, question: Question) -> bool:
+        log = self._logs.get(question.there)
+        return log is not None and _least(question.high, log.end) - max(question.low, log.start) > NARROW
+
+    def _by_time(self, wanted: Mapping[Question, Record]) -> dict[Question, int]:
+        """By question, the first offset of the bracket that has the timestamp; those that have none are answered."""
+        stretches = {question: (question.there, question.low, question.high) for question in wanted}
+        firsts, none = self._first(self._there, stretches)
+        self.found |= {question: _absent(question) for question in none}
+        timed = {
+            question: PartitionTime(question.there, wanted[question].timestamp)
+            for question, record in firsts.items()
+            if shares_timestamps(wanted[question], record, question.back)
+        }
+        offsets = self._there.offsets_for_times(set(timed.values()))
+        starts: dict[Question, int] = {}
+        for question, context in timed.items():
+            at = offsets.items.get(context)
+            if context in offsets.errors:
+                self.found[question] = _unread(self._there, offsets.errors[context])
+            elif at is None or at >= _least(question.high, at + 1):
+                self.found[question] = _absent(question)
+            else:
+                starts[question] = max(question.low, at)
+        return starts
+
+    def search(self, searches: Mapping[Question, Search]) -> dict[Question, Search]:
+        """Those with a match. What began by time, and met records with times of their own, begins anew."""
+        ended = self._run(searches)
+        anew = {
+            question: Search(question, search.wanted, question.low)
+            for question, (search, _) in ended.items()
+            if search.own_time and search.start > question.low
+        }
+        ended |= self._run(anew)
+        for question, (search, ending) in ended.items():
+            if question not in self.found and search.match is None:
+                self.found[question] = _absent(question) if ending.why is not Why.MOST else self._too_far(question)
+        return {question: search for question, (search, _) in ended.items() if question not in self.found}
+
+    def _run(self, searches: Mapping[Question, Search]) -> dict[Question, tuple[Search, Ending]]:
+        spans = {
+            question: Span(question.there, search.start, question.high, self._most, search.take)
+            for question, search in searches.items()
+        }
+        return {question: (searches[question], ending) for question, ending in self._scan(self._there, spans).items()}
+
+    def _too_far(self, question: Question) -> Found:
+        return Found(reason=f"no such record among the first {self._most} where {question.there} may have it")
+
+    def prove(self, searches: Mapping[Question, Search]) -> None:
+        """Answers with the matches that are safe."""
+        doubted = {question: search for question, search in searches.items() if self._may_lack(question, search)}
+        keyed = {question.there.topic for question in doubted if not self._is_cut(question)}
+        compacted = self._there.compacted(keyed)
+        unproven = {
+            question: search
+            for question, search in doubted.items()
+            if self._is_cut(question) or question.there.topic in compacted
+        }
+        spans = {
+            question: Span(question.here, search.wanted.offset + 1, question.until, self._most, search.is_twin)
+            for question, search in unproven.items()
+            if question.until is not None
+        }
+        endings = self._scan(self._here, spans)
+        for question, search in searches.items():
+            if question not in self.found:
+                safe = Found(search.match, exact=not search.own_time)
+                self.found[question] = safe if question not in unproven else _judged(safe, endings.get(question))
+
+    def _is_cut(self, question: Question) -> bool:
+        return self._logs[question.there].start > question.low
+
+    def _may_lack(self, question: Question, search: Search) -> bool:
+        # Compaction takes no record without a key.
+        return not search.whole and (self._is_cut(question) or search.wanted.key is not None)
+
+
+def _into(seen: dict[Question, Record], question: Question) -> Callable[[Record], bool]:
+    def take(record: Record) -> bool:
+        seen[question] = record
+        return True
+
+    return take
+
+
+def _least(high: int | None, other: int) -> int:
+    return other if high is None else min(high, other)
+
+
+def _at_the_end(question: Question, end: int, log: LogRange | None) -> Found:
+    if log is None or question.offset < log.start:
+        # What the group has not read is gone here, and may be there.
+        return Found(reason=f"{question.here} lost the records behind it", passing=True)
+    if question.offset > end:
+        return Found(reason=f"{question.here} can be read up to {end} only", passing=True)
+    return Found(reason=f"{question.here} has no record behind it", end=end, passing=True)
+
+
+def _absent(question: Question) -> Found:
+    return Found(reason=f"{question.there} has no such record where it should be", passing=question.high is None)
+
+
+def _unread(reader: RecordReader, fault: object) -> Found:
+    return Found(reason=f"cluster {reader.alias}: {fault or 'the partition was not listed'}", passing=True)
+
+
+def _judged(safe: Found, ending: Ending | None) -> Found:
+    """By how the search for a twin ended; None: there was none, as nobody knows how far to look."""
+    if ending is None or ending.why is Why.MOST:
+        return UNPROVEN
+    return TWIN if ending.why is Why.TAKEN else safe

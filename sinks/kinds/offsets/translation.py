@@ -1,0 +1,240 @@
+"""Where a consumer group goes on in the other cluster: an offset that skips no record, and how many are read twice.
+
+In order of preference, for a group at the upstream offset x, each answer safe by itself:
+
+- tip: the group has read the source to its end E. D, the target's end, was read before E, so that all that lies below D
+  comes from before E. It holds where replication alone writes the target's topic;
+- matched: the record at x was found on the target, between the two syncs around x;
+- conservative: MM2's own answer (`OffsetSyncStore.translateDownstream`), from a longer memory;
+- checkpoint: MM2's answer for this group, where it is the better one.
+
+Read x and D first, E last: an x that lies beyond E then means that the source's partition was truncated or made again.
+
+Back again, for a group that went on at the target: the same pairs, read the other way. There is no tip then, since the
+source may hold what never reached the target.
+
+An error bound counts as far as the syncs were read. What MM2 sends again after its next crash is in no bound; and a
+restart stays unseen where MM2 joined its sync with a later one and as many offsets are missing as were sent twice.
+After a restart MM2 sends records again. Until it is as far as it was, the new copies may never come, should it die once
+more; so what counts is what lies before the restart. MM2's own answers count on the copies that are still to come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.history import History, Pair
+from streaming.mm2.records import MAX_INT64
+
+NEVER = Pair(MAX_INT64, MAX_INT64)
+
+
+class Method(str, Enum):
+    """How an answer was found, the best first."""
+
+    TIP = "tip"
+    MATCHED = "matched"
+    CONSERVATIVE = "conservative"
+    CHECKPOINT = "checkpoint"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Unanswered(str, Enum):
+    """Why there is no answer."""
+
+    NO_OFFSET_SYNC = "NO_OFFSET_SYNC"
+    """Nothing is known of the partition."""
+    TOO_OLD = "TOO_OLD"
+    """The group's offset lies before all that is known."""
+    BEYOND_END = "BEYOND_END"
+    """The answer lies behind the end of the log it is for, which was truncated or made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`downstream` is where a group at `upstream` goes on; translated back, it is the other way round.
+
+    `error_bound`: the most records that are read twice; None where nobody can tell.
+    """
+
+    upstream: int
+    downstream: int
+    method: Method
+    error_bound: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnds:
+    """Both logs of a partition. `source` None: it could not be read.
+
+    `markers_only`: nothing that a consumer gets is left on the source between the group's offset and the end.
+    `replication_alone`: nothing else writes the target's topic.
+    """
+
+    source: LogRange | None
+    target: LogRange
+    markers_only: bool = False
+    replication_alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a partition, and of one group there.
+
+    `matched`: the offset in the other log of the first record like the one at the group's offset, at or behind the
+    last pair before it; or that of the next pair, if nothing is to be read before. `checkpoint`: MM2's newest for the
+    group. `previous`: the answer given last in this direction. `exact`: no earlier record was taken for the match.
+    None of them may be from before a topic was deleted and made again.
+    """
+
+    history: History | None = None
+    matched: int | None = None
+    checkpoint: Pair | None = None
+    previous: Answer | None = None
+    exact: bool = True
+
+
+def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unanswered:
+    """The answer for a group at `upstream` on the source. It goes back only where the group did."""
+    history, previous = evidence.history, evidence.previous
+    limit = limit_while_resending(history, ends.target)
+    below, following = history.around(upstream, limit) if history else (None, None)
+    kept = (previous.method, previous.downstream) if previous and previous.upstream <= upstream else None
+    found = list(_candidates(upstream, ends, evidence, below, (following or NEVER).downstream, limit))
+    chosen = _choose(found, kept, ends.target)
+    if chosen is None:
+        return _reason(history, bool(found))
+    method, offset = chosen
+    bounds = _bounds_at_the_end(upstream, ends, history) if offset == ends.target.end else []
+    if history:
+        match = _reached_match(found, offset) if evidence.exact else None
+        bounds += _bounds(upstream, offset, match, history, (below, following))
+    return Answer(upstream, offset, method, min(bounds, default=None))
+
+
+def limit_while_resending(history: History | None, target: LogRange) -> int:
+    """Answers by what MM2 sent must lie before this downstream offset.
+
+    It is the place of MM2's restart while it sends again what it had sent: should it die once more, the target would
+    have those records before that place only.
+    """
+    since = history.resending_since(target.end) if history else None
+    return MAX_INT64 if since is None else since
+
+
+def _candidates(
+    upstream: int, ends: LogEnds, evidence: Evidence, below: Pair | None, following: int, limit: int
+) -> Iterator[tuple[Method, int]]:
+    """Safe offsets on the target, the preferred first. `following`: the downstream offset of the next pair."""
+    source, matched, checkpoint = ends.source, evidence.matched, evidence.checkpoint
+    if source and ends.replication_alone and read_to_the_end(upstream, source, ends.markers_only):
+        yield Method.TIP, ends.target.end
+    if matched is not None and below and below.downstream <= matched <= min(following, limit):
+        yield Method.MATCHED, matched
+    rest = []
+    if below:
+        rest.append((Method.CONSERVATIVE, below.downstream + (upstream > below.upstream)))
+    if checkpoint and checkpoint.upstream <= upstream and checkpoint.downstream < limit:
+        rest.append((Method.CHECKPOINT, checkpoint.downstream))
+    yield from sorted(rest, key=_by_offset, reverse=True)
+
+
+def read_to_the_end(upstream: int, source: LogRange, markers_only: bool) -> bool:
+    # Behind the start: what the group missed is gone from the source, and may be on the target.
+    return upstream == source.end or (markers_only and source.start <= upstream < source.end)
+
+
+def _bounds_at_the_end(upstream: int, ends: LogEnds, history: History | None) -> list[int]:
+    """For an answer at the target's end: what the source has before `upstream` and the target has not yet."""
+    bounds = [max(0, upstream - ends.source.start)] if ends.source else []
+    if history:
+        latest = history.latest
+        arrived = latest.upstream + max(0, ends.target.end - latest.downstream)
+        bounds.append(max(0, upstream - arrived))
+    return bounds
+
+
+def _bounds(
+    upstream: int, offset: int, matched: int | None, history: History, around: tuple[Pair | None, Pair | None]
+) -> list[int]:
+    """Limits of the records before `upstream` that the target has, or will have, at or behind `offset`."""
+    below, following = around
+    bounds = []
+    if following:
+        later = max(offset, following.downstream)
+        bounds.append(later - offset + history.resent_after(later))
+    if matched is not None:
+        # An answer behind the match may lie within what a restart after the match sent again.
+        bounds.append(history.resent_after(matched))
+    elif below and offset >= below.downstream + (upstream > below.upstream):
+        bounds.append(max(0, upstream - below.upstream - 1) + history.resent_after(below.downstream))
+    return bounds
+
+
+def translate_back(downstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unanswered:
+    """The answer for a group at `downstream` on the target: its `upstream` is where it goes on at the source.
+
+    Evidence as for the way there, but `matched` is the source's offset of the record at `downstream`, and a checkpoint
+    says that the group itself had read the source up to its upstream offset.
+    """
+    history, previous = evidence.history, evidence.previous
+    below, following = history.around_downstream(downstream) if history else (None, None)
+    kept = (previous.method, previous.upstream) if previous and previous.downstream <= downstream else None
+    found = list(_candidates_back(downstream, evidence, below))
+    chosen = _choose(found, kept, ends.source)
+    if chosen is None:
+        return _reason(history, bool(found))
+    method, offset = chosen
+    bounds = [max(0, ends.source.end - offset)] if ends.source else []
+    if history and below:
+        # Before a restart the target got records that lie far ahead of the pair; where it was is known by the next one.
+        last = following.downstream if following else downstream
+        exact = evidence.exact and _reached_match(found, offset) is not None
+        read = 0 if exact else max(0, downstream - below.downstream - 1)
+        bounds.append(read + history.resent_before(last))
+    return Answer(offset, downstream, method, min(bounds, default=None))
+
+
+def _candidates_back(downstream: int, evidence: Evidence, below: Pair | None) -> Iterator[tuple[Method, int]]:
+    """Safe offsets on the source, the preferred first."""
+    matched, checkpoint = evidence.matched, evidence.checkpoint
+    if matched is not None and below and below.upstream <= matched:
+        yield Method.MATCHED, matched
+    rest = []
+    if below:
+        rest.append((Method.CONSERVATIVE, below.upstream + (downstream > below.downstream)))
+    if checkpoint and checkpoint.downstream <= downstream:
+        rest.append((Method.CHECKPOINT, checkpoint.upstream))
+    yield from sorted(rest, key=_by_offset, reverse=True)
+
+
+def _reached_match(found: list[tuple[Method, int]], offset: int) -> int | None:
+    """The match, if the answer does not lie before it: one that was kept may have been that of an earlier record."""
+    return next((matched for method, matched in found if method is Method.MATCHED and matched <= offset), None)
+
+
+def _by_offset(candidate: tuple[Method, int]) -> int:
+    return candidate[1]
+
+
+def _choose(
+    found: list[tuple[Method, int]], kept: tuple[Method, int] | None, log: LogRange | None
+) -> tuple[Method, int] | None:
+    """The first that the log reaches to, unless the answer kept from before lies further on."""
+    end = log.end if log else MAX_INT64
+    chosen = next((candidate for candidate in found if candidate[1] <= end), None)
+    if kept and kept[1] <= end and (chosen is None or chosen[1] < kept[1]):
+        chosen = kept
+    # What lies before the start is gone; a consumer sent there would go where auto.offset.reset says.
+    return (chosen[0], max(chosen[1], log.start if log else 0)) if chosen else None
+
+
+def _reason(history: History | None, beyond: bool) -> Unanswered:
+    if beyond:
+        return Unanswered.BEYOND_END
+    return Unanswered.TOO_OLD if history else Unanswered.NO_OFFSET_SYNC

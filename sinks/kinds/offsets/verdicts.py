@@ -1,0 +1,136 @@
+"""What would happen to a group at a failover, for each of its partitions, and whether its offset may be written.
+
+`VERDICTS` is read from the top; the first that applies holds. A group's offset moves only forward, only where the group
+has no member, and only to an offset within the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.translation import Unanswered
+
+
+class Verdict(str, Enum):
+    """The words of `lockstep offsets`."""
+
+    SYNCED = "SYNCED"
+    PENDING = "PENDING"
+    GROUP_ACTIVE = "GROUP_ACTIVE"
+    TARGET_AHEAD = "TARGET_AHEAD"
+    NO_OFFSET_SYNC = "NO_OFFSET_SYNC"
+    TOO_OLD = "TOO_OLD"
+    SOURCE_EMPTY = "SOURCE_EMPTY"
+    TOPIC_MISSING = "TOPIC_MISSING"
+    ERROR = "ERROR"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a group's partition on the cluster `onto`, the one that the offset is for.
+
+    `answer`: the offset found for it, or why there is none. `log`: the partition there, None where it does not exist.
+    `committed`: the group's offset there, None if it has none. `members`: how many the group has there. `enabled`:
+    whether the offset is to be written at all. `source_empty`: no record is left where the group comes from, and
+    `beyond_end`: the group's offset there lies behind the log's end.
+    `error`: why one of these could not be read.
+    """
+
+    onto: str
+    answer: int | Unanswered
+    log: LogRange | None
+    committed: int | None = None
+    members: int = 0
+    enabled: bool = True
+    source_empty: bool = False
+    beyond_end: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict and its reason, a sentence for the operator; `writes`: the offset may be written now."""
+
+    verdict: Verdict
+    reason: str
+    writes: bool = False
+
+
+def _outside(facts: Facts) -> bool:
+    return (
+        facts.log is not None
+        and not isinstance(facts.answer, Unanswered)
+        and not facts.log.start <= facts.answer <= facts.log.end
+    )
+
+
+def _ahead(facts: Facts) -> bool:
+    return facts.committed is not None and not isinstance(facts.answer, Unanswered) and facts.committed > facts.answer
+
+
+Rule = tuple[Callable[[Facts], bool], Verdict, str]
+SYNCED = "the group goes on at this offset on {onto}"
+MADE_AGAIN = "the offset lies outside the log on {onto}, which was truncated or made again"
+
+VERDICTS: tuple[Rule, ...] = (
+    (lambda facts: facts.error is not None, Verdict.ERROR, "{error}"),
+    (lambda facts: facts.log is None, Verdict.TOPIC_MISSING, "the partition does not exist on {onto}"),
+    (
+        lambda facts: facts.beyond_end,
+        Verdict.ERROR,
+        "the group's offset lies behind the end of the log that it comes from, which was truncated or made again",
+    ),
+    (lambda facts: facts.answer is Unanswered.BEYOND_END, Verdict.ERROR, MADE_AGAIN),
+    (
+        lambda facts: isinstance(facts.answer, Unanswered) and facts.source_empty,
+        Verdict.SOURCE_EMPTY,
+        "the partition holds no record that an offset could be translated by",
+    ),
+    (
+        lambda facts: facts.answer is Unanswered.NO_OFFSET_SYNC,
+        Verdict.NO_OFFSET_SYNC,
+        "MM2 has written no offset-sync of the partition yet",
+    ),
+    (
+        lambda facts: facts.answer is Unanswered.TOO_OLD,
+        Verdict.TOO_OLD,
+        "the group stands before the earliest offset-sync of the partition",
+    ),
+    (_outside, Verdict.ERROR, MADE_AGAIN),
+    (
+        lambda facts: facts.committed == facts.answer,
+        Verdict.SYNCED,
+        SYNCED,
+    ),
+    (
+        lambda facts: facts.members > 0,
+        Verdict.GROUP_ACTIVE,
+        "the group has members on {onto} ({members}): its offset {committed} is its own",
+    ),
+    (_ahead, Verdict.TARGET_AHEAD, "the group is at {committed} on {onto} already: offsets move only forward"),
+    (
+        lambda facts: not facts.enabled,
+        Verdict.PENDING,
+        "sync.group.offsets.enabled is false: the offset is not written",
+    ),
+    (lambda facts: True, Verdict.PENDING, "to be written: the group is at {committed} on {onto}"),
+)
+
+
+def written(onto: str) -> Judgement:
+    """Of an offset that was just written."""
+    return Judgement(Verdict.SYNCED, SYNCED.format(onto=onto))
+
+
+def judge(facts: Facts) -> Judgement:
+    """The verdict. Ask again with fresh facts right before a write: a group may have woken up in between."""
+    verdict, reason = next((verdict, reason) for applies, verdict, reason in VERDICTS if applies(facts))
+    committed = "no offset" if facts.committed is None else facts.committed
+    text = reason.format(onto=facts.onto, error=facts.error, members=facts.members, committed=committed)
+    return Judgement(verdict, text, writes=verdict is Verdict.PENDING and facts.enabled)

@@ -1,0 +1,155 @@
+"""Configs that are set on neither side, and in force with different values all the same (drift `effective`). Pure.
+
+| on the source                       | on the target            | reported                                           |
+|-------------------------------------|--------------------------|----------------------------------------------------|
+| set where Lockstep copies it from   | anything                 | no: the plan writes it                             |
+| at a default                        | set on the topic         | no: the plan takes it away                         |
+| at a default                        | at a default, same value | no                                                 |
+| at a default                        | other value in force     | yes                                                |
+| at a default, `use.defaults.from=source` | other value in force | no for topics: the plan writes the source's value |
+
+For a broker, what is set on that broker alone does not count: it is there for a trial (KIP-226, goal 3).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from sinks.engine.effective_drift import Case, DriftGroup, grouped
+from sinks.engine.model import Kind
+from sinks.kafka.ports.cluster import Origin, TopicConfigs
+from sinks.kafka.ports.config_levels import Levels, Scope, Synonym
+from sinks.kinds.brokers.rules import BrokerConfigRules
+from streaming.flow import Flow
+from streaming.mm2.filters import ConfigPropertyFilter
+
+WORDS: Mapping[Origin, str] = {
+    Origin.TOPIC: "set on the topic",
+    Origin.BROKER: "set on the broker",
+    Origin.CLUSTER: "the cluster-wide default",
+    Origin.STATIC: "the brokers' server.properties",
+    Origin.DEFAULT: "Kafka's built-in default",
+    Origin.UNKNOWN: "a level that the broker does not name",
+}
+
+AT_DEFAULT = frozenset({Origin.STATIC, Origin.DEFAULT})
+"""A broker's config that nobody set at run time."""
+
+OLDER: Mapping[str, tuple[tuple[str, int], ...]] = {
+    "log.flush.interval.ms": (("log.flush.scheduler.interval.ms", 1),),
+    "log.retention.ms": (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)),
+    "log.roll.jitter.ms": (("log.roll.jitter.hours", 3_600_000),),
+    "log.roll.ms": (("log.roll.hours", 3_600_000),),
+}
+"""What a broker falls back to where a config has no value at all, and how many of its units one is (`KafkaConfig`)."""
+
+REMEDY: Mapping[Kind, str] = {
+    Kind.TOPIC_CONFIG: "set use.defaults.from=source, or make the brokers' defaults the same",
+    Kind.BROKER_CONFIG: "set it cluster-wide on the source, or make both sides' server.properties the same",
+}
+
+KINDS: Mapping[Scope, Kind] = {Scope.TOPIC: Kind.TOPIC_CONFIG, Scope.BROKER: Kind.BROKER_CONFIG}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A value in force and the level that it comes from."""
+
+    value: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One config in force with two values. `item`: the remote topic; "" for the brokers."""
+
+    scope: Scope
+    item: str
+    name: str
+    source: Side
+    target: Side
+
+    @property
+    def case(self) -> Case:
+        """What it has in common with other topics."""
+        return Case(KINDS[self.scope], self.name, self.source.value, self.target.value)
+
+
+def groups_of(drifts: Iterable[Drift]) -> tuple[DriftGroup, ...]:
+    """Drifts of topics and brokers, by case."""
+    return grouped(Counter(drift.case for drift in drifts))
+
+
+def topic_drifts(
+    remote: str, source: TopicConfigs, target: TopicConfigs, rules: ConfigPropertyFilter
+) -> Iterator[Drift]:
+    """Of one topic, for the configs that the filter lets through."""
+    for name in sorted(source.keys() & target.keys()):
+        here, there = source[name], target[name]
+        if here.is_override or there.is_override or here.sensitive or there.sensitive or here.value == there.value:
+            continue
+        if not rules.should_replicate_config_property(name) or rules.should_replicate_source_default(name):
+            continue
+        if here.value is not None and there.value is not None:
+            yield Drift(Scope.TOPIC, remote, name, Side(here.value, here.origin), Side(there.value, there.origin))
+
+
+def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> Iterator[Drift]:
+    """Of the brokers, by all configs of one broker of each side, for those that Lockstep would copy."""
+    for name in sorted(source.keys() & target.keys()):
+        if not rules.syncs(name):
+            continue
+        here, there = in_force(source, name), in_force(target, name)
+        if here is None or there is None or here.origin is Origin.CLUSTER or here.value == there.value:
+            continue
+        yield Drift(Scope.BROKER, "", name, here, there)
+
+
+def in_force(levels: Levels, name: str) -> Side | None:
+    """What holds for a broker that has nothing set for itself; None where it is hidden or has no value."""
+    entry = levels.get(name)
+    if entry is None or entry.sensitive:
+        return None
+    side = _common(entry.synonyms)
+    if side is not None:
+        return side
+    for older, factor in OLDER.get(name, ()):
+        found = in_force(levels, older)
+        if found is not None:
+            return Side(_times(found.value, factor), found.origin)
+    return None
+
+
+def _common(synonyms: Iterable[Synonym]) -> Side | None:
+    shared = (one for one in synonyms if one.origin is not Origin.BROKER and one.value is not None)
+    return next((Side(one.value, one.origin) for one in shared if one.value is not None), None)
+
+
+def _times(value: str, factor: int) -> str:
+    # -1 is "without end" in every unit.
+    return value if int(value) < 0 else str(int(value) * factor)
+
+
+def warnings(flow: Flow, drifts: Iterable[Drift]) -> list[str]:
+    """One sentence for each config and pair of values, with how many topics it holds for and what to do."""
+    items: dict[tuple[Scope, str, Side, Side], list[str]] = {}
+    for drift in drifts:
+        items.setdefault((drift.scope, drift.name, drift.source, drift.target), []).append(drift.item)
+    return [_warning(flow, *case, found) for case, found in items.items()]
+
+
+def _warning(flow: Flow, scope: Scope, name: str, source: Side, target: Side, items: list[str]) -> str:
+    both = scope is Scope.TOPIC or {source.origin, target.origin} <= AT_DEFAULT
+    why = "both at their default, but the defaults differ" if both else "set on one side alone, and not copied"
+    return (
+        f"{name}{_of(scope, items)}: {why}: {source.value} on {flow.source} ({WORDS[source.origin]}), "
+        f"{target.value} on {flow.target} ({WORDS[target.origin]}); {REMEDY[KINDS[scope]]}"
+    )
+
+
+def _of(scope: Scope, items: list[str]) -> str:
+    if scope is Scope.BROKER:
+        return " of the brokers"
+    return f" of {items[0]}" if len(items) == 1 else f" of {len(items)} topics, {items[0]} among them"

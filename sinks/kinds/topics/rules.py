@@ -1,0 +1,90 @@
+"""Topics: which the target should have, and what is missing. Pure.
+
+Rules: a remote topic has at least as many partitions as its upstream topic. Partitions never shrink. A topic is
+deleted only where `lockstep.sync.topic.deletes.enabled` asks for it, Lockstep itself created it, and its upstream
+topic is gone from a source that still shows others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from sinks.engine.model import Change, Kind, Op
+from sinks.engine.plan import Refusal
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster import TopicSpec
+from streaming.errors import NamingError
+from streaming.mm2.replication_policy import check_topic_name, replicates
+
+OWN = ("lockstep-ledger", "lockstep-audit", "lockstep-topics", "lockstep-groups")
+"""How Lockstep's own topics begin. To MM2 4 they are topics like any other (KIP-1074): they belong to their cluster."""
+
+
+@dataclass(frozen=True)
+class DesiredTopics:
+    """`remote`: upstream name to remote name. `refused`: those whose remote name Kafka would not accept.
+
+    `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
+    """
+
+    remote: Mapping[str, str]
+    refused: tuple[Refusal, ...] = ()
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    upstream: frozenset[str] = frozenset()
+
+
+def is_replicated(settings: FlowSettings, topic: str) -> bool:
+    """MM2's `shouldReplicateTopic`, and none of Lockstep's own topics; the topic need not exist."""
+    return not topic.startswith(OWN) and replicates(
+        settings.policy, settings.topic_filter, topic, settings.flow.target, settings.heartbeats_replication
+    )
+
+
+def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> DesiredTopics:
+    """What of the source's topics the target should have, by MM2's `shouldReplicateTopic`."""
+    remote: dict[str, str] = {}
+    refused: list[Refusal] = []
+    names = {topic: settings.policy.format_remote_topic(settings.flow.source, topic) for topic in source}
+    for topic, name in names.items():
+        if not is_replicated(settings, topic):
+            continue
+        try:
+            check_topic_name(name)
+        except NamingError as error:
+            refused.append(Refusal(Kind.TOPIC, Op.CREATE, (name,), str(error)))
+        else:
+            remote[topic] = name
+    # A topic whose metadata came back with an error is there, but shows no partition.
+    partitions = {name: source[topic] for topic, name in remote.items() if source[topic]}
+    return DesiredTopics(remote, tuple(refused), partitions, frozenset(names.values()))
+
+
+def plan_topics(
+    desired: DesiredTopics, target: Mapping[str, int], configs: Mapping[str, tuple[tuple[str, str], ...]], factor: int
+) -> list[Change]:
+    """Creations and growth. `configs`: overrides of missing topics by remote name; one without is left for later."""
+    changes = []
+    for name, partitions in desired.partitions.items():
+        existing = target.get(name)
+        if existing is None and name in configs:
+            changes.append(Change(Kind.TOPIC, (name,), None, TopicSpec(partitions, factor, configs[name])))
+        elif existing is not None and existing < partitions:
+            changes.append(Change(Kind.TOPIC, (name,), TopicSpec(existing), TopicSpec(partitions)))
+    return changes
+
+
+def plan_topic_deletions(
+    desired: DesiredTopics, source: Collection[str], target: Mapping[str, int], owned: Collection[str]
+) -> list[Change]:
+    """Deletion of topics that are ours and whose upstream topic is gone; none at all when the source shows no topic.
+
+    A topic that the filter no longer lets through is still there upstream, and stays.
+    """
+    if not source:
+        return []
+    return [
+        Change(Kind.TOPIC, (name,), TopicSpec(target[name]), None)
+        for name in owned
+        if name in target and name not in desired.upstream
+    ]

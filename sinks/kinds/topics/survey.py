@@ -1,0 +1,175 @@
+"""Observe, desire, plan: what of one flow differs now. Reads both clusters, writes nothing, keeps nothing.
+
+`lockstep plan` calls it with everything; a micro-batch with the topics that a watch saw differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sinks.engine.model import Change, Key, Kind
+from sinks.engine.plan import Plan, Unobserved, make_plan
+from sinks.faults import ItemFault, RightsMissing
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster import Reader, TopicConfigs
+from sinks.kinds.topics.config_rules import desired_configs, plan_configs
+from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warnings
+from sinks.kinds.topics.rules import DesiredTopics, desired_topics, plan_topic_deletions, plan_topics
+
+TOPICS_IN_A_REQUEST = 500
+"""Topics in one describe request: larger ones are no faster (3,500 topics/s) and show less progress."""
+
+DENIED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
+
+Progress = Callable[[int, int], None]
+"""Called with (topics compared, topics to compare)."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Topics and partition counts of both clusters, and what the target should have of them."""
+
+    source: Mapping[str, int]
+    target: Mapping[str, int]
+    desired: DesiredTopics
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A plan, what it was made from, and the upstream topics that must be looked at again soon.
+
+    `blind`: why an upstream topic could not be compared; the plan's `errors` say the same. `drifts`: by upstream topic,
+    what is in force with two values though nothing is to be written.
+    """
+
+    plan: Plan
+    looked_at: frozenset[str] = frozenset()
+    again: frozenset[str] = frozenset()
+    blind: Mapping[str, Unobserved] = field(default_factory=dict)
+    drifts: Mapping[str, Sequence[Drift]] = field(default_factory=dict)
+
+
+@dataclass
+class _Found:
+    """What the comparison has gathered so far."""
+
+    changes: list[Change] = field(default_factory=list)
+    creations: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+    blind: dict[str, Unobserved] = field(default_factory=dict)
+    again: set[str] = field(default_factory=set)
+    drifts: dict[str, list[Drift]] = field(default_factory=dict)
+    denied: int = 0
+
+
+def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
+    """The metadata of both clusters. Raises ClusterUnreachable, RightsMissing."""
+    listed = source.list_topics()
+    return Listed(listed, target.list_topics(), desired_topics(listed, settings))
+
+
+def survey(
+    settings: FlowSettings,
+    source: Reader,
+    target: Reader,
+    listed: Listed,
+    *,
+    look_at: Collection[str] | None = None,
+    owned: Collection[Key] = (),
+    paused: Collection[Kind] = (),
+    progress: Progress = lambda done, total: None,
+) -> Survey:
+    """The plan for the upstream topics of `look_at` (None: all) and for every topic that the target lacks.
+
+    Raises ClusterUnreachable, and RightsMissing where no topic at all may be described.
+    """
+    active = {kind for kind, enabled in settings.enabled.items() if enabled} - set(paused)
+    remote = listed.desired.remote
+    missing = {topic for topic, name in remote.items() if name not in listed.target} if Kind.TOPIC in active else set()
+    asked = remote.keys() if look_at is None else remote.keys() & look_at
+    compared = {topic for topic in asked if remote[topic] in listed.target} if Kind.TOPIC_CONFIG in active else set()
+    found = _compare(settings, source, target, remote, missing, compared, progress)
+    if asked == remote.keys():
+        _raise_if_unobserved(settings, found, len(missing) + len(compared))
+    topic_changes: list[Change] = []
+    mine = {key[0] for key in owned}
+    if Kind.TOPIC in active:
+        topic_changes = plan_topics(listed.desired, listed.target, found.creations, settings.replication_factor)
+        if settings.topic_deletes:
+            topic_changes += plan_topic_deletions(listed.desired, listed.source, listed.target, mine)
+    drifts = [drift for of_topic in found.drifts.values() for drift in of_topic]
+    plan = make_plan(
+        settings.flow,
+        [*topic_changes, *found.changes],
+        refused=listed.desired.refused,
+        errors=found.blind.values(),
+        existing={Kind.TOPIC: len(mine)},
+        skipped=found.skipped,
+        notes=warnings(settings.flow, drifts),
+        effective=groups_of(drifts),
+    )
+    return Survey(plan, frozenset(missing | compared), frozenset(found.again), found.blind, found.drifts)
+
+
+def _compare(
+    settings: FlowSettings,
+    source: Reader,
+    target: Reader,
+    remote: Mapping[str, str],
+    missing: Collection[str],
+    compared: Collection[str],
+    progress: Progress,
+) -> _Found:
+    found = _Found()
+    total, done = len(missing) + len(compared), 0
+    for chunk in _chunks(sorted({*missing, *compared})):
+        upstream = source.describe_topic_configs(chunk)
+        downstream = target.describe_topic_configs([remote[topic] for topic in chunk if topic in compared])
+        for topic, fault in upstream.errors.items():
+            _note_fault(found, topic, settings.flow.source, topic, fault)
+        for topic, configs in upstream.items.items():
+            name = remote[topic]
+            if topic in missing:
+                found.creations[name] = desired_configs(configs, settings.config_filter).overrides()
+            elif name in downstream.items:
+                _compare_topic(found, settings, topic, name, configs, downstream.items[name])
+            elif name in downstream.errors:
+                _note_fault(found, topic, settings.flow.target, name, downstream.errors[name])
+        done += len(chunk)
+        progress(done, total)
+    return found
+
+
+def _compare_topic(
+    found: _Found, settings: FlowSettings, topic: str, name: str, source: TopicConfigs, target: TopicConfigs
+) -> None:
+    desired = desired_configs(source, settings.config_filter)
+    found.skipped += desired.skipped
+    found.changes += plan_configs(name, desired, target)
+    if drifts := list(topic_drifts(name, source, target, settings.config_filter)):
+        found.drifts[topic] = drifts
+
+
+def _note_fault(found: _Found, topic: str, alias: str, name: str, fault: ItemFault) -> None:
+    if fault.retriable:
+        # Gone in between, or not everywhere yet: the next batch's listing tells which.
+        found.again.add(topic)
+        return
+    found.denied += fault.code in DENIED
+    found.blind[topic] = Unobserved(Kind.TOPIC_CONFIG, f"{name} on {alias}: {fault}")
+
+
+def _raise_if_unobserved(settings: FlowSettings, found: _Found, total: int) -> None:
+    if total and found.denied == total:
+        first = next(iter(found.blind.values())).reason
+        raise RightsMissing(
+            f"{settings.flow.name}: no topic's configs may be read ({first}); grant the principal "
+            f"DESCRIBE_CONFIGS on the topics of {settings.flow.source} and {settings.flow.target}"
+        )
+
+
+def _chunks(topics: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(topics), TOPICS_IN_A_REQUEST):
+        yield topics[start : start + TOPICS_IN_A_REQUEST]

@@ -1,0 +1,77 @@
+"""Passwords of SCRAM users, and who knows them.
+
+A credential cannot be copied over Kafka's protocol: a cluster keeps keys made from the password, and shows the
+mechanism and its iterations alone. So the password comes from a provider, and the cluster makes its keys anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sinks.faults import ItemFault, Observed
+from streaming.errors import LockstepError
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A user's password. `version` says which one it is, and tells nothing of it: another password, another version.
+
+    Neither `repr` nor `str` shows the password. Raises LockstepError for an empty user or password, and for text that
+    UTF-8 does not know.
+    """
+
+    user: str
+    password: str = field(repr=False)
+    version: str
+
+    def __post_init__(self) -> None:
+        if not self.user:
+            raise LockstepError("a credential needs the name of a user")
+        if not self.password:
+            raise LockstepError(f"the password of {self.user} is empty: no Kafka cluster takes that")
+        # Half a character would show itself in the error of whoever encodes it later.
+        if any("\ud800" <= char <= "\udfff" for char in self.user + self.password):
+            raise LockstepError("the name of a user, or the password, is not UTF-8")
+
+
+class CredentialProvider(Protocol):
+    """Who knows passwords. A class of the user's needs `credential` alone, and may have `configure(properties)`.
+
+    Each method may raise LockstepError, which concerns the user asked about.
+    """
+
+    def credential(self, user: str) -> Credential | None:
+        """The password of a user, as the source's cluster names it; None: not known."""
+
+    def version(self, user: str) -> str | None:
+        """The version that `credential` would have; asked about every user at every look, so it should be cheap."""
+
+    def close(self) -> None:
+        """Lets go of what is open."""
+
+
+def version_of_credential(provider: CredentialProvider, user: str) -> str | None:
+    """`version` of a provider that has none of its own."""
+    found = provider.credential(user)
+    return found.version if found else None
+
+
+def close_nothing(provider: CredentialProvider) -> None:
+    """`close` of a provider that has nothing open."""
+
+
+def known_versions(provider: CredentialProvider, users: Iterable[str]) -> Observed[str, str]:
+    """The versions of the users that the provider knows; for whom it fails, why. Asks about each once."""
+    items: dict[str, str] = {}
+    errors: dict[str, ItemFault] = {}
+    for user in dict.fromkeys(users):
+        try:
+            version = provider.version(user)
+        except LockstepError as error:
+            errors[user] = ItemFault("CREDENTIAL_PROVIDER", str(error), retriable=True)
+        else:
+            if version is not None:
+                items[user] = version
+    return Observed(items, errors)

@@ -1,0 +1,129 @@
+"""SCRAM users: which the target needs, and what to do so that it has them (KIP-965).
+
+| source, provider and target                                 | change                                        |
+|-------------------------------------------------------------|-----------------------------------------------|
+| needed, known to the provider, missing on the target        | create                                        |
+| other iterations, or another version than written last      | update                                        |
+| to be created or given other iterations, but not known      | none: refused, "no credential"                |
+| created by Lockstep, and the source or its ACLs need it no more | delete                                    |
+
+A user is needed who has a SCRAM credential on the source and stands in an ACL that is synced. Names and iterations are
+the source's; where a mapping of principals renames a user, the password is still that of the source's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from sinks.engine.model import Change, Key, Kind, Op, ScramSpec
+from sinks.engine.plan import Refusal
+from sinks.faults import Observed
+
+PRINCIPAL = "User:"
+EVERYONE = "*"
+NO_CREDENTIAL = "no credential"
+
+Iterations = Mapping[str, Mapping[str, int]]
+"""Per user, per mechanism: the iterations."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedUser:
+    """A credential that the target should have. `known_as`: the user on the source, by whom the provider knows him.
+
+    `version`: of the provider's password; None where it knows none, and then `reason` says why.
+    """
+
+    known_as: str
+    iterations: int
+    version: str | None = None
+    reason: str = NO_CREDENTIAL
+
+
+@dataclass(frozen=True)
+class DesiredUsers:
+    """By user and mechanism. `refused`: users of the source that would become one on the target."""
+
+    wanted: Mapping[Key, WantedUser] = field(default_factory=dict)
+    refused: tuple[Refusal, ...] = ()
+
+
+def users_of(principals: Mapping[str, str]) -> dict[str, str]:
+    """The users among principals of synced ACLs: the name on the source to that on the target.
+
+    Principals of other types, and `User:*`, are no users that could log in.
+    """
+    return {
+        source.removeprefix(PRINCIPAL): target.removeprefix(PRINCIPAL)
+        for source, target in principals.items()
+        if _is_user(source) and _is_user(target)
+    }
+
+
+def _is_user(principal: str) -> bool:
+    return principal.startswith(PRINCIPAL) and principal[len(PRINCIPAL) :] not in ("", EVERYONE)
+
+
+def desired_users(needed: Mapping[str, str], source: Iterations, versions: Observed[str, str]) -> DesiredUsers:
+    """What the target should have. `needed`: as `users_of` gives it; `versions`: by the source's user.
+
+    Where two users of the source have one name on the target, nothing says whose password holds: both are refused.
+    """
+    by_target: dict[str, list[str]] = {}
+    for user in sorted(needed.keys() & source.keys()):
+        by_target.setdefault(needed[user], []).append(user)
+    wanted: dict[Key, WantedUser] = {}
+    refused: list[Refusal] = []
+    for target, users in by_target.items():
+        fault = versions.errors.get(users[0])
+        reason = str(fault) if fault else NO_CREDENTIAL
+        if len(users) > 1:
+            reason = (
+                f"{' and '.join(users)} of the source are all {target} on the target; map them to names of their own"
+            )
+        for user in users:
+            for mechanism, iterations in source[user].items():
+                version = versions.items.get(user) if len(users) == 1 else None
+                wanted[target, mechanism] = WantedUser(user, iterations, version, reason)
+                if len(users) > 1:
+                    refused.append(Refusal(Kind.SCRAM_USER, Op.CREATE, (target, mechanism), reason))
+    return DesiredUsers(wanted, tuple(dict.fromkeys(refused)))
+
+
+def plan_users(
+    desired: DesiredUsers,
+    target: Iterations,
+    written: Mapping[Key, str],
+    owned: AbstractSet[Key],
+    deletes: bool = True,
+) -> tuple[list[Change], list[Refusal]]:
+    """What to write, and what cannot be. `written`: the versions written last; `owned`: what Lockstep created.
+
+    A credential that was there before, and of which no version was written, is written once if its password is known.
+    A provider that failed is always told of: whether the password is another one cannot be seen then.
+    """
+    changes: list[Change] = []
+    refused = list(desired.refused)
+    shared = {refusal.key for refusal in refused}
+    for key, wanted in desired.wanted.items():
+        before = _spec(target, key, written)
+        if key in shared:
+            continue
+        if wanted.version is not None:
+            after = ScramSpec(wanted.iterations, wanted.version, wanted.known_as)
+            changes += [Change(Kind.SCRAM_USER, key, before, after)] if before != after else []
+        elif before is None or before.iterations != wanted.iterations or wanted.reason != NO_CREDENTIAL:
+            op = Op.CREATE if before is None else Op.UPDATE
+            refused.append(Refusal(Kind.SCRAM_USER, op, key, wanted.reason))
+    if deletes:
+        surplus = ((key, _spec(target, key, written)) for key in owned if key not in desired.wanted)
+        changes += [Change(Kind.SCRAM_USER, key, spec, None) for key, spec in surplus if spec is not None]
+    return changes, refused
+
+
+def _spec(users: Iterations, key: Key, written: Mapping[Key, str]) -> ScramSpec | None:
+    user, mechanism = key
+    iterations = users.get(user, {}).get(mechanism)
+    return None if iterations is None else ScramSpec(iterations, written.get(key, ""))

@@ -1,0 +1,46 @@
+"""Observe, desire, plan for the SCRAM users that ACLs name: what of one flow differs now. Writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sinks.engine.ledger import Ledger
+from sinks.engine.model import Kind
+from sinks.engine.plan import Plan, Unobserved, make_plan
+from sinks.faults import RightsMissing
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.users import UserReader
+from sinks.kinds.users.credentials import CredentialProvider, known_versions
+from sinks.kinds.users.rules import desired_users, plan_users, users_of
+
+
+def survey_users(
+    settings: FlowSettings,
+    source: UserReader,
+    target: UserReader,
+    principals: Mapping[str, str],
+    provider: CredentialProvider,
+    ledger: Ledger,
+) -> Plan:
+    """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported."""
+    owned, needed = ledger.owned(Kind.SCRAM_USER), users_of(principals)
+    try:
+        upstream = source.describe(needed.keys())
+        downstream = target.describe({*needed.values(), *(user for user, _ in owned)})
+    except RightsMissing as error:
+        reason = f"{error}; reading SCRAM users needs DESCRIBE on the CLUSTER of both sides"
+        return Plan(settings.flow, errors=(Unobserved(Kind.SCRAM_USER, reason),))
+    desired = desired_users(needed, upstream, known_versions(provider, upstream))
+    # A source that shows none of the users that there were is taken for one that could not be seen.
+    blank = bool(owned) and not upstream
+    changes, refused = plan_users(
+        desired, downstream, ledger.versions(Kind.SCRAM_USER), owned, settings.acls.deletes and not blank
+    )
+    reason = f"{settings.flow.source} shows no SCRAM user that its ACLs name: none is deleted"
+    return make_plan(
+        settings.flow,
+        changes,
+        refused=refused,
+        errors=[Unobserved(Kind.SCRAM_USER, reason)] if blank else [],
+        existing={Kind.SCRAM_USER: len(owned)},
+    )

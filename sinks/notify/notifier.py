@@ -1,0 +1,182 @@
+"""Tells one listener from a thread of its own, so that nobody waits for it; counts every call, logs trouble seldom."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Generic, TypeVar
+
+from sinks.notify.latest import Latest, Patience
+from streaming.errors import LockstepError
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+LOG_EVERY = 600.0
+"""Seconds between two lines about the same trouble."""
+
+LONGEST_TEXT = 500
+"""Characters of a listener's error that are logged."""
+
+HIDDEN = "[hidden]"
+
+
+class Result(str, Enum):
+    """What became of a call. TIMEOUT: it took longer than its limit, whatever it ended with then."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+
+
+CountResult = Callable[[Result], None]
+
+
+class Seldom:
+    """Lets the first of many complaints through, then one every LOG_EVERY seconds."""
+
+    def __init__(self) -> None:
+        self._last: float | None = None
+
+    def due(self, now: float) -> bool:
+        """Whether this one is to be logged."""
+        if self._last is not None and now - self._last < LOG_EVERY:
+            return False
+        self._last = now
+        return True
+
+    def over(self) -> bool:
+        """The trouble has ended; whether there was any."""
+        there_was, self._last = self._last is not None, None
+        return there_was
+
+
+class _Call:
+    """The result of one call: what is said first counts, and later nothing does."""
+
+    def __init__(self, count: CountResult) -> None:
+        self._count, self._lock, self._said = count, threading.Lock(), False
+
+    def say(self, result: Result) -> bool:
+        with self._lock:
+            first, self._said = not self._said, True
+        if first:
+            self._count(result)
+        return first
+
+
+class Notifier(Generic[T]):
+    """One listener. While a call runs, newer sets wait, and of those only the newest is told."""
+
+    def __init__(
+        self,
+        name: str,
+        call: Callable[[T], None],
+        close: Callable[[], object],
+        count: CountResult,
+        patience: Patience,
+        secrets: Sequence[str] = (),
+    ) -> None:
+        """`name` begins what is logged. `close` is called once, in the same thread as `call`."""
+        self.name = name
+        self._call, self._close, self._count = call, close, count
+        self._patience, self._secrets = patience, sorted(filter(None, secrets), key=len, reverse=True)
+        self._changed = threading.Condition()
+        self._latest: Latest[T] = Latest(patience)
+        self._ending = False
+        self._trouble = Seldom()
+        # A daemon, so that a listener that hangs does not keep the process from ending.
+        self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
+        self._thread.start()
+
+    def tell(self, current: T) -> None:
+        """The set as it is now. Returns at once, and does nothing where it is the same as before."""
+        with self._changed:
+            if self._latest.want(current, time.monotonic()):
+                self._changed.notify_all()
+
+    def end(self, *, drop: bool) -> None:
+        """No more sets after the one that waits; `drop`: that one neither. Returns at once."""
+        with self._changed:
+            self._ending = True
+            if drop:
+                self._latest.drop()
+            self._changed.notify_all()
+
+    def join(self, within: float) -> bool:
+        """Whether the listener is closed, after waiting so many seconds for it."""
+        self._thread.join(within)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while (current := self._next()) is not None:
+            self._tell_once(current)
+        try:
+            self._close()
+        except BaseException as error:  # noqa: BLE001 - a listener of the user's may raise anything
+            log.warning("%s could not be closed: %s", self.name, self._shown(error))
+
+    def _next(self) -> T | None:
+        """The set to tell, once it is time; None at the end."""
+        with self._changed:
+            while True:
+                wait = self._latest.wait(time.monotonic())
+                if wait == 0:
+                    return self._latest.wanted
+                if self._ending:
+                    return None
+                self._changed.wait(wait)
+
+    def _tell_once(self, current: T) -> None:
+        call = _Call(self._count)
+        overdue = threading.Timer(self._patience.limit, self._overdue, (call,))
+        overdue.daemon = True
+        raised: BaseException | None = None
+        try:
+            overdue.start()
+            self._call(current)
+        except BaseException as error:  # noqa: BLE001 - a listener of the user's may raise anything, SystemExit too
+            raised = error
+        overdue.cancel()
+        if raised is None:
+            self._took(call, current)
+        else:
+            self._failed(call, current, raised)
+
+    def _took(self, call: _Call, current: T) -> None:
+        with self._changed:
+            self._latest.told(current)
+            recovered = self._trouble.over()
+        call.say(Result.OK)
+        if recovered:
+            log.info("%s works again", self.name)
+
+    def _failed(self, call: _Call, current: T, error: BaseException) -> None:
+        with self._changed:
+            wait = self._latest.failed(current, time.monotonic())
+        call.say(Result.FAILED)
+        self._complain(f"failed, and is told again in {wait:.0f} s: {self._shown(error)}")
+
+    def _overdue(self, call: _Call) -> None:
+        if call.say(Result.TIMEOUT):
+            self._complain(
+                f"has taken longer than {self._patience.limit:g} s; when it comes back, it is told the newest set"
+            )
+
+    def _complain(self, what: str) -> None:
+        with self._changed:
+            due = self._trouble.due(time.monotonic())
+        if due:
+            log.warning("%s %s (said no more often than every %.0f min)", self.name, what, LOG_EVERY / 60)
+
+    def _shown(self, error: BaseException) -> str:
+        """What an error says, in one line and without secrets."""
+        plain = str(error) if isinstance(error, LockstepError) else "".join(traceback.format_exception_only(error))
+        for secret in self._secrets:
+            plain = plain.replace(secret, HIDDEN)
+        return " ".join(plain.split())[:LONGEST_TEXT]

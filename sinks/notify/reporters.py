@@ -1,0 +1,162 @@
+"""Who gets the job's metrics without asking for them (KIP-226, `metric.reporters`), and how, so that none hurts it.
+
+A reporter is called in a thread of its own. One that raises is counted and logged, and called again after 1 s, 2 s,
+4 s … 5 minutes. One that hangs is counted and logged, and left behind when it is to be closed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry
+
+from sinks.notify.latest import Patience
+from sinks.notify.notifier import Notifier, Result
+from sinks.notify.secret_texts import without_secrets
+from streaming.errors import LockstepError
+from streaming.reconfigurable import Reconfigurable
+
+log = logging.getLogger(__name__)
+
+CountFailure = Callable[[str], None]
+"""Called with the class as the file names it, for every call that failed or took too long, from any thread."""
+
+
+class MetricsReporter(Protocol):
+    """Kafka's `MetricsReporter`, over Prometheus' registry in place of Kafka's own.
+
+    It may also have `configure(properties)`, which must not connect, and be `Reconfigurable`: then it is told when one
+    of the properties that it names differs. One that is not keeps those that it was configured with.
+    """
+
+    def init(self, registry: CollectorRegistry) -> None:
+        """Called with what /metrics shows, to be read at any time, in threads of its own. Returns soon.
+
+        Called once; again only where it raised, so that it should leave nothing behind then.
+        """
+
+    def close(self) -> None:
+        """Called once, if `init` went well. At the end of the job, metrics stand as they will: a last time to tell."""
+
+
+class ReporterFailed(LockstepError):
+    """What a reporter raised, in words that a log may show."""
+
+
+def count_no_failure(reporter: str) -> None:
+    """A `CountFailure` for those who do not count."""
+
+
+class Reporters:
+    """The running reporters, by class as the file names it. `adopt` and `close` belong to one thread."""
+
+    def __init__(
+        self, registry: CollectorRegistry, count: CountFailure = count_no_failure, patience: Patience | None = None
+    ) -> None:
+        self._registry, self._count, self._patience = registry, count, patience or Patience()
+        self._running: dict[str, _Running] = {}
+        self._secrets: dict[str, str] = {}
+
+    def adopt(
+        self,
+        wanted: Mapping[str, MetricsReporter],
+        properties: Mapping[str, str] | None = None,
+        secrets: Sequence[str] = (),
+    ) -> None:
+        """Closes those that are gone, begins those that are new, tells those that stay what they are configured with.
+
+        Which is which follows from the instances. `properties`: those that all reporters get; `secrets`: texts that no
+        log may show, from now on as well as those before. Waits for a `close`, no longer than one call may take.
+        """
+        self._secrets |= {secret: secret for secret in secrets}
+        self._end([name for name, one in self._running.items() if wanted.get(name) is not one.reporter])
+        values = dict(properties or {})
+        for name, reporter in wanted.items():
+            if name not in self._running:
+                self._running[name] = self._begin(name, reporter, values)
+            self._running[name].notifier.tell(values)
+
+    def _begin(self, name: str, reporter: MetricsReporter, properties: Mapping[str, str]) -> _Running:
+        return _Running(name, reporter, properties, self._registry, self._count, self._patience, self._secrets)
+
+    def close(self) -> bool:
+        """Closes all; whether all were, after at most as long as one call may take."""
+        return self._end(list(self._running))
+
+    def _end(self, names: Iterable[str]) -> bool:
+        gone = {name: self._running.pop(name) for name in names}
+        for one in gone.values():
+            one.notifier.end(drop=False)
+        deadline = time.monotonic() + self._patience.limit
+        left = [name for name, one in gone.items() if not one.notifier.join(max(0.0, deadline - time.monotonic()))]
+        for name in left:
+            self._count(name)
+            log.warning("the metrics reporter %s did not end within %g s; left behind", name, self._patience.limit)
+        return not left
+
+
+class _Running:
+    """One reporter, and the thread in which it is called."""
+
+    def __init__(
+        self,
+        name: str,
+        reporter: MetricsReporter,
+        properties: Mapping[str, str],
+        registry: CollectorRegistry,
+        count: CountFailure,
+        patience: Patience,
+        secrets: Mapping[str, str],
+    ) -> None:
+        """`properties`: what it was configured with. `secrets` may grow."""
+        self.reporter = reporter
+        self._name, self._registry, self._count, self._secrets = name, registry, count, secrets
+        self._begun = False
+        self._known: Mapping[str, str] | None = properties
+        self.notifier: Notifier[Mapping[str, str]] = Notifier(
+            f"the metrics reporter {name}", self._take, self._close, self._counted, patience
+        )
+
+    def _take(self, properties: Mapping[str, str]) -> None:
+        with self._in_plain_words():
+            if not self._begun:
+                self.reporter.init(self._registry)
+                self._begun = True
+            if isinstance(self.reporter, Reconfigurable) and self._concerned(self.reporter, properties):
+                # Should it raise, it may have taken some of them.
+                self._known = None
+                self.reporter.reconfigure(properties)
+            self._known = properties
+
+    def _concerned(self, reporter: Reconfigurable, properties: Mapping[str, str]) -> bool:
+        known = self._known
+        names = reporter.reconfigurable_configs()
+        return known is None or any(properties.get(name) != known.get(name) for name in names)
+
+    def _close(self) -> None:
+        if not self._begun:
+            return
+        try:
+            with self._in_plain_words():
+                self.reporter.close()
+        except ReporterFailed:
+            self._count(self._name)
+            raise
+
+    def _counted(self, result: Result) -> None:
+        if result is not Result.OK:
+            self._count(self._name)
+
+    @contextmanager
+    def _in_plain_words(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:  # noqa: BLE001 - a reporter of the user's may raise anything, SystemExit too
+            plain = "".join(traceback.format_exception_only(error))
+            shown = str(error) if isinstance(error, LockstepError) else plain
+            raise ReporterFailed(without_secrets(shown, dict(self._secrets))) from None

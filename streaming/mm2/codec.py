@@ -1,0 +1,244 @@
+"""MM2's records and their bytes, both ways, in plain Python.
+
+Big-endian, after the SCHEMA constants of Kafka's Heartbeat, Checkpoint and OffsetSync classes: a STRING is an INT16
+length and so many bytes of UTF-8; where a value starts with a version, that is an INT16 and 0 is the only one known.
+`streaming/decode.py` reads the same bytes with Spark's columns from the same `LAYOUTS` and gives the same verdict;
+this module is what that is measured against, and what writes records for tests and for the demo.
+
+Ours is stricter than MM2, whose reader ignores bytes after the last field: such a record was not written by an MM2
+that this codec knows, and a guess at its meaning would end up in group offsets.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from streaming.errors import MalformedRecord
+from streaming.mm2.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
+
+TOMBSTONE: Final = "tombstone"
+NO_KEY: Final = "no key"
+SHORT_KEY: Final = "short key"
+LONG_KEY: Final = "long key"
+SHORT_VALUE: Final = "short value"
+LONG_VALUE: Final = "long value"
+UNKNOWN_VERSION: Final = "unknown version"
+NOT_UTF8: Final = "not UTF-8"
+NEGATIVE: Final = "negative"
+
+REASONS: Final = (
+    TOMBSTONE,
+    NO_KEY,
+    SHORT_KEY,
+    LONG_KEY,
+    SHORT_VALUE,
+    LONG_VALUE,
+    UNKNOWN_VERSION,
+    NOT_UTF8,
+    NEGATIVE,
+)
+"""Why bytes are no record. The first fault met is the verdict: a null value, a null key, the bytes of the key from
+first to last, those of the value, then text that is not UTF-8, then a partition, offset or timestamp below zero.
+A string's length below zero is `negative` too, met where it stands.
+"""
+
+VERSION = 0
+VERSION_SIZE = 2
+
+
+class Width(Enum):
+    """How a field is written; the value is its size in bytes, STRING's is that of its length."""
+
+    STRING = 2
+    INT32 = 4
+    INT64 = 8
+
+
+_FORMATS: Mapping[Width, struct.Struct] = {
+    Width.STRING: struct.Struct(">h"),
+    Width.INT32: struct.Struct(">i"),
+    Width.INT64: struct.Struct(">q"),
+}
+_VERSION_FORMAT = struct.Struct(">h")
+
+
+class Part(NamedTuple):
+    """One field of a key or a value, by the name that the decoded row gives it."""
+
+    name: str
+    width: Width
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The fields of a record in order; `versioned` says that an INT16 version precedes those of the value."""
+
+    key: tuple[Part, ...]
+    value: tuple[Part, ...]
+    versioned: bool
+
+
+LAYOUTS: Mapping[RecordKind, Layout] = {
+    RecordKind.HEARTBEAT: Layout(
+        key=(Part("source", Width.STRING), Part("target", Width.STRING)),
+        value=(Part("timestamp_ms", Width.INT64),),
+        versioned=True,
+    ),
+    RecordKind.CHECKPOINT: Layout(
+        key=(Part("group", Width.STRING), Part("subject_topic", Width.STRING), Part("subject_partition", Width.INT32)),
+        value=(
+            Part("upstream_offset", Width.INT64),
+            Part("downstream_offset", Width.INT64),
+            Part("metadata", Width.STRING),
+        ),
+        versioned=True,
+    ),
+    RecordKind.OFFSET_SYNC: Layout(
+        key=(Part("subject_topic", Width.STRING), Part("subject_partition", Width.INT32)),
+        value=(Part("upstream_offset", Width.INT64), Part("downstream_offset", Width.INT64)),
+        versioned=False,
+    ),
+}
+"""The bytes of each record (KIP-382; Kafka 2.4 to 4.3 write the same)."""
+
+Fields = dict[str, int | bytes]
+
+
+def _write(parts: tuple[Part, ...], fields: Mapping[str, int | str]) -> bytes:
+    written = bytearray()
+    for name, width in parts:
+        field = fields[name]
+        if isinstance(field, str):
+            text = field.encode("utf-8")
+            written += _FORMATS[width].pack(len(text)) + text
+        else:
+            written += _FORMATS[width].pack(field)
+    return bytes(written)
+
+
+def _encode(kind: RecordKind, fields: Mapping[str, int | str]) -> tuple[bytes, bytes]:
+    layout = LAYOUTS[kind]
+    version = _VERSION_FORMAT.pack(VERSION) if layout.versioned else b""
+    return _write(layout.key, fields), version + _write(layout.value, fields)
+
+
+def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
+    """Key and value as MirrorHeartbeatTask writes them."""
+    return _encode(
+        RecordKind.HEARTBEAT,
+        {"source": heartbeat.source, "target": heartbeat.target, "timestamp_ms": heartbeat.timestamp},
+    )
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
+    """Key and value as MirrorCheckpointTask writes them."""
+    return _encode(
+        RecordKind.CHECKPOINT,
+        {
+            "group": checkpoint.group,
+            "subject_topic": checkpoint.topic_partition.topic,
+            "subject_partition": checkpoint.topic_partition.partition,
+            "upstream_offset": checkpoint.upstream_offset,
+            "downstream_offset": checkpoint.downstream_offset,
+            "metadata": checkpoint.metadata,
+        },
+    )
+
+
+def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
+    """Key and value as MirrorSourceTask writes them."""
+    return _encode(
+        RecordKind.OFFSET_SYNC,
+        {
+            "subject_topic": sync.topic_partition.topic,
+            "subject_partition": sync.topic_partition.partition,
+            "upstream_offset": sync.upstream_offset,
+            "downstream_offset": sync.downstream_offset,
+        },
+    )
+
+
+def _read(parts: tuple[Part, ...], data: bytes, start: int, short: str, long: str) -> Fields:
+    """The fields of `data` from `start` on, strings still as bytes; raises MalformedRecord with `short` or `long`."""
+    fields: Fields = {}
+    at = start
+    for name, width in parts:
+        if at + width.value > len(data):
+            raise MalformedRecord(short)
+        (number,) = _FORMATS[width].unpack_from(data, at)
+        at += width.value
+        fields[name] = number
+        if width is Width.STRING:
+            if number < 0:
+                raise MalformedRecord(NEGATIVE)
+            if at + number > len(data):
+                raise MalformedRecord(short)
+            fields[name] = data[at : at + number]
+            at += number
+    if at < len(data):
+        raise MalformedRecord(long)
+    return fields
+
+
+def _check_version(value: bytes) -> None:
+    if len(value) < VERSION_SIZE:
+        raise MalformedRecord(SHORT_VALUE)
+    if _VERSION_FORMAT.unpack_from(value) != (VERSION,):
+        raise MalformedRecord(UNKNOWN_VERSION)
+
+
+def _texts_and_numbers(fields: Fields) -> tuple[dict[str, str], dict[str, int]]:
+    try:
+        texts = {name: field.decode("utf-8") for name, field in fields.items() if isinstance(field, bytes)}
+    except UnicodeDecodeError as error:
+        raise MalformedRecord(NOT_UTF8) from error
+    numbers = {name: field for name, field in fields.items() if isinstance(field, int)}
+    if any(number < 0 for number in numbers.values()):
+        raise MalformedRecord(NEGATIVE)
+    return texts, numbers
+
+
+def _decode(kind: RecordKind, key: bytes | None, value: bytes | None) -> tuple[dict[str, str], dict[str, int]]:
+    layout = LAYOUTS[kind]
+    if value is None:
+        raise MalformedRecord(TOMBSTONE)
+    if key is None:
+        raise MalformedRecord(NO_KEY)
+    fields = _read(layout.key, key, 0, SHORT_KEY, LONG_KEY)
+    if layout.versioned:
+        _check_version(value)
+    start = VERSION_SIZE if layout.versioned else 0
+    fields.update(_read(layout.value, value, start, SHORT_VALUE, LONG_VALUE))
+    return _texts_and_numbers(fields)
+
+
+def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
+    """Raises MalformedRecord with one of `REASONS`, nothing else."""
+    texts, numbers = _decode(RecordKind.HEARTBEAT, key, value)
+    return Heartbeat(texts["source"], texts["target"], numbers["timestamp_ms"])
+
+
+def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
+    """Raises MalformedRecord with one of `REASONS`, nothing else."""
+    texts, numbers = _decode(RecordKind.CHECKPOINT, key, value)
+    return Checkpoint(
+        texts["group"],
+        TopicPartition(texts["subject_topic"], numbers["subject_partition"]),
+        numbers["upstream_offset"],
+        numbers["downstream_offset"],
+        texts["metadata"],
+    )
+
+
+def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
+    """Raises MalformedRecord with one of `REASONS`, nothing else."""
+    texts, numbers = _decode(RecordKind.OFFSET_SYNC, key, value)
+    return OffsetSync(
+        TopicPartition(texts["subject_topic"], numbers["subject_partition"]),
+        numbers["upstream_offset"],
+        numbers["downstream_offset"],
+    )

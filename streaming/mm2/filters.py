@@ -1,0 +1,129 @@
+"""What a flow replicates: MM2's filters of topics, groups and config keys, with MM2's own property names.
+
+A list is split at commas and joined to one Java regular expression, which a whole name must match. The names before
+KIP-629 (`topics.blacklist` and its like) count where the new one is missing, as Kafka read them up to 3.9.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Protocol
+
+from streaming.errors import LockstepError
+from streaming.mm2.java_regex import compile_java
+
+TOPICS = ".*"
+TOPICS_EXCLUDE = r"mm2.*\.internal, .*\.replica, __.*"
+GROUPS = ".*"
+GROUPS_EXCLUDE = "console-consumer-.*, connect-.*, __.*"
+CONFIG_PROPERTIES_EXCLUDE = (
+    "follower.replication.throttled.replicas, leader.replication.throttled.replicas, "
+    "message.timestamp.difference.max.ms, log.message.timestamp.before.max.ms, log.message.timestamp.after.max.ms, "
+    "message.timestamp.type, unclean.leader.election.enable, min.insync.replicas"
+)
+DEPRECATED = {
+    "topics.exclude": "topics.blacklist",
+    "groups.exclude": "groups.blacklist",
+    "config.properties.exclude": "config.properties.blacklist",
+}
+"""The name that each key had before KIP-629."""
+
+BLANK = "".join(map(chr, range(33)))
+"""What Java's `String.trim` takes away."""
+
+
+class TopicFilter(Protocol):
+    """Kafka's `TopicFilter`."""
+
+    def should_replicate_topic(self, topic: str) -> bool:
+        """Whether a topic of the source is replicated; `topic` is its name there."""
+
+
+class GroupFilter(Protocol):
+    """Kafka's `GroupFilter`."""
+
+    def should_replicate_group(self, group: str) -> bool:
+        """Whether the offsets of a consumer group are."""
+
+
+class ConfigPropertyFilter(Protocol):
+    """Kafka's `ConfigPropertyFilter` (KIP-894)."""
+
+    def should_replicate_config_property(self, name: str) -> bool:
+        """Whether a topic config is; where not, it is never touched on the target."""
+
+    def should_replicate_source_default(self, name: str) -> bool:
+        """Whether a config at its default is set to the source's value; if not, the target keeps its own default."""
+
+
+class DefaultTopicFilter:
+    """Kafka's `DefaultTopicFilter`: `topics` without `topics.exclude`. Until it is configured, nothing."""
+
+    def __init__(self) -> None:
+        self._include: re.Pattern[str] | None = None
+        self._exclude: re.Pattern[str] | None = None
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Raises LockstepError for a list that is none, and names the pattern."""
+        self._include = _patterns(properties, "topics", TOPICS)
+        self._exclude = _patterns(properties, "topics.exclude", TOPICS_EXCLUDE)
+
+    def should_replicate_topic(self, topic: str) -> bool:
+        return _matches(self._include, topic) and not _matches(self._exclude, topic)
+
+
+class DefaultGroupFilter:
+    """Kafka's `DefaultGroupFilter`: `groups` without `groups.exclude`. Until it is configured, none."""
+
+    def __init__(self) -> None:
+        self._include: re.Pattern[str] | None = None
+        self._exclude: re.Pattern[str] | None = None
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Raises LockstepError for a list that is none, and names the pattern."""
+        self._include = _patterns(properties, "groups", GROUPS)
+        self._exclude = _patterns(properties, "groups.exclude", GROUPS_EXCLUDE)
+
+    def should_replicate_group(self, group: str) -> bool:
+        return _matches(self._include, group) and not _matches(self._exclude, group)
+
+
+class DefaultConfigPropertyFilter:
+    """Kafka's `DefaultConfigPropertyFilter`: all but `config.properties.exclude`; `use.defaults.from`."""
+
+    def __init__(self) -> None:
+        self._exclude = _patterns({}, "config.properties.exclude", CONFIG_PROPERTIES_EXCLUDE)
+        self._source_defaults = False
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Raises LockstepError for a list that is none; any side but `source` is `target`, as in MM2."""
+        self._exclude = _patterns(properties, "config.properties.exclude", CONFIG_PROPERTIES_EXCLUDE)
+        self._source_defaults = properties.get("use.defaults.from", "target").strip(BLANK) == "source"
+
+    def should_replicate_config_property(self, name: str) -> bool:
+        return not _matches(self._exclude, name)
+
+    def should_replicate_source_default(self, name: str) -> bool:
+        return self._source_defaults
+
+
+def _patterns(properties: Mapping[str, str], key: str, default: str) -> re.Pattern[str] | None:
+    """The list of a key as one pattern; None for an empty list, which matches nothing (`MirrorUtils`)."""
+    deprecated = DEPRECATED.get(key, key)
+    written = deprecated if key not in properties and deprecated in properties else key
+    text = properties.get(written, default).strip(BLANK)
+    if not text:
+        return None
+    # As ConfigDef's LIST: white space is ASCII's, and a name that stands there twice counts once.
+    parts = dict.fromkeys(re.split(r"\s*,\s*", text, flags=re.ASCII))
+    if "" in parts:
+        raise LockstepError(f"{written}: {text!r} has nothing between two commas, or at an end: take that comma out")
+    try:
+        return compile_java("|".join(parts))
+    except LockstepError as error:
+        raise LockstepError(f"{written}: {error}") from error
+
+
+def _matches(pattern: re.Pattern[str] | None, name: str) -> bool:
+    return pattern is not None and pattern.fullmatch(name) is not None

@@ -1,0 +1,46 @@
+"""The names of MM2's internal topics and of Lockstep's own, as the replication policy has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streaming.flow import Flow
+from streaming.mm2.replication_policy import ReplicationPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopics:
+    """The topics that a flow's records and our own are in; `offset_syncs_cluster` is the alias of where those are."""
+
+    heartbeats: str
+    checkpoints: str
+    offset_syncs: str
+    offset_syncs_cluster: str
+    ledger: str
+    audit: str
+    topics: str
+    groups: str
+
+    @property
+    def ours(self) -> tuple[str, ...]:
+        """Those that Lockstep makes."""
+        return self.ledger, self.audit, self.topics, self.groups
+
+
+def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> InternalTopics:
+    """`location`: MM2's `offset-syncs.topic.location`, `source` or `target`; all others are on the target.
+
+    Where the policy has no separator of its own, our names have a dot.
+    """
+    separator: str = getattr(policy, "internal_separator", ".")
+    here, other = (flow.source, flow.target) if location == "source" else (flow.target, flow.source)
+    return InternalTopics(
+        heartbeats=policy.heartbeats_topic(),
+        checkpoints=policy.checkpoints_topic(flow.source),
+        offset_syncs=policy.offset_syncs_topic(other),
+        offset_syncs_cluster=here,
+        ledger=separator.join(("lockstep-ledger", flow.source, "internal")),
+        audit=separator.join(("lockstep-audit", flow.source, "internal")),
+        topics=separator.join(("lockstep-topics", flow.source, "internal")),
+        groups=separator.join(("lockstep-groups", flow.source, "internal")),
+    )

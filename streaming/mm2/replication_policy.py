@@ -1,0 +1,219 @@
+"""How topics are called on both sides of a flow (KIP-382, KIP-690): MM2's replication policies, method by method.
+
+They follow Kafka 4. Up to 3.9 every topic ending in `.internal` or `-internal` was internal, since KIP-1074 only MM2's
+own are. Beside an MM2 of Kafka 3, exclude the others: `topics.exclude = .*[\\-\\.]internal, .*\\.replica, __.*`.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from streaming.errors import NamingError
+from streaming.mm2.filters import TopicFilter
+
+MAX_TOPIC_NAME = 249
+"""Characters, as Kafka's `Topic.MAX_NAME_LENGTH`."""
+ILLEGAL = re.compile(r"[^a-zA-Z0-9._-]")
+SEPARATOR = "replication.policy.separator"
+INTERNAL_SEPARATOR_ENABLED = "replication.policy.internal.topic.separator.enabled"
+SOURCE_ALIAS = "source.cluster.alias"
+
+
+class ReplicationPolicy(Protocol):
+    """Kafka's `ReplicationPolicy`: what a policy of the user's must have; `BaseReplicationPolicy` brings most of it."""
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        """The name on the target of a topic of the source."""
+
+    def topic_source(self, topic: str) -> str | None:
+        """The alias that a remote topic came from last; None where the topic is not remote."""
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """What a remote topic is called on the cluster it came from last; None where it is not remote."""
+
+    def original_topic(self, topic: str) -> str:
+        """What a topic is called where it was first, any number of hops away."""
+
+    def heartbeats_topic(self) -> str:
+        """The topic of MM2's heartbeats, on the cluster that they are written to."""
+
+    def offset_syncs_topic(self, alias: str) -> str:
+        """The topic of offset-syncs; `alias` is that of the other cluster of the flow."""
+
+    def checkpoints_topic(self, alias: str) -> str:
+        """The topic of checkpoints on the target; `alias` is that of the source."""
+
+    def is_heartbeats_topic(self, topic: str) -> bool:
+        """Whether it is a heartbeats topic, remote ones included."""
+
+    def is_checkpoints_topic(self, topic: str) -> bool:
+        """Whether it is a checkpoints topic."""
+
+    def is_mm2_internal_topic(self, topic: str) -> bool:
+        """Whether MM2 writes it for itself."""
+
+    def is_internal_topic(self, topic: str) -> bool:
+        """Whether it is internal to MM2 or to Kafka, and so never replicated."""
+
+
+class BaseReplicationPolicy(ABC):
+    """The defaults of Kafka's interface: a policy that extends this has three methods to write."""
+
+    @abstractmethod
+    def format_remote_topic(self, source_alias: str, topic: str) -> str: ...
+
+    @abstractmethod
+    def topic_source(self, topic: str) -> str | None: ...
+
+    @abstractmethod
+    def upstream_topic(self, topic: str) -> str | None: ...
+
+    def original_topic(self, topic: str) -> str:
+        """The end of the chain of upstream names. Raises NamingError where a policy's names go round."""
+        return [*_upstream_names(self, topic)][-1]
+
+    def heartbeats_topic(self) -> str:
+        return "heartbeats"
+
+    def offset_syncs_topic(self, alias: str) -> str:
+        return f"mm2-offset-syncs.{alias}.internal"
+
+    def checkpoints_topic(self, alias: str) -> str:
+        return f"{alias}.checkpoints.internal"
+
+    def is_heartbeats_topic(self, topic: str) -> bool:
+        return self.original_topic(topic) == self.heartbeats_topic()
+
+    def is_checkpoints_topic(self, topic: str) -> bool:
+        return topic.endswith(".checkpoints.internal")
+
+    def is_mm2_internal_topic(self, topic: str) -> bool:
+        return (topic.startswith("mm2") and topic.endswith(".internal")) or self.is_checkpoints_topic(topic)
+
+    def is_internal_topic(self, topic: str) -> bool:
+        return self.is_mm2_internal_topic(topic) or topic.startswith(("__", "."))
+
+
+class DefaultReplicationPolicy(BaseReplicationPolicy):
+    """Kafka's `DefaultReplicationPolicy`: the source's alias and a separator in front, `us-west.orders`."""
+
+    def __init__(self) -> None:
+        self._separator = "."
+        self._separates_internal = True
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Reads the separator; the switch of KAFKA-15102 counts only beside one, as in MM2."""
+        if SEPARATOR not in properties:
+            return
+        self._separator = properties[SEPARATOR]
+        if INTERNAL_SEPARATOR_ENABLED in properties:
+            self._separates_internal = properties[INTERNAL_SEPARATOR_ENABLED].lower() == "true"
+
+    @property
+    def internal_separator(self) -> str:
+        """What separates the parts of internal topics' names."""
+        return self._separator if self._separates_internal else "."
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        return f"{source_alias}{self._separator}{topic}"
+
+    def topic_source(self, topic: str) -> str | None:
+        if not self._separator:
+            # Java splits at an empty pattern into single characters.
+            return topic[0] if len(topic) > 1 else None
+        source, _, rest = topic.partition(self._separator)
+        # Java's split drops empty parts from the end, so that `a.` has one part, and `..` none.
+        return source if rest.replace(self._separator, "") else None
+
+    def upstream_topic(self, topic: str) -> str | None:
+        source = self.topic_source(topic)
+        return None if source is None else topic[len(source) + len(self._separator) :]
+
+    def offset_syncs_topic(self, alias: str) -> str:
+        return self.internal_separator.join(("mm2-offset-syncs", alias, "internal"))
+
+    def checkpoints_topic(self, alias: str) -> str:
+        return self.internal_separator.join((alias, "checkpoints", "internal"))
+
+    def is_checkpoints_topic(self, topic: str) -> bool:
+        return topic.endswith(self.checkpoints_topic(""))
+
+    def is_mm2_internal_topic(self, topic: str) -> bool:
+        internal = topic.startswith("mm2") and topic.endswith(f"{self.internal_separator}internal")
+        return internal or self.is_checkpoints_topic(topic)
+
+
+class IdentityReplicationPolicy(DefaultReplicationPolicy):
+    """Kafka's `IdentityReplicationPolicy`: names stay as they are, except those that end like the heartbeats topic.
+
+    It sees no cycle; `streaming.mm2.replication_cycles` does.
+    """
+
+    _source_alias: str | None = None
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """As the default policy; `source.cluster.alias` is what every topic is said to come from."""
+        super().configure(properties)
+        self._source_alias = properties.get(SOURCE_ALIAS, self._source_alias)
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        return super().format_remote_topic(source_alias, topic) if self._looks_like_heartbeat(topic) else topic
+
+    def topic_source(self, topic: str) -> str | None:
+        return super().topic_source(topic) if self._looks_like_heartbeat(topic) else self._source_alias
+
+    def upstream_topic(self, topic: str) -> str | None:
+        return super().upstream_topic(topic) if self._looks_like_heartbeat(topic) else topic
+
+    def _looks_like_heartbeat(self, topic: str) -> bool:
+        return topic.endswith(self.heartbeats_topic())
+
+
+def _upstream_names(policy: ReplicationPolicy | BaseReplicationPolicy, topic: str) -> Iterator[str]:
+    """The topic, its name one hop upstream, and so on, up to the first that stays the same."""
+    seen = [topic]
+    while True:
+        yield seen[-1]
+        upstream = policy.upstream_topic(seen[-1])
+        if upstream is None or upstream == seen[-1]:
+            return
+        if upstream in seen:
+            named = " -> ".join([*seen, upstream])
+            raise NamingError(f"{type(policy).__name__}.upstream_topic leads round: {named}; mend the policy")
+        seen.append(upstream)
+
+
+def is_cycle(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:
+    """Whether a topic was on the target before, at any hop: MM2's `MirrorSourceConnector.isCycle`."""
+    for name in _upstream_names(policy, topic):
+        source = policy.topic_source(name)
+        if source is None:
+            return False
+        if source == target_alias:
+            return True
+    return False
+
+
+def replicates(
+    policy: ReplicationPolicy, topic_filter: TopicFilter, topic: str, target_alias: str, heartbeats_replication: bool
+) -> bool:
+    """Whether MM2 replicates a topic of the source: `MirrorSourceConnector.shouldReplicateTopic`."""
+    wanted = topic_filter.should_replicate_topic(topic)
+    wanted |= heartbeats_replication and policy.is_heartbeats_topic(topic)
+    return wanted and not policy.is_internal_topic(topic) and not is_cycle(policy, topic, target_alias)
+
+
+def check_topic_name(name: str) -> None:
+    """Raises NamingError where Kafka's `Topic.validate` would."""
+    if len(name) > MAX_TOPIC_NAME:
+        said = f"has {len(name)} characters, Kafka allows {MAX_TOPIC_NAME}: shorten the alias or the separator in it"
+    elif found := ILLEGAL.search(name):
+        said = f"holds {found[0]!r}, Kafka allows a-z A-Z 0-9 . _ -: look at the alias and at {SEPARATOR}"
+    elif name in ("", ".", ".."):
+        said = "cannot be: look at the replication policy"
+    else:
+        return
+    raise NamingError(f"the topic name {name!r} {said}, or exclude the topic with topics.exclude")

@@ -1,0 +1,61 @@
+"""A running job takes over what others write to a ledger, and never works without what it could not read."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.overrides.watch import OverridesUnknown, OverrideWatch
+from sinks.engine.ledger import Entry, Ledger
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from streaming.flow import Flow
+
+AB = Flow("a", "b")
+KEY = ("flow", "topics")
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    cluster = MemoryCluster("b")
+    return Ledger("lockstep-ledger.a.internal", cluster, cluster, 1)
+
+
+def test_nothing_is_news_while_the_ledger_holds_what_is_in_force(ledger: Ledger) -> None:
+    watch = OverrideWatch({AB: {}})
+    watch.see(AB, ledger)
+    assert watch.news() == frozenset()
+
+
+def test_what_somebody_wrote_is_news_once_and_again_when_it_changes(ledger: Ledger) -> None:
+    watch = OverrideWatch({AB: {}})
+    for value in ("one", "two"):
+        ledger.put({(Entry.OVERRIDE, KEY): value})
+        watch.see(AB, ledger)
+        assert watch.news() == {AB}
+        assert watch.news() == frozenset(), "a reload that was refused is not tried twice a second"
+
+
+def test_what_was_adopted_is_no_news_any_more_and_its_end_is(ledger: Ledger) -> None:
+    ledger.put({(Entry.OVERRIDE, KEY): "one"})
+    watch = OverrideWatch({AB: {}})
+    watch.see(AB, ledger)
+    watch.adopt({AB: {KEY: "one"}})
+    assert watch.news() == frozenset()
+    ledger.put({(Entry.OVERRIDE, KEY): None})
+    watch.see(AB, ledger)
+    assert watch.news() == {AB}
+
+
+def test_flow_whose_overrides_are_unknown_waits_until_they_are_in_force(ledger: Ledger) -> None:
+    ledger.put({(Entry.OVERRIDE, KEY): "one"})
+    watch = OverrideWatch({AB: None})
+    with pytest.raises(OverridesUnknown, match="a->b waits until the 1 overrides in its ledger are in force"):
+        watch.see(AB, ledger)
+    assert watch.news() == {AB}
+    watch.adopt({AB: {KEY: "one"}})
+    watch.see(AB, ledger)
+
+
+def test_flow_whose_ledger_turns_out_to_have_none_goes_on(ledger: Ledger) -> None:
+    watch = OverrideWatch({AB: None})
+    watch.see(AB, ledger)
+    assert watch.news() == frozenset()

@@ -1,0 +1,49 @@
+"""An alteration of overrides tells what it does in each ledger, and no secret."""
+
+from __future__ import annotations
+
+from app.configs_tool.masking import HIDDEN
+from app.overrides.alteration import DAMAGED, DIFFERS, Alteration
+from sinks.engine.audit import SettingChange
+from sinks.engine.overrides import Level, Override
+from streaming.flow import Flow
+
+AB, BA, CA = Flow("a", "b"), Flow("b", "a"), Flow("c", "a")
+SECRET = "lockstep.listener.webhook.secret"
+
+
+def alteration(level: Level, flows: list[Flow], before: dict[Flow, dict[tuple[str, ...], str]]) -> Alteration:
+    """Of topics, and of a secret."""
+    wanted = {"topics": "orders", SECRET: "t0ps3cr3t", "groups": None}
+    kept = {"topics": Override("orders"), SECRET: Override("c0d3d", encoded=True), "groups": None}
+    return Alteration(level, flows, before, wanted, kept)
+
+
+def test_only_the_ledgers_concerned_change_and_others_stay_as_they_are_known() -> None:
+    own: dict[tuple[str, ...], str] = {("flow", "groups"): '{"value": "g"}', ("", "groups"): '{"value": "h"}'}
+    done = alteration(Level.FLOW, [AB], {AB: own, BA: own})
+    assert done.after[BA] == own
+    assert done.after[AB] == {
+        ("", "groups"): '{"value": "h"}',
+        ("flow", "topics"): '{"value":"orders"}',
+        ("flow", SECRET): '{"encoded":"c0d3d"}',
+    }
+    assert done.entries[("flow", "groups")] is None
+
+
+def test_audit_has_what_changes_in_each_ledger_with_secrets_hidden() -> None:
+    before: dict[Flow, dict[tuple[str, ...], str]] = {AB: {("", "topics"): '{"value": "orders"}'}, BA: {}}
+    done = alteration(Level.ALL, [AB, BA], before)
+    hidden = SettingChange(SECRET, None, HIDDEN)
+    assert done.changes(AB) == [hidden]
+    assert done.changes(BA) == [SettingChange("topics", None, "orders"), hidden]
+    assert alteration(Level.FLOW, [BA], before).changes(BA)[0].name == "b->a.topics"
+
+
+def test_rows_say_where_ledgers_differ_and_what_is_damaged() -> None:
+    differ = alteration(Level.ALL, [AB, BA], {AB: {("", "topics"): '{"value": "x"}'}, BA: {}})
+    damaged = alteration(Level.ALL, [AB], {AB: {("", "topics"): "{"}})
+    assert differ.rows()[0] == {"name": "topics", "before": DIFFERS, "after": "orders"}
+    assert damaged.rows()[0] == {"name": "topics", "before": DAMAGED, "after": "orders"}
+    assert differ.rows()[1] == {"name": SECRET, "before": None, "after": HIDDEN}
+    assert "t0ps3cr3t" not in repr(differ)

@@ -1,0 +1,171 @@
+"""What rights the job needs, as they are granted by commands and found by asking."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from app.cli.rights_command import commands, rights
+from app.rights.judged import Finding, Verdict, judge
+from app.rights.needed import Right, needed_rights
+from app.rights.rights_table import RULES
+from app.settings import Settings, load
+from sinks.kafka.ports.allowed import Allowed
+
+PROBE = "a.lockstep-rights-probe"
+PREFIX = Right("b", "TOPIC", "a.", "PREFIXED", "ALTER", "grows")
+ALL = Right("a", "TOPIC", "*", "LITERAL", "DESCRIBE_CONFIGS", "sees")
+LEDGER = Right("b", "TOPIC", "lockstep-ledger.a.internal", "LITERAL", "READ", "remembers")
+
+
+def settings_of(folder: Path, *lines: str) -> Settings:
+    """Those of a file for a->b with these lines."""
+    path = folder / "mirror.properties"
+    basis = ("clusters=a,b", "a.bootstrap.servers=one:1", "b.bootstrap.servers=two:2", "a->b.enabled=true")
+    path.write_text("\n".join((*basis, *lines)))
+    return load(path)
+
+
+def places(folder: Path, *lines: str) -> set[tuple[str, ...]]:
+    """Cluster, name and operation of what is needed, optional rights left out."""
+    (flow,) = settings_of(folder, *lines).flows
+    return {(one.cluster, one.resource_name, one.operation) for one in needed_rights(flow) if not one.optional}
+
+
+MM2 = {
+    ("a", "mm2-offset-syncs.b.internal", "READ"),
+    ("b", "heartbeats", "READ"),
+    ("b", "a.heartbeats", "READ"),
+    ("b", "a.checkpoints.internal", "READ"),
+}
+OURS = {
+    ("b", f"lockstep-{what}.a.internal", operation)
+    for what in ("ledger", "audit")
+    for operation in ("CREATE", "READ", "WRITE")
+}
+LOOKS = {("a", "*", "DESCRIBE"), ("a", "*", "DESCRIBE_CONFIGS")}
+COMPARES = {("b", "a.", "DESCRIBE"), ("b", "a.", "DESCRIBE_CONFIGS")}
+
+
+def test_with_topics_and_configs_the_job_needs_these_and_no_others(tmp_path: Path) -> None:
+    writes = {("b", "a.", operation) for operation in ("ALTER", "ALTER_CONFIGS", "CREATE")}
+    off = ("sync.topic.acls.enabled=false",)
+    assert places(tmp_path, *off) == MM2 | OURS | LOOKS | COMPARES | writes
+
+
+def test_without_writing_topics_and_configs_the_target_is_only_looked_at(tmp_path: Path) -> None:
+    off = ("refresh.topics.enabled=false", "sync.topic.configs.enabled=false", "sync.topic.acls.enabled=false")
+    assert places(tmp_path, *off) == MM2 | OURS | LOOKS | COMPARES
+
+
+def test_deletions_need_their_right(tmp_path: Path) -> None:
+    assert ("b", "a.", "DELETE") in places(tmp_path, "lockstep.sync.topic.deletes.enabled=true")
+
+
+def test_offset_syncs_are_read_where_they_are(tmp_path: Path) -> None:
+    found = places(tmp_path, "offset-syncs.topic.location=target")
+    assert ("b", "mm2-offset-syncs.a.internal", "READ") in found
+
+
+def test_where_names_stay_the_same_remote_topics_have_no_prefix(tmp_path: Path) -> None:
+    identity = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+    assert ("b", "*", "ALTER") in places(tmp_path, identity)
+
+
+def test_another_separator_makes_another_prefix(tmp_path: Path) -> None:
+    assert ("b", "a_", "ALTER") in places(tmp_path, "replication.policy.separator=_")
+
+
+def test_every_rule_says_why_and_when() -> None:
+    assert all(rule.operations and rule.why and rule.condition for rule in RULES)
+
+
+def test_the_commands_grant_every_right_once_and_the_optional_ones_last(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, "sync.topic.acls.enabled=false")
+    lines = [shlex.split(line) for line in commands(settings, "User:the job") if line and not line.startswith("#")]
+    granted = [(line[2], line[i + 1]) for line in lines for i, word in enumerate(line) if word == "--operation"]
+    assert len(granted) == len(needed_rights(settings.flows[0]))
+    assert all(line[0] == "kafka-acls.sh" and "User:the job" in line for line in lines)
+    assert next(line for line in lines if "a." in line)[-4:] == ["--topic", "a.", "--resource-pattern-type", "prefixed"]
+    of_a = [line for line in lines if line[2] == "one:1"]
+    assert of_a[-1][-3:] == ["--operation", "Describe", "--cluster"]
+
+
+def test_lockstep_rights_prints_the_commands_and_connects_to_nothing(tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(rights)
+    settings_of(tmp_path)
+    run = CliRunner().invoke(app, ["--principal", "User:me", "--config", str(tmp_path / "mirror.properties")])
+    assert run.exit_code == 0, run.output
+    assert "kafka-acls.sh --bootstrap-server two:2" in run.output
+
+
+@pytest.mark.parametrize(
+    ("right", "allowed", "verdict", "reason"),
+    [
+        (PREFIX, {"a.x": frozenset({"ALTER"}), LEDGER.resource_name: frozenset[str]()}, Verdict.GRANTED, "on 1 topics"),
+        (PREFIX, {"a.x": frozenset({"ALTER"}), "a.y": frozenset[str]()}, Verdict.MISSING, "on 1 of 2 topics, e.g. a.y"),
+        (PREFIX, {}, Verdict.UNKNOWN, "none may be seen"),
+        (PREFIX, {"a.x": "TOPIC_AUTHORIZATION_FAILED"}, Verdict.UNKNOWN, "none may be seen"),
+        (ALL, {"x": frozenset({"DESCRIBE_CONFIGS"})}, Verdict.GRANTED, "on 1 topics"),
+        (LEDGER, {LEDGER.resource_name: frozenset({"READ"})}, Verdict.GRANTED, ""),
+        (LEDGER, {LEDGER.resource_name: frozenset({"WRITE"})}, Verdict.MISSING, ""),
+        (LEDGER, {LEDGER.resource_name: "TOPIC_AUTHORIZATION_FAILED"}, Verdict.MISSING, "may not even be seen"),
+        (LEDGER, {LEDGER.resource_name: "UNKNOWN_TOPIC_OR_PART"}, Verdict.UNKNOWN, "does not exist yet"),
+    ],
+)
+def test_a_right_is_judged_by_what_the_cluster_says_of_the_topics_it_is_about(
+    right: Right, allowed: dict[str, frozenset[str] | str], verdict: Verdict, reason: str
+) -> None:
+    replicated = {right.cluster: [name for name in allowed if name != LEDGER.resource_name]}
+    (found,) = judge([right], {right.cluster: Allowed(frozenset(), allowed)}, replicated, PROBE)
+    assert found.verdict is verdict
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("groups", "verdict", "reason"),
+    [
+        ({"g": frozenset({"DESCRIBE", "READ"})}, Verdict.GRANTED, ""),
+        ({"g": frozenset({"DESCRIBE"})}, Verdict.MISSING, "on 1 of 1 groups, e.g. g"),
+        ({"g": "GROUP_AUTHORIZATION_FAILED"}, Verdict.MISSING, "may not even be seen"),
+        ({"g": "GROUP_ID_NOT_FOUND"}, Verdict.UNKNOWN, "no group yet"),
+    ],
+)
+def test_a_right_on_groups_is_judged_by_what_the_cluster_says_of_groups(
+    groups: dict[str, frozenset[str] | str], verdict: Verdict, reason: str
+) -> None:
+    right = Right("b", "GROUP", "*", "LITERAL", "READ", "commits")
+    (found,) = judge([right], {"b": Allowed(frozenset(), groups=groups)}, {"b": ()}, PROBE)
+    assert found.verdict is verdict
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize("name", [PROBE, LEDGER.resource_name])
+@pytest.mark.parametrize(("may", "verdict"), [(True, Verdict.GRANTED), (False, Verdict.MISSING)])
+def test_whether_topics_may_be_created_is_tried(name: str, may: bool, verdict: Verdict) -> None:
+    pattern = ("a.", "PREFIXED") if name == PROBE else (name, "LITERAL")
+    right = Right("b", "TOPIC", *pattern, "CREATE", "creates")
+    assert judge([right], {"b": Allowed(frozenset(), {}, {name: may})}, {"b": []}, PROBE) == [Finding(right, verdict)]
+
+
+def test_a_right_on_the_cluster_is_what_the_cluster_lists() -> None:
+    right = Right("a", "CLUSTER", "kafka-cluster", "LITERAL", "DESCRIBE", "hears", optional=True)
+    assert judge([right], {"a": Allowed(frozenset({"DESCRIBE"}))}, {"a": []}, PROBE)[0].verdict is Verdict.GRANTED
+    assert judge([right], {"a": Allowed(frozenset())}, {"a": []}, PROBE)[0].verdict is Verdict.MISSING
+
+
+def test_groups_need_their_rights_where_they_are_synced_and_none_elsewhere(tmp_path: Path) -> None:
+    on_groups = {("a", "*", "DESCRIBE"), ("b", "*", "DESCRIBE"), ("b", "*", "READ")}
+    without = places(tmp_path, "sync.topic.acls.enabled=false")
+    synced = places(tmp_path, "sync.topic.acls.enabled=false", "sync.group.offsets.enabled=true")
+    assert synced - without == (on_groups - without) | {("a", "*", "READ"), ("b", "a.", "READ")}
+
+
+def test_records_are_read_only_where_they_are_matched(tmp_path: Path) -> None:
+    lines = ("sync.group.offsets.enabled=true", "lockstep.offset.translation=conservative")
+    assert ("a", "*", "READ") not in places(tmp_path, *lines)

@@ -1,9 +1,0 @@
-"""docs/rights.md is made from the table of rights."""
-
-from __future__ import annotations
-
-from app.rights.page import PAGE, page
-
-
-def test_the_page_of_rights_is_what_the_table_says() -> None:
-    assert PAGE.read_text() == page(), "run `python -m app.rights.page`"

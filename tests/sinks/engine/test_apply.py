@@ -1,0 +1,168 @@
+"""Applying: in order, an outcome for every change, and no neighbour pays for another's trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from sinks.engine import apply
+from sinks.engine.apply import apply_steps
+from sinks.engine.model import Change, Kind, Op, Outcome
+from sinks.engine.plan import make_plan
+from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
+from tests.sinks.builders import FLOW, config_change, overrides_of, put_topic, topic_change, writers_to
+
+
+class Logging(MemoryCluster):
+    """Notes the order of its requests, and answers no more after `answers` of them."""
+
+    def __init__(self, answers: int = 99) -> None:
+        super().__init__("b")
+        self.requests: list[tuple[str, tuple[str, ...]]] = []
+        self.answers = answers
+
+    def _note(self, request: str, topics: Mapping[str, object] | list[str]) -> None:
+        if len(self.requests) >= self.answers:
+            raise ClusterUnreachable("cluster b: no answer")
+        self.requests.append((request, tuple(topics)))
+
+    def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
+        self._note("create", specs)
+        return super().create_topics(specs)
+
+    def create_partitions(self, counts: Mapping[str, int]) -> Faults:
+        self._note("grow", counts)
+        return super().create_partitions(counts)
+
+    def alter_topic_configs(self, alterations: Alterations) -> Faults:
+        self._note("alter", alterations)
+        return super().alter_topic_configs(alterations)
+
+    def delete_topics(self, topics: object) -> Faults:
+        self._note("delete", list(topics))  # type: ignore[call-overload]
+        return super().delete_topics(topics)  # type: ignore[arg-type]
+
+
+def applied(cluster: MemoryCluster, *changes: Change) -> list[Outcome]:
+    """The outcomes of a plan of these changes."""
+    steps = apply_steps(make_plan(FLOW, changes), writers_to(cluster))
+    return [outcome for step in steps for outcome in step]
+
+
+EVERYTHING = (
+    topic_change("a.gone", 1, None),
+    config_change("a.t", "retention.ms", "1", None),
+    config_change("a.t", "retention.bytes", None, "2"),
+    config_change("a.u", "retention.ms", None, "3"),
+    topic_change("a.t", 1, 3),
+    topic_change("a.new", None, 2),
+)
+
+
+def loaded(answers: int = 99) -> Logging:
+    """A target that EVERYTHING fits."""
+    cluster = Logging()
+    put_topic(cluster, "a.t", retention_ms="1")
+    put_topic(cluster, "a.u")
+    put_topic(cluster, "a.gone")
+    cluster.requests.clear()
+    cluster.answers = answers
+    return cluster
+
+
+def test_topics_first_then_configs_of_all_topics_at_once_then_deletions() -> None:
+    cluster = loaded()
+    outcomes = applied(cluster, *EVERYTHING)
+    assert [outcome.error for outcome in outcomes] == [None] * len(EVERYTHING)
+    assert cluster.requests == [
+        ("create", ("a.new",)),
+        ("grow", ("a.t",)),
+        ("alter", ("a.t", "a.u")),
+        ("delete", ("a.gone",)),
+    ]
+    assert cluster.list_topics() == {"a.t": 3, "a.u": 1, "a.new": 2}
+    assert overrides_of(cluster, "a.t") == {"retention.bytes": "2"}
+
+
+def test_every_change_has_its_outcome_in_the_order_of_the_plan() -> None:
+    outcomes = applied(loaded(), *EVERYTHING)
+    assert tuple(outcome.change for outcome in outcomes) == make_plan(FLOW, EVERYTHING).changes
+
+
+def test_exists_already_is_success_and_not_ours() -> None:
+    cluster = MemoryCluster("b")
+    put_topic(cluster, "a.t")
+    ours, theirs = sorted(applied(cluster, topic_change("a.t", None, 1), topic_change("a.new", None, 1)), key=str)
+    assert (ours.change.key, ours.already, ours.result) == (("a.new",), False, "applied")
+    assert (theirs.change.key, theirs.already, theirs.result) == (("a.t",), True, "applied")
+
+
+def test_refused_config_does_not_keep_the_topic_away() -> None:
+    cluster = MemoryCluster("b", policy=lambda topic, name, value: "no" if name == "retention.ms" else None)
+    changes = [topic_change("a.t", None, 3, retention_ms="1"), topic_change("a.u", None, 1, retention_bytes="1")]
+    assert [outcome.error for outcome in applied(cluster, *changes)] == [None, None]
+    assert cluster.list_topics() == {"a.t": 3, "a.u": 1}
+    assert overrides_of(cluster, "a.t") == {}
+    assert overrides_of(cluster, "a.u") == {"retention.bytes": "1"}
+
+
+def test_topic_that_is_refused_without_configs_too_is_a_failure_of_its_own() -> None:
+    class NoNew(MemoryCluster):
+        def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
+            return {name: ItemFault("POLICY_VIOLATION", "three replicas at least") for name in specs}
+
+    (outcome,) = applied(NoNew("b"), topic_change("a.t", None, 1, retention_ms="1"))
+    assert str(outcome.error) == "POLICY_VIOLATION: three replicas at least"
+
+
+@pytest.mark.parametrize("answers", [0, 1, 2, 3])
+def test_target_that_stops_answering_leaves_the_rest_for_later_and_is_asked_no_more(answers: int) -> None:
+    cluster = loaded(answers)
+    outcomes = applied(cluster, *EVERYTHING)
+    steps = [outcome.change.kind for outcome in outcomes if outcome.error is None]
+    assert steps == [Kind.TOPIC, Kind.TOPIC, *[Kind.TOPIC_CONFIG] * 3][: answers if answers < 3 else 5]
+    assert all(outcome.error.retriable for outcome in outcomes if outcome.error)
+    assert len(outcomes) == len(EVERYTHING)
+    assert len(cluster.requests) == answers
+
+
+def test_silent_target_is_asked_once_however_large_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply, "CHANGES_IN_A_REQUEST", 1)
+    asked: list[str] = []
+
+    class Silent(MemoryCluster):
+        def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
+            asked.extend(specs)
+            raise ClusterUnreachable("cluster b: no answer")
+
+    outcomes = applied(Silent("b"), *[topic_change(f"a.{n}", None, 1) for n in range(5)])
+    assert [str(outcome.error) for outcome in outcomes] == ["UNREACHABLE: cluster b: no answer"] * 5
+    assert asked == ["a.0"]
+
+
+def test_large_plan_goes_out_in_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply, "CHANGES_IN_A_REQUEST", 2)
+    cluster = loaded()
+    plan = make_plan(FLOW, [topic_change(f"a.{n}", None, 1) for n in range(5)])
+    steps = apply_steps(plan, writers_to(cluster))
+    assert [len(step) for step in steps] == [2, 2, 1]
+    assert [len(topics) for _, topics in cluster.requests] == [2, 2, 1]
+
+
+def test_what_was_done_before_a_terminal_error_is_known() -> None:
+    cluster = loaded()
+    cluster.incremental = False
+    steps = apply_steps(make_plan(FLOW, EVERYTHING), writers_to(cluster))
+    assert [next(steps)[0].change.op, next(steps)[0].change.op] == [Op.CREATE, Op.UPDATE]
+    with pytest.raises(IncrementalUnsupported):
+        next(steps)
+    assert "a.gone" in cluster.topics
+
+
+def test_denied_request_is_raised() -> None:
+    cluster = MemoryCluster("b", denied={"alter"})
+    with pytest.raises(RightsMissing):
+        applied(cluster, topic_change("a.t", None, 1))

@@ -1,0 +1,115 @@
+"""What the target refused is tried again ever less often; nothing else waits with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.engine.backoff import FIRST_WAIT, LONGEST_WAIT, Backoff, wait_after
+from sinks.engine.model import Change, Outcome
+from sinks.faults import ItemFault
+from tests.sinks.builders import config_change, topic_change
+
+REFUSED = ItemFault("INVALID_CONFIG", "not on this cluster")
+CHANGE = config_change("a.t", "retention.ms", None, "1")
+NEIGHBOUR = config_change("a.t", "retention.bytes", None, "1")
+
+
+@pytest.fixture
+def backed_off() -> Backoff:
+    built = Backoff()
+    built.learn([Outcome(CHANGE, REFUSED), Outcome(NEIGHBOUR)], 0.0)
+    return built
+
+
+def tried(backed_off: Backoff, *changes: Change, now: float) -> list[Change]:
+    """The changes that are tried at this time."""
+    return backed_off.split(changes, now)[0]
+
+
+def test_waits_double_up_to_the_longest() -> None:
+    waits = [wait_after(tries) for tries in range(1, 100)]
+    assert waits[:4] == [FIRST_WAIT, 2 * FIRST_WAIT, 4 * FIRST_WAIT, 8 * FIRST_WAIT]
+    assert waits == sorted(waits)
+    assert waits[-1] == LONGEST_WAIT
+
+
+def test_refused_change_waits_and_says_why_how_often_and_how_long(backed_off: Backoff) -> None:
+    todo, (refusal,) = backed_off.split([CHANGE], 10.0)
+    assert todo == []
+    assert (refusal.kind, refusal.op, refusal.key) == (CHANGE.kind, CHANGE.op, CHANGE.key)
+    assert refusal.reason == "INVALID_CONFIG: not on this cluster (refused 1 times, tried again in 20 s)"
+    assert backed_off.waiting(10.0) == [refusal]
+
+
+def test_neighbours_do_not_wait(backed_off: Backoff) -> None:
+    other_topic = config_change("a.u", "retention.ms", None, "1")
+    assert tried(backed_off, CHANGE, NEIGHBOUR, other_topic, now=1.0) == [NEIGHBOUR, other_topic]
+
+
+def test_refused_change_is_tried_ever_less_often(backed_off: Backoff) -> None:
+    tries, now = [], 0.0
+    while now < 4 * 3600:
+        now += 1.0
+        if tried(backed_off, CHANGE, now=now):
+            tries.append(now)
+            backed_off.learn([Outcome(CHANGE, REFUSED)], now)
+    waits = [later - earlier for earlier, later in zip([0.0, *tries], tries, strict=False)]
+    assert waits == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
+
+
+def test_its_topic_is_due_when_its_time_has_come(backed_off: Backoff) -> None:
+    assert backed_off.due(FIRST_WAIT - 1) == set()
+    assert backed_off.due(FIRST_WAIT) == {"a.t"}
+
+
+def test_another_wanted_value_is_tried_at_once_and_counts_from_one_again(backed_off: Backoff) -> None:
+    backed_off.learn([Outcome(CHANGE, REFUSED)], FIRST_WAIT)
+    other = config_change("a.t", "retention.ms", None, "2")
+    assert tried(backed_off, other, now=FIRST_WAIT + 1) == [other]
+    backed_off.learn([Outcome(other, REFUSED)], FIRST_WAIT + 1)
+    assert tried(backed_off, other, now=FIRST_WAIT + FIRST_WAIT) == []
+    assert tried(backed_off, other, now=FIRST_WAIT + FIRST_WAIT + 1) == [other]
+
+
+def test_change_of_what_the_target_has_is_still_the_same_refusal(backed_off: Backoff) -> None:
+    assert tried(backed_off, config_change("a.t", "retention.ms", "7", "1"), now=1.0) == []
+
+
+def test_change_that_went_through_is_forgotten(backed_off: Backoff) -> None:
+    backed_off.learn([Outcome(CHANGE)], FIRST_WAIT)
+    assert backed_off.waiting(FIRST_WAIT) == []
+
+
+def test_fault_that_passes_by_itself_sets_nothing_aside() -> None:
+    backed_off = Backoff()
+    backed_off.learn([Outcome(CHANGE, ItemFault("REQUEST_TIMED_OUT", "", retriable=True))], 0.0)
+    assert tried(backed_off, CHANGE, now=0.0) == [CHANGE]
+
+
+def test_what_is_no_longer_wanted_of_a_topic_looked_at_is_forgotten(backed_off: Backoff) -> None:
+    backed_off.settled(["a.u"], [])
+    assert backed_off.due(FIRST_WAIT) == {"a.t"}
+    backed_off.settled(["a.t"], [CHANGE])
+    assert backed_off.due(FIRST_WAIT) == {"a.t"}
+    backed_off.settled(["a.t"], [NEIGHBOUR])
+    assert backed_off.due(FIRST_WAIT) == set()
+
+
+def test_topic_that_is_gone_from_the_source_is_forgotten(backed_off: Backoff) -> None:
+    backed_off.keep(["a.t"], ["a.t"])
+    assert backed_off.waiting(0.0) != []
+    backed_off.keep(["a.u"], ["a.t"])
+    assert backed_off.waiting(0.0) == []
+
+
+def test_refused_deletion_of_a_topic_is_remembered_while_the_topic_is_there() -> None:
+    backed_off = Backoff()
+    backed_off.learn([Outcome(topic_change("a.t", 1, None), REFUSED)], 0.0)
+    backed_off.keep([], ["a.t"])
+    assert backed_off.waiting(0.0) != []
+    backed_off.keep([], [])
+    assert backed_off.waiting(0.0) == []
+
+
+def test_after_a_restart_each_is_tried_once_more() -> None:
+    assert tried(Backoff(), CHANGE, now=1.0) == [CHANGE]

@@ -1,0 +1,159 @@
+"""The metrics that dashboards rely on, as Prometheus reads them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from sinks.engine.metrics import Metrics
+from sinks.engine.model import Kind, Outcome
+from sinks.engine.plan import Plan
+from sinks.engine.reconcile import Report
+from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task
+from sinks.faults import ItemFault
+from sinks.kinds.controller import GroupSummary
+from sinks.kinds.offsets.verdicts import Verdict
+from tests.sinks.builders import FLOW, config_change, topic_change
+
+PROMISED = {
+    "lockstep_flow_heartbeat_age_seconds": {"source", "target"},
+    "lockstep_replication_latency_seconds": {"source", "target"},
+    "lockstep_drift": {"source", "target", "kind"},
+    "lockstep_changes_total": {"source", "target", "kind", "op", "result"},
+    "lockstep_refused_total": {"source", "target", "kind"},
+    "lockstep_task_state": {"source", "target", "kind", "state"},
+    "lockstep_last_success_timestamp_seconds": {"source", "target", "kind"},
+    "lockstep_reconcile_seconds_bucket": {"source", "target", "phase", "le"},
+    "lockstep_admin_requests_total": {"cluster", "api", "result"},
+    "lockstep_offset_verdicts": {"source", "target", "verdict"},
+    "lockstep_offset_error_bound_records": {"source", "target", "group"},
+    "lockstep_batch_seconds_bucket": {"le"},
+    "lockstep_batch_rows": set(),
+    "lockstep_undecodable_total": {"topic"},
+    "lockstep_listener_calls_total": {"source", "target", "listener", "result"},
+    "lockstep_reporter_failures_total": {"reporter"},
+    "lockstep_build_info": {"version"},
+}
+"""Name of a sample to its labels."""
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def samples(metrics: Metrics) -> Samples:
+    """Everything that Prometheus would store."""
+    text = generate_latest(metrics.registry).decode()
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def value(found: Samples, name: str, **labels: str) -> float | None:
+    """One sample, of the flow a->b unless other labels are given."""
+    flow = {"source": "a", "target": "b"} if "source" in PROMISED.get(name, {"source"}) else {}
+    return found.get((name, frozenset((flow | labels).items())))
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    """Every metric has been written once."""
+    built = Metrics("1.2.3")
+    refused = Outcome(config_change("a.t", "retention.ms", None, "x"), ItemFault("INVALID_CONFIG", "no"))
+    passing = Outcome(topic_change("a.u", None, 1), ItemFault("REQUEST_TIMED_OUT", "", retriable=True))
+    applied = Outcome(topic_change("a.t", None, 1))
+    built.report(Report(Plan(FLOW), (applied, passing, refused), seconds={"observe": 0.02, "apply": 0.3}))
+    built.report(Report(Plan(FLOW), groups=GroupSummary({Verdict.SYNCED: 4}, {"late": 7})))
+    built.status(
+        FlowStatus(
+            FLOW,
+            FlowState.LIVE,
+            1.5,
+            250,
+            kinds={
+                Kind.TOPIC: KindStatus(Task.PAUSED),
+                Kind.TOPIC_CONFIG: KindStatus(
+                    Task.ACTIVE, drift=3, last_success=datetime(2024, 1, 1, tzinfo=timezone.utc)
+                ),
+            },
+        )
+    )
+    built.count_request("b", "CreateTopics", "ok")
+    built.count_listener(FLOW, "topic", "ok")
+    built.count_reporter("acme.metrics:Reporter")
+    built.batch(0.4, 12, {("a.heartbeats", "short value"): 2, ("a.heartbeats", "tombstone"): 1})
+    return built
+
+
+def test_names_and_labels_are_as_promised(metrics: Metrics) -> None:
+    found: dict[str, set[str]] = {}
+    for name, labels in samples(metrics):
+        found.setdefault(name, {label for label, _ in labels})
+    assert {name: found.get(name) for name in PROMISED} == PROMISED
+
+
+def test_nothing_is_exposed_that_was_not_promised(metrics: Metrics) -> None:
+    families = {family.name for family in text_string_to_metric_families(generate_latest(metrics.registry).decode())}
+    promised = {name.removesuffix("_total").removesuffix("_bucket") for name in PROMISED}
+    assert {name.removesuffix("_created") for name in families} == promised
+
+
+def test_every_family_says_what_it_is(metrics: Metrics) -> None:
+    for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
+        assert family.documentation
+
+
+def test_values_have_the_units_that_their_names_say(metrics: Metrics) -> None:
+    found = samples(metrics)
+    assert value(found, "lockstep_flow_heartbeat_age_seconds") == 1.5
+    assert value(found, "lockstep_replication_latency_seconds") == 0.25
+    assert value(found, "lockstep_last_success_timestamp_seconds", kind="topic-config") == 1704067200
+    assert value(found, "lockstep_last_success_timestamp_seconds", kind="topic") is None
+    assert value(found, "lockstep_reconcile_seconds_sum", phase="observe") == 0.02
+    assert value(found, "lockstep_drift", kind="topic-config") == 3
+    assert value(found, "lockstep_batch_rows") == 12
+    assert value(found, "lockstep_build_info", version="1.2.3") == 1
+
+
+def test_changes_are_counted_by_outcome_and_refusals_by_kind(metrics: Metrics) -> None:
+    found = samples(metrics)
+    assert value(found, "lockstep_changes_total", kind="topic", op="create", result="applied") == 1
+    assert value(found, "lockstep_changes_total", kind="topic", op="create", result="failed") == 1
+    assert value(found, "lockstep_changes_total", kind="topic-config", op="create", result="failed") == 1
+    assert value(found, "lockstep_refused_total", kind="topic-config") == 1
+    assert value(found, "lockstep_refused_total", kind="topic") is None
+
+
+def test_one_state_of_a_kind_is_1_and_the_others_0(metrics: Metrics) -> None:
+    found = samples(metrics)
+    states = {task: value(found, "lockstep_task_state", kind="topic", state=task.value) for task in Task}
+    assert states == dict.fromkeys(Task, 0) | {Task.PAUSED: 1}
+
+
+def test_undecodable_records_of_a_topic_add_up_over_reasons(metrics: Metrics) -> None:
+    assert value(samples(metrics), "lockstep_undecodable_total", topic="a.heartbeats") == 3
+
+
+def test_two_jobs_in_one_process_do_not_mix() -> None:
+    one, other = Metrics("1"), Metrics("1")
+    one.count_request("b", "CreateTopics", "ok")
+    assert value(samples(other), "lockstep_admin_requests_total", cluster="b", api="CreateTopics", result="ok") is None
+
+
+def test_heartbeat_that_never_came_has_no_age() -> None:
+    built = Metrics("1")
+    built.status(FlowStatus(FLOW, FlowState.NO_HEARTBEAT))
+    assert value(samples(built), "lockstep_flow_heartbeat_age_seconds") is None
+
+
+def test_worst_error_bounds_are_shown_and_a_group_that_is_no_longer_among_them_is_not(metrics: Metrics) -> None:
+    name = "lockstep_offset_error_bound_records"
+    bounds = {f"g{number}": number for number in range(1, 1003)}
+    metrics.report(Report(Plan(FLOW), groups=GroupSummary({Verdict.PENDING: 2}, bounds)))
+    found = samples(metrics)
+    assert value(found, name, group="g1002") == 1002
+    assert [value(found, name, group=group) for group in ("g1", "g2", "late")] == [None] * 3
+    assert value(found, "lockstep_offset_verdicts", verdict="PENDING") == 2

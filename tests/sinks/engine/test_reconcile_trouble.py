@@ -1,0 +1,202 @@
+"""A walk that is cut short: nothing is lost, nothing is written twice, nothing goes elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+import pytest
+
+from sinks.engine.audit import Audit
+from sinks.engine.model import Kind, Outcome
+from sinks.engine.plan import Plan, Refusal
+from sinks.faults import (
+    ClusterUnreachable,
+    IncrementalUnsupported,
+    ItemFault,
+    Observed,
+    RightsMissing,
+    WrongCluster,
+)
+from sinks.flow_settings import Incremental
+from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
+from sinks.kafka.ports.cluster import TopicConfigs
+from streaming.errors import LockstepError
+from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
+
+INTERVAL = 60.0
+
+
+@pytest.fixture
+def world() -> World:
+    return world_in_step()
+
+
+class DiesHereError(Exception):
+    """The process ends between two lines."""
+
+
+class CrashingAudit(Audit):
+    """Dies between apply and record."""
+
+    def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
+        if plan.changes:
+            raise DiesHereError
+
+
+@pytest.mark.parametrize("restarted", [True, False], ids=["restarted", "same process"])
+def test_crash_between_apply_and_record_writes_nothing_twice(restarted: bool) -> None:
+    world = World()
+    put_topic(world.source, "x", 3, retention_ms="1")
+    put_topic(world.target, "a.x", 3, retention_ms="2")
+    whole = world.reconcile._audit
+    world.reconcile._audit = CrashingAudit("audit", world.target, 1, "tester@here")
+    with pytest.raises(DiesHereError):
+        world.walk()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
+    writes = world.target.writes
+    if restarted:
+        world.restart()
+    world.reconcile._audit = whole
+    assert world.walk().plan.changes == ()
+    assert world.target.writes == writes
+
+
+@pytest.mark.parametrize("silent", ["source", "target"])
+def test_silent_cluster_plans_nothing_and_the_next_walk_finds_the_change(world: World, silent: str) -> None:
+    cluster = world.source if silent == "source" else world.target
+    set_config(world.source, "x", "retention.ms", "2")
+    cluster.reachable = False
+    with pytest.raises(ClusterUnreachable):
+        world.walk()
+    cluster.reachable = True
+    assert world.target.writes == 0
+    world.walk()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
+
+
+def test_change_seen_while_the_full_comparison_fails_is_not_lost(world: World) -> None:
+    class SilentWatch:
+        def changed(self, shards: object) -> set[str]:
+            raise ClusterUnreachable("cluster b: no answer")
+
+    part = world.reconcile._topics
+    healthy = part._target_watch
+    part._target_watch = SilentWatch()  # type: ignore[assignment]  # only its `changed` is called
+    set_config(world.source, "x", "retention.ms", "2")
+    with pytest.raises(ClusterUnreachable):
+        world.walk(after=INTERVAL)
+    part._target_watch = healthy
+    world.walk()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
+
+
+def test_target_that_falls_silent_while_writing_gets_the_rest_at_the_next_walk(world: World) -> None:
+    class Falling(MemoryCluster):
+        def alter_topic_configs(self, alterations: object) -> dict[str, ItemFault | None]:
+            raise ClusterUnreachable("cluster b: no answer")
+
+    set_config(world.source, "x", "retention.ms", "2")
+    world.target.__class__ = Falling
+    report = world.walk()
+    assert [str(outcome.error) for outcome in report.outcomes] == ["UNREACHABLE: cluster b: no answer"]
+    world.target.__class__ = MemoryCluster
+    world.walk()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
+
+
+def test_source_broker_that_lags_behind_the_one_watched_loses_no_change() -> None:
+    class Lagging(MemoryCluster):
+        """Another broker of the cluster, which shows configs as they were when it was asked before."""
+
+        before: Mapping[str, TopicConfigs] = {}
+
+        def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
+            now = super().describe_topic_configs(topics).items
+            shown, self.before = {**now, **self.before}, now
+            return Observed(shown)
+
+    watched = MemoryCluster("a", "id-of-a")
+    world = World(source=watched, read_source=Lagging("a", "id-of-a", topics=watched.topics))
+    put_topic(world.source, "x", retention_ms="1")
+    world.settle()
+    set_config(world.source, "x", "retention.ms", "2")
+    for _ in range(2):
+        world.walk()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
+
+
+@pytest.mark.parametrize("alias", ["a", "b"])
+def test_cluster_that_is_another_one_now_stops_the_flow_and_nothing_is_written(world: World, alias: str) -> None:
+    (world.source if alias == "a" else world.target).id = "another"
+    set_config(world.source, "x", "retention.ms", "2")
+    for after in (1.0, INTERVAL, 1.0):
+        with pytest.raises(WrongCluster, match=f"{alias}.bootstrap.servers leads to the cluster another"):
+            world.walk(after=after)
+    assert world.target.writes == 0
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
+
+
+def test_source_that_may_not_be_described_stops_the_flow(world: World) -> None:
+    world.source.denied = {"describe"}
+    with pytest.raises(RightsMissing):
+        world.walk()
+
+
+def test_required_without_the_api_stops_the_flow_but_what_was_made_is_remembered() -> None:
+    world = World(flow_settings(incremental=Incremental.REQUIRED))
+    world.target.incremental = False
+    put_topic(world.source, "x", retention_ms="1")
+    put_topic(world.target, "a.x", retention_ms="2")
+    put_topic(world.source, "new")
+    with pytest.raises(IncrementalUnsupported):
+        world.walk()
+    assert world.ledger().owned(Kind.TOPIC) == {("a.new",)}
+    assert [event.key for event in world.events()] == [("a.new",)]
+    world.target.incremental = True
+    world.walk()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
+
+
+def test_error_of_the_ledger_stops_the_walk_before_anything_is_written() -> None:
+    world = World()
+    put_topic(world.source, "x")
+    world.target.reachable = False
+    with pytest.raises(LockstepError):
+        world.walk()
+    world.target.reachable = True
+    assert world.target.writes == 0
+
+
+class Overtaken(PlainWatch):
+    """A look that is out of date at once: something happens right after it."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        super().__init__(cluster)
+        self.then: list[Callable[[], object]] = []
+
+    def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
+        differing = super().changed(shards)
+        if self.then:
+            self.then.pop(0)()
+        return differing
+
+
+def test_config_that_is_set_behind_a_look_and_taken_back_before_the_next_is_taken_back_soon(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = world.reconcile._topics
+    watch = part._source_watch = Overtaken(world.source)
+    world.walk()
+    world.walk()
+    set_config(world.source, "x", "retention.bytes", "5")
+    watch.then = [lambda: set_config(world.source, "x", "retention.ms", "9")]
+    world.walk()
+    with monkeypatch.context() as patched:
+        # With a budget, the topic's next turn may come some walks later.
+        patched.setattr(part._schedule, "turn", lambda now, **_: iter(()))
+        world.walk()
+        world.walk()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "9", "retention.bytes": "5"}
+    set_config(world.source, "x", "retention.ms", "1")
+    world.walk()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "1", "retention.bytes": "5"}

@@ -1,0 +1,76 @@
+"""What `status` says of a flow."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+
+from sinks.engine.effective_drift import SHOWN, Case, grouped
+from sinks.engine.model import Kind, Op
+from sinks.engine.plan import Refusal
+from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, flow_state
+from tests.sinks.builders import FLOW
+
+
+@pytest.mark.parametrize(
+    ("error", "age", "state"),
+    [
+        ("no answer", None, FlowState.ERROR),
+        ("no answer", 0.0, FlowState.ERROR),
+        (None, None, FlowState.NO_HEARTBEAT),
+        (None, 0.0, FlowState.LIVE),
+        (None, 30.0, FlowState.LIVE),
+        (None, 30.1, FlowState.STALE),
+    ],
+)
+def test_state_is_error_first_then_the_age_of_the_heartbeat(
+    error: str | None, age: float | None, state: FlowState
+) -> None:
+    assert flow_state(error, age, timeout=30.0) is state
+
+
+def test_json_is_the_document_that_interface_promises() -> None:
+    refusal = Refusal(Kind.TOPIC, Op.CREATE, ("a.long",), "too long")
+    when = datetime(2024, 2, 29, 12, 30, tzinfo=timezone.utc)
+    kinds = {Kind.TOPIC: KindStatus(Task.ACTIVE, "too long", 1, when, (refusal,))}
+    assert FlowStatus(FLOW, FlowState.LIVE, 1.26, 90, None, kinds).as_json() == {
+        "source": "a",
+        "target": "b",
+        "state": "LIVE",
+        "heartbeat_age_seconds": 1.3,
+        "replication_latency_ms": 90,
+        "reason": None,
+        "kinds": {
+            "topic": {
+                "task": "ACTIVE",
+                "reason": "too long",
+                "drift": 1,
+                "last_success": "2024-02-29T12:30:00Z",
+                "refused": [{"kind": "topic", "op": "create", "key": {"topic": "a.long"}, "reason": "too long"}],
+            }
+        },
+        "effective": {"drift": 0, "configs": []},
+    }
+
+
+def test_what_is_not_known_is_null() -> None:
+    document = FlowStatus(FLOW, FlowState.NO_HEARTBEAT, kinds={Kind.TOPIC: KindStatus(Task.DISABLED)}).as_json()
+    assert document["heartbeat_age_seconds"] is None
+    assert document["kinds"]["topic"]["last_success"] is None
+
+
+def test_configs_in_force_with_two_values_are_all_counted_and_the_most_frequent_shown() -> None:
+    cases = {Case(Kind.TOPIC_CONFIG, "retention.ms", "1", str(number)): number for number in range(2, SHOWN + 3)}
+    cases[Case(Kind.BROKER_CONFIG, "num.io.threads", "8", "9")] = 1
+    effective = FlowStatus(FLOW, FlowState.LIVE, effective=grouped(cases)).as_json()["effective"]
+    assert effective["drift"] == sum(range(2, SHOWN + 3)) + 1
+    assert len(effective["configs"]) == SHOWN
+    most = SHOWN + 2
+    assert effective["configs"][0] == {
+        "kind": "topic-config",
+        "name": "retention.ms",
+        "topics": most,
+        "source": "1",
+        "target": str(most),
+    }

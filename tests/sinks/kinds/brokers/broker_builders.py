@@ -1,0 +1,90 @@
+"""Builders for the brokers' configs: levels in memory, and a flow that keeps nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sinks.engine.apply import Writer
+from sinks.engine.audit import Audit
+from sinks.engine.guard import Guard
+from sinks.engine.ledger import Ledger
+from sinks.engine.model import Change, Kind
+from sinks.engine.reconcile import Clusters, FlowReconcile, Report
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
+from sinks.kafka.memory.memory_levels import MemoryLevels
+from sinks.kafka.ports.cluster import Origin
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, LevelledEntry, Levels, Synonym
+from sinks.kinds.brokers.controller import REST, BrokerController
+from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
+from sinks.kinds.brokers.writer import BrokerWriter
+from tests.sinks.builders import NOON, Clock, flow_settings
+
+
+def rules(chosen: str | None = None) -> BrokerConfigRules:
+    """Of a list, or of the default one."""
+    return BrokerConfigRules({} if chosen is None else {PROPERTIES: chosen})
+
+
+def level(name: str, value: str | None, *origins: Origin) -> LevelledEntry:
+    """An entry that has this value at each of these levels."""
+    return LevelledEntry(value, origins[0], synonyms=tuple(Synonym(name, value, origin) for origin in origins))
+
+
+def set_cluster_wide(**configs: str) -> Levels:
+    """A cluster-wide default; underscores in names stand for dots."""
+    names = {name.replace("_", "."): value for name, value in configs.items()}
+    return {name: level(name, value, Origin.CLUSTER) for name, value in names.items()}
+
+
+def broker_change(name: str, before: str | None, after: str | None) -> Change:
+    """A change of the cluster-wide default."""
+    return Change(Kind.BROKER_CONFIG, ("", name), before, after)
+
+
+def default_of(levels: MemoryLevels) -> dict[str, str]:
+    """What is set cluster-wide."""
+    return dict(levels.set_at.get(DEFAULT_OF_ALL, {}))
+
+
+def put(levels: MemoryLevels, configs: Mapping[str, str | None]) -> None:
+    """A change of the cluster-wide default by somebody's hand; not counted as a write of ours."""
+    writes = levels.writes
+    assert levels.alter({DEFAULT_OF_ALL: configs}) == {DEFAULT_OF_ALL: None}
+    levels.writes = writes
+
+
+@dataclass
+class BrokerWorld:
+    """A flow between two clusters in memory that keeps broker configs, its walk, and a clock moved by hand."""
+
+    settings: FlowSettings = field(default_factory=lambda: flow_settings(enabled=[Kind.BROKER_CONFIG]))
+    rules: BrokerConfigRules = field(default_factory=rules)
+    source: MemoryLevels = field(default_factory=lambda: MemoryLevels("a"))
+    target: MemoryLevels = field(default_factory=lambda: MemoryLevels("b"))
+    clock: Clock = field(default_factory=Clock)
+    topics: MemoryCluster = field(default_factory=lambda: MemoryCluster("b", "id-of-b"))
+
+    def __post_init__(self) -> None:
+        upstream, internal = MemoryCluster("a", "id-of-a"), self.settings.internal
+        writers: dict[Kind, Writer] = {Kind.BROKER_CONFIG: BrokerWriter(self.target)}
+        self.reconcile = FlowReconcile(
+            settings=self.settings,
+            clusters=Clusters(upstream, self.topics, PlainWatch(upstream), PlainWatch(self.topics)),
+            guard=Guard(self.settings.flow, upstream, self.topics),
+            open_ledger=self.ledger,
+            audit=Audit(internal.audit, self.topics, 1, "tester@here", lambda: NOON),
+            writers=writers,
+            parts=[BrokerController(self.settings, self.rules, self.source, self.target)],
+            clock=self.clock,
+        )
+
+    def ledger(self) -> Ledger:
+        """The ledger as it is in its topic now."""
+        return Ledger(self.settings.internal.ledger, self.topics, self.topics, 1, lambda: NOON)
+
+    def walk(self, after: float = REST) -> Report:
+        """One walk, `after` seconds later."""
+        self.clock.now += after
+        return self.reconcile.walk()

@@ -1,0 +1,137 @@
+"""A restart forgets nothing of MM2's offset-syncs, and what was made again is known anew."""
+
+from __future__ import annotations
+
+from sinks.engine.ledger import Entry, Ledger
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
+from streaming.hints import CheckpointSeen, SyncSeen
+from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
+
+SYNCS, CHECKPOINTS = "mm2-offset-syncs.b.internal", "a.checkpoints.internal"
+X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
+
+
+class World:
+    """MM2's topics and a ledger, and memories that begin from them."""
+
+    def __init__(self) -> None:
+        self.a, self.b = MemoryCluster("a"), MemoryCluster("b")
+        self.topics = MirrorTopics(SYNCS, self.a, CHECKPOINTS, self.b)
+        self.a.create_log(SYNCS, 1, {})
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger("lockstep-ledger.a.internal", self.b, self.b, 1)
+
+    def sync(self, *pairs: tuple[int, int]) -> None:
+        self.a.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, *pair)) for pair in pairs])
+
+    def begun(self) -> OffsetMemory:
+        memory = OffsetMemory()
+        memory.load(self.ledger, self.topics)
+        return memory
+
+
+def pairs(memory: OffsetMemory) -> list[Pair]:
+    history = memory.histories.of(X)
+    return list(history.pairs()) if history else []
+
+
+def test_restart_reads_what_was_saved_and_what_came_after_it() -> None:
+    world = World()
+    world.sync((10, 5), (20, 15))
+    before = world.begun()
+    before.save(world.ledger)
+    world.a.topics[SYNCS].records[:2] = [(b"compacted", b"")] * 2
+    world.sync((30, 25))
+    assert pairs(world.begun()) == [Pair(10, 5), Pair(20, 15), Pair(30, 25)]
+
+
+def test_what_the_stream_brings_twice_changes_nothing() -> None:
+    world = World()
+    world.sync((10, 5), (20, 15))
+    memory = world.begun()
+    seen = [SyncSeen(0, "x", 0, 10, 5), SyncSeen(1, "x", 0, 20, 15), SyncSeen(2, "x", 0, 30, 25)]
+    for _ in range(2):
+        memory.hear(seen, [])
+        memory.drain()
+    assert pairs(memory) == [Pair(10, 5), Pair(20, 15), Pair(30, 25)]
+
+
+def test_only_what_changed_is_saved_again() -> None:
+    world = World()
+    world.sync((10, 5))
+    memory, ledger = world.begun(), world.ledger
+    memory.save(ledger)
+    written = len(world.b.read_log("lockstep-ledger.a.internal"))
+    memory.save(ledger)
+    assert len(world.b.read_log("lockstep-ledger.a.internal")) == written
+    memory.hear([SyncSeen(1, "x", 0, 20, 15)], [])
+    memory.drain()
+    memory.save(ledger)
+    assert len(world.b.read_log("lockstep-ledger.a.internal")) == written + 1
+
+
+def test_offset_syncs_topic_that_was_made_again_is_read_anew() -> None:
+    world = World()
+    world.sync((10, 5), (20, 15), (30, 25))
+    memory = world.begun()
+    world.a.topics[SYNCS].records.clear()
+    world.sync((40, 35))
+    memory.catch_up(world.topics)
+    assert pairs(memory)[-1] == Pair(40, 35)
+
+
+def test_newest_checkpoint_of_a_group_counts_whether_read_at_the_start_or_heard() -> None:
+    world = World()
+    world.b.create_log(CHECKPOINTS, 1, {})
+    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, at, at - 5, "")) for at in (10, 20)])
+    memory = world.begun()
+    assert memory.checkpoints == {("g", AX): Pair(20, 15)}
+    memory.hear([], [CheckpointSeen(2, "g", "a.x", 0, 30, 25)])
+    memory.drain()
+    assert memory.checkpoints == {("g", AX): Pair(30, 25)}
+
+
+def test_topic_made_again_on_either_side_loses_its_history_for_good() -> None:
+    remote = {"x": "a.x"}
+    for source, target in (("2", "1"), ("1", "2")):
+        world = World()
+        world.sync((10, 5))
+        memory, ledger = world.begun(), world.ledger
+        assert memory.recognize(remote, {"x": "1"}, {"a.x": "1"}) == set()
+        memory.save(ledger)
+        assert memory.recognize(remote, {"x": "1"}, {"a.x": "1"}) == set()
+        assert memory.recognize(remote, {"x": source}, {"a.x": target}) == {"x"}
+        assert pairs(memory) == []
+        memory.save(ledger)
+        assert pairs(world.begun()) == []
+        memory.hear([SyncSeen(0, "x", 0, 10, 5)], [])
+        memory.drain()
+        assert pairs(memory) == [], "a sync from before counted for the new topic"
+        memory.hear([SyncSeen(1, "x", 0, 3, 3)], [])
+        memory.drain()
+        assert pairs(memory) == [Pair(3, 3)]
+
+
+def test_topic_that_is_gone_leaves_the_ledger() -> None:
+    world = World()
+    world.sync((10, 5))
+    memory, ledger = world.begun(), world.ledger
+    memory.save(ledger)
+    memory.gone(["x"])
+    memory.save(ledger)
+    assert list(world.ledger.histories()) == []
+
+
+def test_cluster_without_topic_ids_makes_nobody_forget() -> None:
+    world = World()
+    world.sync((10, 5))
+    memory = world.begun()
+    for _ in range(2):
+        assert memory.recognize({"x": "a.x"}, {"x": ""}, {"a.x": ""}) == set()
+    assert pairs(memory) == [Pair(10, 5)]
+    assert world.ledger.values(Entry.TOPIC_IDS) == {}

@@ -1,0 +1,179 @@
+"""The walk keeps groups' offsets: forward only, for groups without members, and says why where it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.engine.model import Kind
+from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.verdicts import Verdict
+from streaming.hints import SyncSeen
+from streaming.mm2.codec import decode_checkpoint, encode_offset_sync
+from streaming.mm2.records import OffsetSync, TopicPartition
+from tests.sinks.builders import World, flow_settings, put_topic
+
+X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
+SYNCS = "mm2-offset-syncs.b.internal"
+REST = 40.0
+"""Seconds after which every group that is not where it should be was compared again, before the next comparison of
+everything."""
+
+
+def world_of_groups(**settings: bool) -> World:
+    """x on a with offsets 0 to 100, copied to a.x as 0 to 90 with the pair (40, 30); the group g at 60."""
+    world = World(
+        flow_settings(**settings),
+        source_groups=MemoryGroups("a", {"g": {X: 60}}, logs={X: LogRange(0, 100)}),
+        target_groups=MemoryGroups("b", logs={AX: LogRange(0, 90)}),
+    )
+    put_topic(world.source, "x")
+    put_topic(world.target, "a.x")
+    world.source.create_log(SYNCS, 1, {})
+    world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, 40, 30))])
+    return world
+
+
+@pytest.fixture
+def world() -> World:
+    return world_of_groups()
+
+
+def verdicts(world: World) -> dict[Verdict, int]:
+    """Those that a walk with nothing to do reports."""
+    report = world.walk()
+    assert report.groups is not None
+    return {verdict: count for verdict, count in report.groups.verdicts.items() if count}
+
+
+def test_group_goes_on_at_the_translated_offset_and_is_synced(world: World) -> None:
+    world.walk()
+    assert world.target_groups.offsets == {"g": {AX: 31}}
+    assert verdicts(world) == {Verdict.SYNCED: 1}
+
+
+def test_commit_on_the_source_is_followed_in_the_next_walk(world: World) -> None:
+    world.settle()
+    world.source_groups.offsets["g"][X] = 100
+    world.walk()
+    assert world.target_groups.offsets["g"][AX] == 90
+
+
+def test_with_nothing_committed_nothing_is_written_or_asked_of_the_target(world: World) -> None:
+    world.source_groups.offsets["g"][X] = 100
+    world.settle()
+    writes = world.target_groups.writes
+    for _ in range(3):
+        assert world.walk(after=0.1).outcomes == ()
+    assert world.target_groups.writes == writes
+
+
+def test_sync_that_the_stream_brings_makes_the_answer_nearer(world: World) -> None:
+    world.settle()
+    world.memory.hear([SyncSeen(1, "x", 0, 58, 48)], [])
+    world.walk(after=REST)
+    assert world.target_groups.offsets["g"][AX] == 49
+
+
+def test_group_with_members_on_the_target_is_left_alone(world: World) -> None:
+    world.target_groups.active["g"] = 1
+    assert world.walk().outcomes == ()
+    assert verdicts(world) == {Verdict.GROUP_ACTIVE: 1}
+    world.target_groups.active.clear()
+    world.walk(after=REST)
+    assert world.target_groups.offsets["g"][AX] == 31
+
+
+def test_group_that_is_further_on_is_never_moved_back(world: World) -> None:
+    world.target_groups.offsets["g"] = {AX: 77}
+    assert world.walk().outcomes == ()
+    assert verdicts(world) == {Verdict.TARGET_AHEAD: 1}
+    assert world.target_groups.offsets["g"] == {AX: 77}
+
+
+class WakesUp(MemoryGroups):
+    """Its groups get a member after they were looked at once."""
+
+    looks = 0
+
+    def members(self, groups):  # type: ignore[no-untyped-def]  # as MemoryGroups has it
+        self.looks += 1
+        self.active = {"g": 1} if self.looks > 1 else {}
+        return super().members(groups)
+
+
+def test_group_that_woke_up_since_it_was_planned_is_left_alone(world: World) -> None:
+    world.target_groups = WakesUp("b", logs={AX: LogRange(0, 90)})
+    world.restart()
+    (outcome,) = world.walk().outcomes
+    assert outcome.error is not None
+    assert outcome.error.code == "GROUP_ACTIVE"
+    assert "g" not in world.target_groups.offsets
+
+
+def test_topic_made_again_between_two_walks_is_not_written_by_what_was_known_of_the_old_one(world: World) -> None:
+    world.settle()
+    world.target_groups.ids["a.x"] = "another"
+    world.memory.hear([SyncSeen(1, "x", 0, 65, 55)], [])
+    world.source_groups.offsets["g"][X] = 70
+    assert world.walk().outcomes == ()
+    assert verdicts(world) == {Verdict.NO_OFFSET_SYNC: 1}
+
+
+def test_restart_goes_on_with_what_was_known_though_mm2s_topic_was_compacted(world: World) -> None:
+    world.settle()
+    world.walk(everything=True)
+    world.source.topics[SYNCS].records[:] = [(b"gone", b"")]
+    world.restart()
+    world.source_groups.offsets["g"][X] = 70
+    world.walk()
+    assert verdicts(world) == {Verdict.SYNCED: 1}
+
+
+def test_what_came_since_the_last_comparison_is_saved_at_the_end(world: World) -> None:
+    world.settle()
+    world.memory.hear([SyncSeen(1, "x", 0, 58, 48)], [])
+    world.reconcile.close()
+    ((where, history),) = world.ledger().histories()
+    assert (where, history.latest) == (X, (58, 48))
+
+
+def test_history_is_kept_where_groups_are_not_synced() -> None:
+    world = world_of_groups()
+    world.settings = flow_settings(enabled=[Kind.TOPIC])
+    world.restart()
+    assert world.walk().groups is None
+    assert world.target_groups.offsets == {}
+    assert [where for where, _ in world.ledger().histories()] == [X]
+
+
+def test_checkpoints_are_emitted_in_mm2s_format_once_each() -> None:
+    world = world_of_groups(emit_checkpoints=True)
+    for _ in range(3):
+        world.walk()
+    (record,) = world.target.read_log(world.settings.internal.checkpoints)
+    checkpoint = decode_checkpoint(*record)
+    assert (checkpoint.group, checkpoint.topic_partition) == ("g", AX)
+    assert (checkpoint.upstream_offset, checkpoint.downstream_offset) == (60, 31)
+
+
+def test_first_offset_of_a_group_is_audited_and_its_moving_on_is_not(world: World) -> None:
+    world.walk()
+    world.source_groups.offsets["g"][X] = 100
+    world.walk()
+    assert [(event.kind, event.op, event.after) for event in world.events()] == [("group-offset", "create", "31")]
+
+
+def test_partition_that_the_target_lacks_gets_its_verdict(world: World) -> None:
+    world.target_groups.logs.pop(AX)
+    assert verdicts(world) == {Verdict.TOPIC_MISSING: 1}
+
+
+def test_group_that_has_just_committed_does_not_wait_for_those_that_are_compared_again(world: World) -> None:
+    world.source_groups.offsets = {f"g{number:03}": {X: 60} for number in range(300)}
+    world.walk()
+    assert len(world.target_groups.offsets) == 300
+    world.walk(everything=True)
+    world.source_groups.offsets["g299"][X] = 100
+    world.walk(everything=True)
+    assert world.target_groups.offsets["g299"][AX] == 90

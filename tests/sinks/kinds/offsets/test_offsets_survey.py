@@ -1,0 +1,188 @@
+"""What `lockstep offsets` says: a row for each group and partition, an offset that skips nothing, a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from sinks.engine.ledger import Ledger
+from sinks.engine.model import Change, Kind
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.direction import ClusterGroups, Direction, GroupOffset, backward, count_verdicts, forward
+from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
+from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets, survey_offsets
+from sinks.kinds.offsets.verdicts import Verdict
+from sinks.kinds.topics.survey import list_both
+from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
+from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from tests.sinks.builders import flow_settings, put_topic
+
+X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
+
+
+@dataclass
+class Stage:
+    """x on a with offsets 0 to 100, copied to a.x as 0 to 90; the group g at 100."""
+
+    settings: FlowSettings = field(default_factory=flow_settings)
+    a: MemoryCluster = field(default_factory=lambda: MemoryCluster("a"))
+    b: MemoryCluster = field(default_factory=lambda: MemoryCluster("b"))
+    on_a: MemoryGroups = field(default_factory=lambda: MemoryGroups("a", {"g": {X: 100}}, logs={X: LogRange(0, 100)}))
+    on_b: MemoryGroups = field(default_factory=lambda: MemoryGroups("b", logs={AX: LogRange(0, 90)}))
+
+    def __post_init__(self) -> None:
+        put_topic(self.a, "x")
+        put_topic(self.b, "a.x")
+
+    def sync(self, upstream: int, downstream: int) -> None:
+        topic = self.settings.internal.offset_syncs
+        self.a.create_log(topic, 1, {})
+        self.a.append_log(topic, [encode_offset_sync(OffsetSync(X, upstream, downstream))])
+
+    def rows(self, *groups: str) -> list[GroupOffset]:
+        direction = self.direction()
+        chosen = groups or chosen_groups(self.settings, direction.here.groups.names())
+        return survey_offsets(self.settings, direction, replicated_offsets(direction, chosen), self.memory())
+
+    def direction(self) -> Direction:
+        listed = list_both(self.settings, self.a, self.b)
+        return forward(self.settings, ClusterGroups(self.a, self.on_a), ClusterGroups(self.b, self.on_b), listed)
+
+    def memory(self) -> OffsetMemory:
+        internal, memory = self.settings.internal, OffsetMemory()
+        syncs_on = self.a if internal.offset_syncs_cluster == "a" else self.b
+        ledger = Ledger(internal.ledger, self.b, None, 1)
+        memory.load(ledger, MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, self.b))
+        return memory
+
+    def row(self) -> dict[str, object]:
+        (found,) = self.rows()
+        return found.as_json()
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_group_at_the_end_goes_on_at_the_targets_end(stage: Stage) -> None:
+    assert stage.row() == {
+        "group": "g",
+        "topic": "a.x",
+        "partition": 0,
+        "upstream_offset": 100,
+        "downstream_offset": 90,
+        "method": "tip",
+        "error_bound": 100,
+        "verdict": "PENDING",
+        "reason": "to be written: the group is at no offset on b",
+    }
+
+
+def test_offset_that_is_not_to_be_written_says_so(stage: Stage) -> None:
+    stage.settings = flow_settings(enabled=[Kind.TOPIC])
+    assert stage.row()["reason"] == "sync.group.offsets.enabled is false: the offset is not written"
+    assert [row.change for row in stage.rows()] == [None]
+
+
+def test_group_behind_the_end_of_its_log_tells_of_a_topic_that_was_made_again(stage: Stage) -> None:
+    stage.on_a.logs[X] = LogRange(0, 50)
+    row = stage.row()
+    assert row["verdict"] == "ERROR"
+    assert "truncated or made again" in str(row["reason"])
+
+
+def test_on_the_way_back_a_group_goes_on_at_the_source_behind_what_it_read_on_the_target(stage: Stage) -> None:
+    stage.sync(40, 30)
+    stage.sync(80, 70)
+    stage.on_b.offsets["g"] = {AX: 75}
+    stage.on_a.offsets["g"] = {X: 20}
+    listed = list_both(stage.settings, stage.a, stage.b)
+    direction = backward(ClusterGroups(stage.a, stage.on_a), ClusterGroups(stage.b, stage.on_b), listed)
+    (row,) = survey_offsets(stage.settings, direction, replicated_offsets(direction, ["g"]), stage.memory())
+    assert row.as_json() | {"reason": ""} == {
+        "group": "g",
+        "topic": "x",
+        "partition": 0,
+        "upstream_offset": 81,
+        "downstream_offset": 75,
+        "method": "conservative",
+        "error_bound": 19,
+        "verdict": "PENDING",
+        "reason": "",
+    }
+    assert row.change == Change(Kind.GROUP_OFFSET, ("g", "x", "0"), 20, 81)
+
+
+def test_group_behind_goes_on_at_the_last_sync_before_it(stage: Stage) -> None:
+    stage.on_a.offsets["g"][X] = 60
+    stage.sync(40, 30)
+    stage.sync(80, 70)
+    row = stage.row()
+    assert (row["downstream_offset"], row["method"]) == (31, "conservative")
+
+
+def test_mm2s_checkpoint_is_taken_where_it_lies_further_on(stage: Stage) -> None:
+    stage.on_a.offsets["g"][X] = 60
+    stage.sync(40, 30)
+    topic = stage.settings.internal.checkpoints
+    stage.b.create_log(topic, 1, {})
+    stage.b.append_log(topic, [encode_checkpoint(Checkpoint("g", AX, 60, 50, "")), (b"junk", b"junk")])
+    row = stage.row()
+    assert (row["downstream_offset"], row["method"]) == (50, "checkpoint")
+
+
+def test_group_before_all_that_is_known_says_so(stage: Stage) -> None:
+    stage.on_a.offsets["g"][X] = 10
+    assert stage.row()["verdict"] == "NO_OFFSET_SYNC"
+    stage.sync(40, 30)
+    assert stage.row()["verdict"] == "TOO_OLD"
+
+
+def test_offset_that_is_there_already_is_synced(stage: Stage) -> None:
+    stage.on_b.offsets["g"] = {AX: 90}
+    assert stage.row()["verdict"] == "SYNCED"
+
+
+def test_group_that_works_on_the_target_is_active(stage: Stage) -> None:
+    stage.on_b.active["g"] = 2
+    assert stage.row()["verdict"] == "GROUP_ACTIVE"
+
+
+def test_partition_that_the_target_lacks_is_missing(stage: Stage) -> None:
+    del stage.on_b.logs[AX]
+    assert stage.row()["verdict"] == "TOPIC_MISSING"
+
+
+def test_groups_are_those_that_the_filter_lets_through_with_offsets_on_replicated_topics(stage: Stage) -> None:
+    stage.settings = flow_settings({"topics.exclude": "y", "groups.exclude": "h"})
+    put_topic(stage.a, "y")
+    stage.on_a.offsets |= {"h": {X: 1}, "only-y": {TopicPartition("y", 0): 1}, "none": {}}
+    assert chosen_groups(stage.settings, stage.on_a.names()) == ["g", "none", "only-y"]
+    assert replicated_offsets(stage.direction(), ["g", "none", "only-y"]) == {"g": {X: 100}}
+
+
+def test_only_the_groups_asked_for_are_looked_at(stage: Stage) -> None:
+    stage.on_a.offsets["h"] = {X: 1}
+    assert [row.group for row in stage.rows("h")] == ["h"]
+    assert stage.rows("nobody") == []
+
+
+def test_where_names_do_not_tell_who_writes_a_topic_its_end_proves_nothing() -> None:
+    policy = IdentityReplicationPolicy()
+    policy.configure({})
+    on_b = MemoryGroups("b", logs={X: LogRange(0, 90)})
+    stage = Stage(flow_settings(policy=policy), on_b=on_b)
+    put_topic(stage.b, "x")
+    assert stage.row()["verdict"] == "NO_OFFSET_SYNC"
+
+
+def test_verdicts_are_counted(stage: Stage) -> None:
+    counts = count_verdicts(stage.rows())
+    assert counts.pop(Verdict.PENDING) == 1
+    assert set(counts.values()) == {0}

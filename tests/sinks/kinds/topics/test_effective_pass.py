@@ -1,0 +1,135 @@
+"""Configs in force with two values are reported of all topics, whichever of them a walk looks at."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sinks.engine.effective_drift import Case, grouped
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.metrics import EFFECTIVE, Metrics
+from sinks.engine.model import Kind
+from sinks.engine.reconcile import Report
+from sinks.kafka.ports.cluster import Origin
+from sinks.kafka.ports.config_levels import Scope
+from sinks.kinds.topics.drifts import TopicDrifts
+from sinks.kinds.topics.effective import Drift, Side
+from tests.sinks.builders import World, config_change, deaf, flow_settings, put_topic, set_config
+
+WEEK, DAY, HOUR = "604800000", "86400000", "3600000"
+INTERVAL = 60.0
+NAMES = ("retention.ms", "segment.bytes", "retention.bytes")
+
+
+def world() -> World:
+    """x, y and z in step, all at their defaults; retention.ms is a day on the target."""
+    built = World()
+    for topic in "xyz":
+        put_topic(built.source, topic)
+    built.target.defaults["retention.ms"] = DAY
+    built.settle()
+    return built
+
+
+def told(report: Report) -> dict[tuple[str, str, str], int]:
+    return {(group.case.name, group.case.source, group.case.target): group.topics for group in report.effective}
+
+
+def test_walk_that_looks_at_one_topic_tells_of_all() -> None:
+    built = world()
+    assert told(built.walk()) == {("retention.ms", WEEK, DAY): 3}
+    assert told(built.walk("x")) == {("retention.ms", WEEK, DAY): 3}
+
+
+def test_topic_that_gets_a_value_of_its_own_counts_no_longer_and_counts_again_without_it() -> None:
+    built = world()
+    set_config(built.source, "x", "retention.ms", HOUR)
+    built.walk()
+    assert told(built.walk()) == {("retention.ms", WEEK, DAY): 2}
+    set_config(built.source, "x", "retention.ms", None)
+    built.walk()
+    assert told(built.walk()) == {("retention.ms", WEEK, DAY): 3}
+
+
+def test_topic_that_is_gone_counts_no_longer() -> None:
+    built = world()
+    del built.source.topics["x"]
+    assert told(built.walk()) == {("retention.ms", WEEK, DAY): 2}
+
+
+def test_other_default_of_the_target_is_seen_by_the_next_full_comparison() -> None:
+    built = world()
+    built.target.defaults["retention.ms"] = HOUR
+    assert told(built.walk(after=INTERVAL)) == {("retention.ms", WEEK, HOUR): 3}
+    built.target.defaults.clear()
+    assert told(built.walk(after=INTERVAL)) == {}
+
+
+def test_other_default_of_the_source_is_seen_by_the_next_look() -> None:
+    built = world()
+    built.source.defaults["retention.ms"] = HOUR
+    assert told(built.walk()) == {("retention.ms", HOUR, DAY): 3}
+
+
+def test_nothing_is_pending_for_it() -> None:
+    report = world().walk(everything=True)
+    assert (report.plan.changes, report.outcomes) == ((), ())
+
+
+def test_defaults_taken_from_the_source_are_written_and_end_it() -> None:
+    built = world()
+    built.settings = flow_settings({"use.defaults.from": "source"})
+    built.restart()
+    assert config_change("a.x", "retention.ms", None, WEEK) in built.walk().plan.changes
+    assert told(built.walk()) == {}
+
+
+def test_status_and_metric_count_it_after_each_walk() -> None:
+    built, metrics = world(), Metrics("1")
+    task = FlowTask(built.reconcile, deaf, metrics, built.clock)
+    status = task.step(None, everything=True).as_json()["effective"]
+    labels = {"source": "a", "target": "b", "kind": EFFECTIVE}
+    assert status["drift"] == 3
+    assert [(row["name"], row["topics"]) for row in status["configs"]] == [("retention.ms", 3)]
+    assert metrics.registry.get_sample_value("lockstep_drift", labels) == 3
+    built.target.defaults.clear()
+    assert task.step(None, everything=True).effective == ()
+    assert metrics.registry.get_sample_value("lockstep_drift", labels) == 0
+
+
+def drift(topic: str, name: str, value: str) -> Drift:
+    return Drift(Scope.TOPIC, topic, name, Side(WEEK, Origin.DEFAULT), Side(value, Origin.CLUSTER))
+
+
+looks = st.lists(
+    st.dictionaries(st.sampled_from("vwxyz"), st.lists(st.sampled_from(NAMES), unique=True), max_size=5), max_size=6
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(looks, st.sets(st.sampled_from("vwxyz")))
+def test_what_is_kept_is_the_last_look_at_each_topic_that_is_there(
+    looks: list[dict[str, list[str]]], there: set[str]
+) -> None:
+    kept, last = TopicDrifts(), dict[str, list[str]]()
+    for look in looks:
+        kept.replace(look.keys(), {topic: [drift(topic, name, DAY) for name in names] for topic, names in look.items()})
+        last |= look
+        assert kept.groups() == expected(last)
+    kept.keep(there)
+    assert kept.groups() == expected({topic: names for topic, names in last.items() if topic in there})
+
+
+def expected(last: dict[str, list[str]]) -> object:
+    counts = Counter(name for names in last.values() for name in names)
+    return grouped({Case(Kind.TOPIC_CONFIG, name, WEEK, DAY): count for name, count in counts.items()})
+
+
+def test_topics_that_differ_in_the_same_way_share_what_is_kept() -> None:
+    kept = TopicDrifts()
+    names = [f"topic-{number}" for number in range(1_000)]
+    kept.replace(names, {topic: [drift(topic, name, DAY) for name in NAMES] for topic in names})
+    assert len({id(cases) for cases in kept._cases.values()}) == 1
+    assert sum(group.configs for group in kept.groups()) == 1_000 * len(NAMES)

@@ -1,0 +1,128 @@
+"""Remote topics: which there should be, which are missing, and the few that may go."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.engine.model import Kind, Op
+from sinks.engine.plan import Refusal
+from sinks.flow_settings import FlowSettings
+from sinks.kinds.topics.rules import DesiredTopics, desired_topics, plan_topic_deletions, plan_topics
+from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from tests.sinks.builders import flow_settings, topic_change
+
+LONGEST = "x" * 247
+
+
+@pytest.fixture
+def defaults() -> FlowSettings:
+    return flow_settings()
+
+
+def test_replicated_topics_get_their_remote_name_and_partition_count(defaults: FlowSettings) -> None:
+    desired = desired_topics({"orders": 3, "audit.log": 1}, defaults)
+    assert desired.remote == {"orders": "a.orders", "audit.log": "a.audit.log"}
+    assert desired.partitions == {"a.orders": 3, "a.audit.log": 1}
+    assert desired.refused == ()
+
+
+def test_identity_policy_keeps_names_and_renames_heartbeats_alone() -> None:
+    settings = flow_settings(
+        {"replication.policy.class": "identity", "source.cluster.alias": "a"}, policy=IdentityReplicationPolicy()
+    )
+    assert desired_topics({"orders": 1, "heartbeats": 1}, settings).remote == {
+        "orders": "orders",
+        "heartbeats": "a.heartbeats",
+    }
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "mm2-offset-syncs.b.internal", "b.orders", "x.replica"])
+def test_internal_excluded_and_cyclic_topics_are_not_replicated(defaults: FlowSettings, topic: str) -> None:
+    desired = desired_topics({topic: 1}, defaults)
+    assert desired.remote == {}
+    assert desired.refused == ()
+
+
+def test_heartbeats_are_replicated_whatever_the_filter_says() -> None:
+    desired = desired_topics({"heartbeats": 1, "orders": 1}, flow_settings({"topics": "none"}))
+    assert desired.remote == {"heartbeats": "a.heartbeats"}
+
+
+def test_name_of_249_characters_is_made_and_of_250_refused_with_the_reason(defaults: FlowSettings) -> None:
+    desired = desired_topics({LONGEST: 1, LONGEST + "x": 1, "orders": 1}, defaults)
+    assert desired.remote == {LONGEST: f"a.{LONGEST}", "orders": "a.orders"}
+    (refusal,) = desired.refused
+    assert (refusal.kind, refusal.op, refusal.key) == (Kind.TOPIC, Op.CREATE, (f"a.{LONGEST}x",))
+    assert "249" in refusal.reason
+
+
+def test_topic_too_long_that_the_filter_excludes_is_nothing_to_refuse() -> None:
+    assert desired_topics({"x" * 249: 1}, flow_settings({"topics": "orders"})).refused == ()
+
+
+def test_missing_topic_is_created_with_partitions_configs_and_factor(defaults: FlowSettings) -> None:
+    desired = desired_topics({"orders": 3}, defaults)
+    (change,) = plan_topics(desired, {}, {"a.orders": (("retention.ms", "1"),)}, 2)
+    assert change == topic_change("a.orders", None, 3)
+    assert change.after is not None
+    assert change.as_json()["after"] == {"partitions": 3, "replication_factor": 2, "configs": {"retention.ms": "1"}}
+
+
+def test_missing_topic_whose_configs_could_not_be_seen_is_left_for_later(defaults: FlowSettings) -> None:
+    assert plan_topics(desired_topics({"orders": 3}, defaults), {}, {}, 1) == []
+
+
+def test_topic_with_fewer_partitions_grows(defaults: FlowSettings) -> None:
+    desired = desired_topics({"orders": 3}, defaults)
+    assert plan_topics(desired, {"a.orders": 1}, {}, 1) == [topic_change("a.orders", 1, 3)]
+
+
+@pytest.mark.parametrize("existing", [3, 4, 100])
+def test_topic_with_as_many_partitions_or_more_is_left_alone(defaults: FlowSettings, existing: int) -> None:
+    assert plan_topics(desired_topics({"orders": 3}, defaults), {"a.orders": existing}, {}, 1) == []
+
+
+def _gone(settings: FlowSettings) -> DesiredTopics:
+    return desired_topics({"orders": 1}, settings)
+
+
+def test_topic_of_ours_whose_upstream_is_gone_is_deleted(defaults: FlowSettings) -> None:
+    planned = plan_topic_deletions(_gone(defaults), {"orders": 1}, {"a.orders": 1, "a.old": 2}, {"a.old", "a.orders"})
+    assert planned == [topic_change("a.old", 2, None)]
+
+
+def test_topic_that_is_not_ours_is_never_deleted(defaults: FlowSettings) -> None:
+    assert plan_topic_deletions(_gone(defaults), {"orders": 1}, {"a.orders": 1, "a.old": 2}, {"a.orders"}) == []
+
+
+def test_topic_of_ours_that_is_gone_already_is_not_deleted_again(defaults: FlowSettings) -> None:
+    assert plan_topic_deletions(_gone(defaults), {"orders": 1}, {"a.orders": 1}, {"a.old"}) == []
+
+
+def test_source_that_shows_no_topic_deletes_nothing(defaults: FlowSettings) -> None:
+    assert plan_topic_deletions(desired_topics({}, defaults), {}, {"a.old": 1}, {"a.old"}) == []
+
+
+@pytest.mark.parametrize("properties", [{"topics": "other"}, {"topics.exclude": "old"}])
+def test_topic_that_the_filter_no_longer_lets_through_is_not_deleted(properties: dict[str, str]) -> None:
+    source = {"old": 1, "other": 1}
+    desired = desired_topics(source, flow_settings(properties))
+    assert desired.remote == {"other": "a.other"}
+    assert plan_topic_deletions(desired, source, {"a.old": 1}, {"a.old"}) == []
+
+
+def test_refusal_is_the_plans_own_value(defaults: FlowSettings) -> None:
+    (refusal,) = desired_topics({LONGEST + "x": 1}, defaults).refused
+    assert isinstance(refusal, Refusal)
+    assert refusal.as_json()["key"] == {"topic": f"a.{LONGEST}x"}
+
+
+def test_locksteps_own_topics_are_never_replicated() -> None:
+    desired = desired_topics({"lockstep-ledger.a.internal": 1, "lockstep-audit_a_internal": 1, "x": 1}, flow_settings())
+    assert desired.remote == {"x": "a.x"}
+
+
+def test_a_topic_whose_partitions_cannot_be_seen_is_neither_created_nor_taken_for_gone() -> None:
+    desired = desired_topics({"x": 0, "y": 1}, flow_settings())
+    assert plan_topics(desired, {}, {"a.x": (), "a.y": ()}, 1) == [topic_change("a.y", None, 1)]
+    assert plan_topic_deletions(desired, {"x": 0, "y": 1}, {"a.x": 1}, {"a.x"}) == []
