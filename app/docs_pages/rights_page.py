@@ -16,7 +16,7 @@ NAMES: Mapping[On, str] = {
     On.OFFSET_SYNCS: "`TOPIC` `mm2-offset-syncs.b.internal`",
     On.CHECKPOINTS: "`TOPIC` `a.checkpoints.internal`",
     On.HEARTBEATS: "`TOPIC` `heartbeats`",
-    On.CROSSED: "`TOPIC` `a.heartbeats`",
+    On.REPLICATED_HEARTBEATS: "`TOPIC` `a.heartbeats`",
     On.LEDGER: "`TOPIC` `lockstep-ledger.a.internal`",
     On.GROUPS: "`GROUP` `*`, or those that `groups` matches",
     On.TOPICS_LOG: "`TOPIC` `lockstep-topics.a.internal`",
@@ -50,7 +50,7 @@ def page() -> str:
 
 def _row(rule: Rule) -> str:
     operations = ", ".join(rule.operations) + (" (optional)" if rule.optional else "")
-    cells = (rule.end.value, f"{rule.on.value}: {NAMES[rule.on]}", operations, rule.why, rule.condition)
+    cells = (rule.side.value, f"{rule.on.value}: {NAMES[rule.on]}", operations, rule.why, rule.condition)
     return "| " + " | ".join(cells) + " |"
 
 

@@ -32,17 +32,17 @@ def needed_rights(settings: FlowSettings) -> list[Right]:
     found: dict[tuple[str, ...], Right] = {}
     for rule in (rule for rule in RULES if rule.when(settings)):
         for operation in rule.operations:
-            place = (_alias(settings, rule.end), *resource(settings, rule.on), operation)
+            place = (_alias(settings, rule.side), *resource(settings, rule.on), operation)
             known = found.get(place)
             if known is None or (known.optional and not rule.optional):
                 found[place] = Right(*place, rule.why, rule.optional)
     return sorted(found.values())
 
 
-def _alias(settings: FlowSettings, end: FlowSide) -> str:
-    if end is FlowSide.OFFSET_SYNCS:
+def _alias(settings: FlowSettings, side: FlowSide) -> str:
+    if side is FlowSide.OFFSET_SYNCS:
         return settings.internal.offset_syncs_cluster
-    return settings.flow.source if end is FlowSide.SOURCE else settings.flow.target
+    return settings.flow.source if side is FlowSide.SOURCE else settings.flow.target
 
 
 def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
@@ -61,7 +61,7 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
         On.OFFSET_SYNCS: internal.offset_syncs,
         On.CHECKPOINTS: internal.checkpoints,
         On.HEARTBEATS: internal.heartbeats,
-        On.CROSSED: settings.policy.format_remote_topic(settings.flow.source, internal.heartbeats),
+        On.REPLICATED_HEARTBEATS: settings.policy.format_remote_topic(settings.flow.source, internal.heartbeats),
         On.LEDGER: internal.ledger,
         On.AUDIT: internal.audit,
         On.TOPICS_LOG: internal.topics,

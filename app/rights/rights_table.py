@@ -8,38 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 
-from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
+from sinks.kinds.kind_row import FlowSide, On, RequiredRight
+from sinks.kinds.registry import Kind
 from sinks.notify.listeners import DefaultGroupListener
 from sinks.notify.log_listener import LogListener
-
-
-class On(str, Enum):
-    """What a rule of the table is about; the docs show these words."""
-
-    CLUSTER = "the cluster"
-    UPSTREAM = "replicated topics"
-    REMOTE = "remote topics"
-    OFFSET_SYNCS = "MM2's offset-syncs"
-    CHECKPOINTS = "MM2's checkpoints"
-    HEARTBEATS = "MM2's heartbeats"
-    CROSSED = "MM2's replicated heartbeats"
-    LEDGER = "Lockstep's ledger"
-    AUDIT = "Lockstep's audit topic"
-    GROUPS = "consumer groups"
-    TOPICS_LOG = "the topic of LogListener for topics"
-    GROUPS_LOG = "the topic of LogListener for groups"
-
-
-class FlowSide(str, Enum):
-    """An end of a flow. OFFSET_SYNCS: the one that `offset-syncs.topic.location` names."""
-
-    SOURCE = "source"
-    TARGET = "target"
-    OFFSET_SYNCS = "source, or target with offset-syncs.topic.location=target"
-
 
 When = Callable[[FlowSettings], bool]
 
@@ -48,7 +22,7 @@ When = Callable[[FlowSettings], bool]
 class Rule:
     """Operations on something, why, and when at all; `condition` says the same to readers."""
 
-    end: FlowSide
+    side: FlowSide
     on: On
     operations: tuple[str, ...]
     why: str
@@ -57,16 +31,17 @@ class Rule:
     optional: bool = False
 
 
-def _kind(kind: Kind) -> When:
-    return lambda settings: settings.enabled.get(kind, False)
+def _of_kind(kind: Kind, right: RequiredRight) -> Rule:
+    def when(settings: FlowSettings) -> bool:
+        return settings.enabled.get(kind, False) and (right.also is None or bool(getattr(settings, right.also)))
+
+    condition = right.condition or kind.row.enabled_by[0].name
+    return Rule(right.side, right.on, right.operations, right.why, condition, when)
 
 
 def _tells_groups(settings: FlowSettings) -> bool:
     return not isinstance(settings.listeners.groups, DefaultGroupListener)
 
-
-BROKERS = "lockstep.sync.broker.configs.enabled"
-SYNCED = "sync.group.offsets.enabled"
 
 RULES: tuple[Rule, ...] = (
     Rule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
@@ -80,88 +55,11 @@ RULES: tuple[Rule, ...] = (
     Rule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "hears which topics' records arrive"),
     Rule(FlowSide.TARGET, On.CHECKPOINTS, ("READ",), "hears where groups stand"),
     Rule(FlowSide.TARGET, On.HEARTBEATS, ("READ",), "hears whether MM2 runs"),
-    Rule(FlowSide.TARGET, On.CROSSED, ("READ",), "hears whether MM2 copies"),
+    Rule(FlowSide.TARGET, On.REPLICATED_HEARTBEATS, ("READ",), "hears whether MM2 copies"),
     Rule(FlowSide.TARGET, On.LEDGER, ("CREATE", "READ", "WRITE"), "remembers cluster ids and what it created"),
     Rule(FlowSide.TARGET, On.AUDIT, ("CREATE", "READ", "WRITE"), "writes what it did; READ is for `lockstep audit`"),
     Rule(FlowSide.TARGET, On.REMOTE, ("DESCRIBE", "DESCRIBE_CONFIGS"), "compares with the source"),
-    Rule(
-        FlowSide.TARGET,
-        On.REMOTE,
-        ("ALTER_CONFIGS",),
-        "keeps topic configs in step",
-        "sync.topic.configs.enabled",
-        _kind(Kind.TOPIC_CONFIG),
-    ),
-    Rule(
-        FlowSide.TARGET,
-        On.REMOTE,
-        ("CREATE", "ALTER"),
-        "creates remote topics and adds partitions",
-        "refresh.topics.enabled",
-        _kind(Kind.TOPIC),
-    ),
-    Rule(
-        FlowSide.TARGET,
-        On.REMOTE,
-        ("DELETE",),
-        "deletes remote topics that it made",
-        "lockstep.sync.topic.deletes.enabled",
-        lambda settings: settings.enabled.get(Kind.TOPIC, False) and settings.topic_deletes,
-    ),
-    Rule(FlowSide.SOURCE, On.CLUSTER, ("DESCRIBE",), "reads ACLs", "sync.topic.acls.enabled", _kind(Kind.ACL)),
-    Rule(
-        FlowSide.TARGET,
-        On.CLUSTER,
-        ("DESCRIBE", "ALTER"),
-        "reads and writes ACLs",
-        "sync.topic.acls.enabled",
-        _kind(Kind.ACL),
-    ),
-    Rule(
-        FlowSide.SOURCE,
-        On.CLUSTER,
-        ("DESCRIBE",),
-        "reads SCRAM users",
-        "SCRAM users are synced",
-        _kind(Kind.SCRAM_USER),
-    ),
-    Rule(
-        FlowSide.TARGET,
-        On.CLUSTER,
-        ("DESCRIBE", "ALTER"),
-        "reads and writes SCRAM users",
-        "SCRAM users are synced",
-        _kind(Kind.SCRAM_USER),
-    ),
-    Rule(
-        FlowSide.SOURCE, On.CLUSTER, ("DESCRIBE_CONFIGS",), "reads broker configs", BROKERS, _kind(Kind.BROKER_CONFIG)
-    ),
-    Rule(
-        FlowSide.TARGET,
-        On.CLUSTER,
-        ("DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
-        "reads and writes broker configs",
-        BROKERS,
-        _kind(Kind.BROKER_CONFIG),
-    ),
-    Rule(FlowSide.SOURCE, On.GROUPS, ("DESCRIBE",), "sees groups and their offsets", SYNCED, _kind(Kind.GROUP_OFFSET)),
-    Rule(
-        FlowSide.TARGET,
-        On.GROUPS,
-        ("DESCRIBE", "READ"),
-        "sees members and offsets, and commits",
-        SYNCED,
-        _kind(Kind.GROUP_OFFSET),
-    ),
-    Rule(FlowSide.TARGET, On.REMOTE, ("READ",), "commits offsets of these topics", SYNCED, _kind(Kind.GROUP_OFFSET)),
-    Rule(
-        FlowSide.SOURCE,
-        On.UPSTREAM,
-        ("READ",),
-        "finds a group's record again on the target",
-        f"{SYNCED}, lockstep.offset.translation=matched",
-        lambda settings: settings.matching and settings.enabled.get(Kind.GROUP_OFFSET, False),
-    ),
+    *(_of_kind(kind, right) for kind in Kind for right in kind.row.rights),
     Rule(
         FlowSide.TARGET,
         On.CHECKPOINTS,

@@ -33,20 +33,8 @@ PLUGINS: Mapping[Key[str], Any] = {
 }
 """What a class named in the file must be."""
 
-ENABLED_BY: Mapping[Kind, tuple[Key[bool], ...]] = {
-    Kind.TOPIC: (keys.REFRESH_TOPICS,),
-    Kind.TOPIC_CONFIG: (keys.SYNC_TOPIC_CONFIGS,),
-    Kind.ACL: (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL),
-    Kind.SCRAM_USER: (),
-    Kind.BROKER_CONFIG: (keys.SYNC_BROKER_CONFIGS,),
-    Kind.GROUP_OFFSET: (keys.SYNC_GROUP_OFFSETS,),
-}
-"""Which keys turn a kind on: one of them is enough."""
-
 INTERVALS: Mapping[Kind, Key[int | None]] = {
-    Kind.TOPIC: keys.REFRESH_TOPICS_INTERVAL,
-    Kind.TOPIC_CONFIG: keys.SYNC_TOPIC_CONFIGS_INTERVAL,
-    Kind.GROUP_OFFSET: keys.SYNC_GROUP_OFFSETS_INTERVAL,
+    kind: keys.TABLE[kind.row.interval_key] for kind in Kind if kind.row.interval_key
 }
 
 
@@ -109,8 +97,7 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
         group_filter=plugins[keys.GROUP_FILTER],
         config_filter=plugins[keys.CONFIG_FILTER],
         internal=internal,
-        enabled={kind: any(properties.get(key, flow) for key in ENABLED_BY[kind]) for kind in Kind}
-        | {Kind.SCRAM_USER: provider is not None},
+        enabled={kind: _is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None},
         heartbeats_replication=properties.get(keys.HEARTBEATS_REPLICATION, flow),
         incremental=Incremental(properties.get(keys.USE_INCREMENTAL, flow)),
         replication_factor=properties.get(keys.REPLICATION_FACTOR, flow),
@@ -130,6 +117,10 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
     )
     check_plugins(properties, settings, findings)
     return settings
+
+
+def _is_enabled(properties: Properties, flow: Flow, kind: Kind) -> bool:
+    return any(properties.get(keys.TABLE[switch.name], flow) for switch in kind.row.enabled_by)
 
 
 def _listeners(properties: Properties, flow: Flow, topics: TopicListener, groups: GroupListener) -> Listeners:

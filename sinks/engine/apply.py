@@ -50,4 +50,4 @@ def _steps(plan: Plan) -> Iterator[tuple[Kind, Sequence[Change]]]:
 
 def _step(change: Change) -> tuple[Kind, int]:
     # Config changes of a topic go out together, whatever their operation: each topic is all or nothing.
-    return change.kind, 0 if change.kind is Kind.TOPIC_CONFIG else change.order[0]
+    return change.kind, 0 if change.kind.row.together else change.order[0]

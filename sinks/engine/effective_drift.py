@@ -35,7 +35,7 @@ class DriftGroup:
     @property
     def configs(self) -> int:
         """How many configs it is: one a topic, or one of the brokers."""
-        return self.topics if self.case.kind is Kind.TOPIC_CONFIG else 1
+        return self.topics or 1
 
     def as_json(self) -> dict[str, Any]:
         """One row of the plan's `effective`, and of the `configs` of a status."""

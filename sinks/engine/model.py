@@ -6,91 +6,18 @@ from the side that is missing, so a change can never contradict its own operatio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from sinks.faults import ItemFault
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kinds.kind_row import Op as Op
+from sinks.kinds.registry import ALLOW as ALLOW
+from sinks.kinds.registry import DENY as DENY
+from sinks.kinds.registry import Kind as Kind
 
 Key = tuple[str, ...]
-
-
-class Kind(str, Enum):
-    """What can be kept in step, one kind of resource each."""
-
-    TOPIC = "topic"
-    TOPIC_CONFIG = "topic-config"
-    ACL = "acl"
-    SCRAM_USER = "scram-user"
-    BROKER_CONFIG = "broker-config"
-    GROUP_OFFSET = "group-offset"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-class Op(str, Enum):
-    """What a change does to the target."""
-
-    CREATE = "create"
-    UPDATE = "update"
-    DELETE = "delete"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-KEY_FIELDS: Mapping[Kind, tuple[str, ...]] = {
-    Kind.TOPIC: ("topic",),
-    Kind.TOPIC_CONFIG: ("topic", "name"),
-    Kind.ACL: ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission"),
-    Kind.SCRAM_USER: ("user", "mechanism"),
-    Kind.BROKER_CONFIG: ("broker", "name"),
-    Kind.GROUP_OFFSET: ("group", "topic", "partition"),
-}
-"""The names of a key's parts, in order, as the plan's JSON shows them. The broker "" is all of them: the cluster-wide
-default."""
-
-ALLOWED: Mapping[Kind, frozenset[Op]] = {
-    Kind.TOPIC: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
-    Kind.TOPIC_CONFIG: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
-    Kind.ACL: frozenset({Op.CREATE, Op.DELETE}),
-    Kind.SCRAM_USER: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
-    Kind.BROKER_CONFIG: frozenset({Op.CREATE, Op.UPDATE, Op.DELETE}),
-    Kind.GROUP_OFFSET: frozenset({Op.CREATE, Op.UPDATE}),
-}
-"""What may happen to a kind at all. An update of a topic is the growth of its partitions; they never shrink. An ACL is
-its key: there is nothing to update. A group's offsets only move forward."""
-
-DENY, ALLOW = "DENY", "ALLOW"
-
-ORDER: Mapping[tuple[Kind, Op, str], int] = {
-    (Kind.TOPIC, Op.CREATE, ""): 0,
-    (Kind.TOPIC, Op.UPDATE, ""): 1,
-    (Kind.TOPIC_CONFIG, Op.CREATE, ""): 2,
-    (Kind.TOPIC_CONFIG, Op.UPDATE, ""): 3,
-    (Kind.TOPIC_CONFIG, Op.DELETE, ""): 4,
-    (Kind.BROKER_CONFIG, Op.CREATE, ""): 5,
-    (Kind.BROKER_CONFIG, Op.UPDATE, ""): 6,
-    (Kind.BROKER_CONFIG, Op.DELETE, ""): 7,
-    (Kind.SCRAM_USER, Op.CREATE, ""): 8,
-    (Kind.SCRAM_USER, Op.UPDATE, ""): 9,
-    (Kind.ACL, Op.CREATE, DENY): 10,
-    (Kind.ACL, Op.CREATE, ALLOW): 11,
-    (Kind.ACL, Op.DELETE, ALLOW): 12,
-    (Kind.ACL, Op.DELETE, DENY): 13,
-    (Kind.GROUP_OFFSET, Op.CREATE, ""): 14,
-    (Kind.GROUP_OFFSET, Op.UPDATE, ""): 15,
-    (Kind.SCRAM_USER, Op.DELETE, ""): 16,
-    (Kind.TOPIC, Op.DELETE, ""): 17,
-}
-"""In which order changes are applied, by kind, operation and an ACL's permission.
-
-Topics exist before they are configured, and have their own configs before the brokers' defaults move. A DENY is in
-force before the ALLOW that it restricts, and until that is gone. Deletions of what others need come last.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +61,17 @@ class Change:
     def __post_init__(self) -> None:
         if self.before == self.after:
             raise ValueError(f"{self.kind} {self.key}: both sides are {self.before!r}, that is no change")
-        if len(self.key) != len(KEY_FIELDS[self.kind]):
-            raise ValueError(f"{self.kind}: the key {self.key} has not the parts {KEY_FIELDS[self.kind]}")
-        if self.op not in ALLOWED[self.kind]:
+        row = self.kind.row
+        if len(self.key) != len(row.key_fields):
+            raise ValueError(f"{self.kind}: the key {self.key} has not the parts {row.key_fields}")
+        if self.op not in row.allowed:
             raise ValueError(f"{self.kind} {self.key}: {self.op} is not allowed")
-        if self.kind is Kind.ACL and self.key[-1] not in (ALLOW, DENY):
-            raise ValueError(f"acl {self.key}: the permission is ALLOW or DENY")
+        if row.by_permission and self.key[-1] not in (ALLOW, DENY):
+            raise ValueError(f"{self.kind} {self.key}: the permission is ALLOW or DENY")
         if isinstance(self.before, TopicSpec) and isinstance(self.after, TopicSpec):
             self._check_growth(self.before, self.after)
         if isinstance(self.before, int) and isinstance(self.after, int) and self.after < self.before:
-            raise ValueError(f"group-offset {self.key}: offsets move only forward ({self.before} to {self.after})")
+            raise ValueError(f"{self.kind} {self.key}: offsets move only forward ({self.before} to {self.after})")
 
     def _check_growth(self, before: TopicSpec, after: TopicSpec) -> None:
         if after.partitions < before.partitions:
@@ -158,8 +86,9 @@ class Change:
 
     @property
     def order(self) -> tuple[int, Key]:
-        """The place in a plan: by `ORDER`, then by key."""
-        return ORDER[(self.kind, self.op, self.key[-1] if self.kind is Kind.ACL else "")], self.key
+        """The place in a plan: by the rank of its operation in the registry, then by key."""
+        row = self.kind.row
+        return row.order[(self.op, self.key[-1]) if row.by_permission else self.op], self.key
 
     def as_json(self) -> dict[str, Any]:
         """The change as the plan shows it."""
@@ -174,8 +103,8 @@ class Change:
 
 def key_as_json(kind: Kind, key: Key) -> dict[str, str | int]:
     """`{"topic": "a.orders", "name": "retention.ms"}` and the like; a partition is a number."""
-    fields = zip(KEY_FIELDS[kind], key, strict=True)
-    return {name: int(part) if name == "partition" else part for name, part in fields}
+    fields = zip(kind.row.key_fields, key, strict=True)
+    return {name: int(part) if name in kind.row.numbers else part for name, part in fields}
 
 
 @dataclass(frozen=True, slots=True)

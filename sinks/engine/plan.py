@@ -19,9 +19,6 @@ from sinks.faults import UnsafePlan
 from sinks.flow_settings import Limits
 from streaming.flow import Flow
 
-UNLIMITED = frozenset({Kind.TOPIC_CONFIG})
-"""Kinds whose deletions no limit counts: a remote topic's configs are the source's (KIP-894)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -81,7 +78,7 @@ class Plan:
     @property
     def digest(self) -> str:
         """`sha256:…` over the flow and its changes; without groups' offsets, which move all the time."""
-        counted = (change for change in self.changes if change.kind is not Kind.GROUP_OFFSET)
+        counted = (change for change in self.changes if not change.kind.row.content)
         rows = sorted(orjson.dumps(change.as_json(), option=orjson.OPT_SORT_KEYS) for change in counted)
         return "sha256:" + hashlib.sha256(b"\n".join([self.flow.name.encode(), *rows])).hexdigest()
 
@@ -89,7 +86,7 @@ class Plan:
         """Raises UnsafePlan when it deletes more than the limit of a kind; says the numbers and the remedy."""
         for kind, counts in count_by(self.changes).items():
             existing, deletes = self.existing.get(kind, 0), counts[Op.DELETE]
-            if kind in UNLIMITED or existing < limits.max_delete_minimum:
+            if not kind.row.limited or existing < limits.max_delete_minimum:
                 continue
             if deletes * 100 > limits.max_delete_percent * existing:
                 raise UnsafePlan(

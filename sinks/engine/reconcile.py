@@ -216,7 +216,7 @@ class FlowReconcile:
 def _is_event(outcome: Outcome) -> bool:
     # That a group's offset moves on is content, like records; that it is there at all, or could not move, is news.
     change = outcome.change
-    return outcome.error is not None or change.kind is not Kind.GROUP_OFFSET or change.op is not Op.UPDATE
+    return outcome.error is not None or not change.kind.row.content or change.op is not Op.UPDATE
 
 
 class _Stopwatch:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.properties.keys import acl_keys, flow_keys, notify_keys, offset_keys, pace_keys, topic_keys
+from app.properties.keys import acl_keys, flow_keys, kind_keys, notify_keys, offset_keys, pace_keys, topic_keys
 from app.properties.keys.acl_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.flow_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.key import Acts as Acts
@@ -25,7 +25,7 @@ from app.properties.keys.topic_keys import *  # noqa: F403 - one namespace for r
 
 MODULES = (flow_keys, topic_keys, offset_keys, notify_keys, pace_keys, acl_keys)
 
-TABLE: Mapping[str, Key[Any]] = {
-    key.name: key for module in MODULES for key in vars(module).values() if isinstance(key, Key)
-}
-"""All of them, by name: whatever is declared in one of these files."""
+_DECLARED = {key.name: key for module in MODULES for key in vars(module).values() if isinstance(key, Key)}
+
+TABLE: Mapping[str, Key[Any]] = _DECLARED | kind_keys.switches(_DECLARED)
+"""All of them, by name: whatever is declared in one of these files, and the switches of all kinds."""

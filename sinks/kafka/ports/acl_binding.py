@@ -74,7 +74,7 @@ class AclBinding:
 
     @property
     def key(self) -> Key:
-        """The seven words in the order of `KEY_FIELDS`."""
+        """The seven words in the order of the kind's key fields."""
         return (
             self.resource_type,
             self.resource_name,

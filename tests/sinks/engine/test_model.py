@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.model import ALLOW, ALLOWED, DENY, KEY_FIELDS, ORDER, Change, Kind, Op, Outcome, count_by, key_as_json
+from sinks.engine.model import ALLOW, DENY, Change, Kind, Op, Outcome, count_by, key_as_json
 from sinks.faults import ItemFault
 from sinks.kafka.ports.cluster import TopicSpec
 from tests.sinks.builders import config_change, topic_change
@@ -51,9 +51,17 @@ def test_topic_without_partitions_cannot_be_built() -> None:
         TopicSpec(0)
 
 
-def test_every_kind_has_its_key_and_every_allowed_operation_its_place() -> None:
-    assert set(KEY_FIELDS) == set(ALLOWED) == set(Kind)
-    assert {(kind, op) for kind, op, _ in ORDER} == {(kind, op) for kind, ops in ALLOWED.items() for op in ops}
+def test_no_two_steps_of_all_kinds_have_the_same_rank() -> None:
+    ranks = [rank for kind in Kind for rank in kind.row.order.values()]
+    assert len(ranks) == len(set(ranks))
+
+
+def test_every_kind_is_looked_up_by_its_name_and_names_the_parts_of_its_key() -> None:
+    assert all(Kind(kind.value) is kind and kind.row.key_fields for kind in Kind)
+
+
+def test_every_number_in_a_key_is_one_of_its_parts() -> None:
+    assert all(kind.row.numbers <= set(kind.row.key_fields) for kind in Kind)
 
 
 def acl(before: str | None, after: str | None, permission: str) -> Change:

@@ -1,0 +1,112 @@
+"""What is known of a kind of resource: one value for each, so that nothing else lists kinds (`registry`). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Op(str, Enum):
+    """What a change does to the target."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class On(str, Enum):
+    """What a right is about; the docs show these words."""
+
+    CLUSTER = "the cluster"
+    UPSTREAM = "replicated topics"
+    REMOTE = "remote topics"
+    OFFSET_SYNCS = "MM2's offset-syncs"
+    CHECKPOINTS = "MM2's checkpoints"
+    HEARTBEATS = "MM2's heartbeats"
+    REPLICATED_HEARTBEATS = "MM2's replicated heartbeats"
+    LEDGER = "Lockstep's ledger"
+    AUDIT = "Lockstep's audit topic"
+    GROUPS = "consumer groups"
+    TOPICS_LOG = "the topic of LogListener for topics"
+    GROUPS_LOG = "the topic of LogListener for groups"
+
+
+class FlowSide(str, Enum):
+    """A side of a flow. OFFSET_SYNCS: the one that `offset-syncs.topic.location` names."""
+
+    SOURCE = "source"
+    TARGET = "target"
+    OFFSET_SYNCS = "source, or target with offset-syncs.topic.location=target"
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredRight:
+    """Operations that the job needs on something while a kind is enabled, and why.
+
+    `condition`: when, as the docs show it; "": the kind's own switch. `also`: an attribute of `FlowSettings` that must
+    be true as well.
+    """
+
+    side: FlowSide
+    on: On
+    operations: tuple[str, ...]
+    why: str
+    condition: str = ""
+    also: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A property that enables a kind. `doc`: its line in the docs, for keys that no other table declares."""
+
+    name: str
+    default: bool = False
+    source: str = "Lockstep"
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class KindRow:
+    """One kind of resource.
+
+    - `package`: the folder below `sinks.kinds` with its controller and writer; two kinds may share one.
+    - `key_fields`: the names of a key's parts, in order, as the plan's JSON shows them; those in `numbers` are numbers.
+    - `order`: the operations that are allowed, each with its rank among all steps of a plan; for a kind whose key ends
+      in a permission, by operation and permission.
+    - `owned`: whether Lockstep owns what it creates. Only what it owns is ever deleted.
+    - `limited`: whether the deletion limit counts it. `together`: all operations leave in one request.
+    - `content`: it moves all the time, as records do: in no digest, and a mere update is no audit event.
+    - `enabled_by`: one of these properties is enough; none: the settings decide otherwise.
+    - `interval_key`: MM2's property for how often it is polled. `needs_java`: only Java's Admin can ask for it.
+    - `needs_authorizer`, `data`: what a cluster without an authorizer lacks; whether a deletion destroys records.
+    """
+
+    package: str
+    key_fields: tuple[str, ...]
+    order: Mapping[Any, int]
+    owned: bool = True
+    limited: bool = True
+    together: bool = False
+    content: bool = False
+    data: bool = False
+    versioned: bool = False
+    needs_java: bool = False
+    numbers: frozenset[str] = frozenset()
+    enabled_by: tuple[Switch, ...] = ()
+    interval_key: str | None = None
+    rights: tuple[RequiredRight, ...] = field(default=())
+
+    @property
+    def by_permission(self) -> bool:
+        """Whether the order depends on the permission that ends the key."""
+        return any(isinstance(step, tuple) for step in self.order)
+
+    @property
+    def allowed(self) -> frozenset[Op]:
+        """What may happen to the kind at all."""
+        return frozenset(step[0] if isinstance(step, tuple) else step for step in self.order)
