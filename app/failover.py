@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from app.overrides.in_force import load_in_force
-from app.planning import group_offsets
-from app.wiring import FlowClusters, both_ends, ledger
+from app.passes import single_pass
+from app.settings import Settings
+from app.wiring import FlowClusters, both_clusters
+from sinks.engine.model import Kind
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.survey import list_both
+from sinks.kinds.assembly import GroupScope
 from streaming.errors import MalformedRecord
 from streaming.mm2.codec import decode_checkpoint
 from streaming.mm2.records import TopicPartition
@@ -29,22 +30,23 @@ def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dic
     """
     settings = load_in_force(Path(config), (flow,))
     one = settings.flows[0]
-    with both_ends(settings, one) as ends:
-        try:
-            return _from_both(one, ends, [group])
-        except ClusterUnreachable:
-            return _from_checkpoints(one, ends, group)
+    try:
+        return _from_both(settings, one, group)
+    except ClusterUnreachable:
+        with both_clusters(settings, one) as clusters:
+            return _from_checkpoints(one, clusters, group)
 
 
-def _from_both(flow: FlowSettings, ends: FlowClusters, groups: Sequence[str]) -> dict[TopicPartition, int]:
-    listed = list_both(flow, ends.source, ends.target)
-    rows = group_offsets(flow, ends, listed, ledger(flow, ends.target, to_write=False), groups)
-    return {row.where: offset for row in rows if (offset := row.goes_on_at) is not None}
+def _from_both(settings: Settings, flow: FlowSettings, group: str) -> dict[TopicPartition, int]:
+    scope = GroupScope([group], shown=True)
+    with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope) as one:
+        one.compare()
+        return {row.where: offset for row in one.group_offsets if (offset := row.goes_on_at) is not None}
 
 
-def _from_checkpoints(flow: FlowSettings, ends: FlowClusters, group: str) -> dict[TopicPartition, int]:
+def _from_checkpoints(flow: FlowSettings, clusters: FlowClusters, group: str) -> dict[TopicPartition, int]:
     found: dict[TopicPartition, int] = {}
-    for key, value in ends.target.read_log(flow.internal.checkpoints):
+    for key, value in clusters.target.read_log(flow.internal.checkpoints):
         try:
             checkpoint = decode_checkpoint(key, value)
         except MalformedRecord:

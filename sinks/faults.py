@@ -29,6 +29,10 @@ class ClusterUnreachable(LockstepError):
     """No answer from a cluster within the time limit. Retriable: the next batch looks again."""
 
 
+class CoordinatorUnavailable(ClusterUnreachable):
+    """A group's coordinator does not answer, or is just moving. Stops the offsets of groups, not the flow."""
+
+
 class RightsMissing(LockstepError):
     """The cluster denied a whole request. Terminal for the flow until somebody grants the right."""
 
@@ -37,16 +41,16 @@ class WrongCluster(LockstepError):
     """A bootstrap address answers with another cluster id than the one pinned at first contact. Terminal."""
 
 
+class LedgerUntrusted(LockstepError):
+    """The ledger cannot be read, vanished, or holds what nobody may believe. Terminal for the flow."""
+
+
 class IncrementalUnsupported(LockstepError):
     """The broker lacks IncrementalAlterConfigs (API key 44, Kafka 2.3; KIP-339)."""
 
 
 class NotSupported(LockstepError):
     """The cluster has no such thing at all, e.g. no authorizer (SECURITY_DISABLED). Terminal for the kind, no error."""
-
-
-class UnsafePlan(LockstepError):
-    """A plan that deletes more than `lockstep.limits.max.delete.percent` of a kind."""
 
 
 class DigestMismatch(LockstepError):

@@ -26,10 +26,18 @@ class Incremental(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a plan refuses itself: more than `max_delete_percent` of a kind, once there are `max_delete_minimum`."""
+    """When a plan refuses itself: it deletes more than `max_delete_percent` of a kind.
+
+    A kind with fewer than `max_delete_minimum` items counts as if it had so many, so that one of three may go.
+    """
 
     max_delete_percent: float = 30.0
     max_delete_minimum: int = 10
+
+    def allowed(self, existing: int) -> int:
+        """How many of so many items of a kind one plan may delete."""
+        counted = max(existing, self.max_delete_minimum)
+        return int(self.max_delete_percent * counted // 100)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import Output, print_json, print_line, print_table
 from app.settings import Settings
-from app.wiring import both_ends, ledger
+from app.wiring import both_clusters, ledger
 from sinks.engine.audit import SETTING, Event, events_of, read_audit
 from sinks.engine.ledger import Entry
 from sinks.engine.model import Kind, key_as_json
@@ -35,7 +35,7 @@ def resume(kind: KindArgument, config: ConfigOption = DEFAULT_CONFIG, flow: Flow
 
 def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
     for one in settings.flows:
-        with both_ends(settings, one) as ends:
+        with both_clusters(settings, one) as ends:
             ledger(one, ends.target, to_write=True).put({(Entry.PAUSED, (kind.value,)): value})
         print_line(f"{one.flow.name}: {kind} is {'active' if value is None else 'paused'}")
 
@@ -57,7 +57,7 @@ def audit(
     settings = loaded(config, flow)
     start = since.replace(tzinfo=timezone.utc) if since else datetime.min.replace(tzinfo=timezone.utc)
     with ExitStack() as stack:
-        ends = [(one, stack.enter_context(both_ends(settings, one)).target) for one in settings.flows]
+        ends = [(one, stack.enter_context(both_clusters(settings, one)).target) for one in settings.flows]
         if follow:
             _follow([stack.enter_context(closing(t.follow_log(one.internal.audit))) for one, t in ends], start, output)
             return

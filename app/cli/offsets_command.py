@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Annotated, NamedTuple
 
 import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, of_each_flow
 from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line, print_table
-from app.planning import group_offsets, write_back
-from app.settings import Settings
-from app.wiring import FlowClusters, both_ends, ends_of, ledger
-from sinks.engine.model import Outcome
+from app.passes import SinglePass, single_pass
+from app.wiring import FlowClusters
+from sinks.engine.model import Kind
+from sinks.engine.reconcile import Compared
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.offsets.direction import GroupOffset, count_verdicts, forward
+from sinks.kinds.assembly import GroupScope
+from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, count_verdicts, forward
 from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets
-from sinks.kinds.topics.survey import list_both
+from sinks.kinds.topics.listing import list_both
+from streaming.errors import LockstepError
 
 GroupOption = Annotated[
     list[str] | None,
@@ -36,9 +39,11 @@ COLUMNS = ("group", "topic", "partition", "upstream", "downstream", "method", "e
 def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
     """The consumer groups that are replicated now: let through by the filter, with offsets on replicated topics."""
 
-    def found(one: FlowSettings, ends: FlowClusters) -> list[str]:
-        direction = forward(one, *ends_of(ends.source, ends.target), list_both(one, ends.source, ends.target))
-        return list(replicated_offsets(direction, chosen_groups(one, ends.source.groups.names())))
+    def found(one: FlowSettings, clusters: FlowClusters) -> list[str]:
+        source, target = clusters.source, clusters.target
+        here, there = ClusterGroups(source, source.groups), ClusterGroups(target, target.groups)
+        direction = forward(one, here, there, list_both(one, source, target))
+        return list(replicated_offsets(direction, chosen_groups(one, source.groups.names())))
 
     flows, failed = of_each_flow(in_force(config, flow), found, "groups")
     if output is Output.JSON:
@@ -67,46 +72,65 @@ def offsets(
     if execute and not reverse:
         raise typer.BadParameter("it is for the way back: say --reverse, too. On the way there `apply` writes")
     settings = in_force(config, flow)
-
-    def found(one: FlowSettings, ends: FlowClusters) -> list[GroupOffset]:
-        listed = list_both(one, ends.source, ends.target)
-        return group_offsets(one, ends, listed, ledger(one, ends.target, to_write=False), group, back=reverse)
-
-    flows, failed = of_each_flow(settings, found, "offsets")
-    if execute and not failed:
-        failed = _execute(settings, flows, yes)
+    scope = GroupScope(group, back=reverse, shown=True)
+    failed, flows = False, []
+    with ExitStack() as stack:
+        found: list[Found] = []
+        for one in settings.flows:
+            try:
+                opened = single_pass(settings, one, writes=execute, kinds=[Kind.GROUP_OFFSET], scope=scope)
+                found.append(_found(stack.enter_context(opened)))
+            except LockstepError as error:
+                complain(f"{one.flow.name}: {error}")
+                failed = True
+        if execute and not failed:
+            failed = _execute(found, yes)
+        flows = [(row.one.flow.flow, row.one.group_offsets) for row in found]
     if output is Output.JSON:
-        rows = [row | {"offsets": [offset.as_json() for offset in row["offsets"]]} for row in flows]
+        rows = [
+            {"source": pair.source, "target": pair.target, "offsets": [offset.as_json() for offset in offsets]}
+            for pair, offsets in flows
+        ]
         print_json({"flows": rows})
     else:
-        for row in flows:
-            _print(f"{row['source']}->{row['target']}", row["offsets"])
+        for pair, offsets in flows:
+            _print(pair.name, offsets)
     raise typer.Exit(FAILED if failed else DONE)
 
 
-def _execute(settings: Settings, flows: Sequence[Mapping[str, Any]], yes: bool) -> bool:
-    """Writes what was found to the sources; whether any of it failed. What was written replaces its row."""
-    pending = sum(row.change is not None for found in flows for row in found["offsets"])
+class Found(NamedTuple):
+    """A flow's pass, and what was compared in it."""
+
+    one: SinglePass
+    compared: Compared
+
+
+def _found(one: SinglePass) -> Found:
+    """Raises LockstepError where groups cannot be looked at."""
+    compared = one.compare()
+    for reason in compared.trouble.faulted.values():
+        raise LockstepError(reason)
+    return Found(one, compared)
+
+
+def _execute(found: Sequence[Found], yes: bool) -> bool:
+    """Writes what was found to the sources, looked at once more; whether any of it failed."""
+    pending = sum(len(row.compared.plan.changes) for row in found)
     if not pending:
         return False
     if not yes:
         if not sys.stdin.isatty():
             complain(f"{pending} offsets are to be written, and there is no terminal to ask on: say --yes")
             raise typer.Exit(WRONG_USAGE)
-        for found in flows:
-            _print(f"{found['source']}->{found['target']}", found["offsets"])
+        for row in found:
+            _print(row.one.flow.flow.name, row.one.group_offsets)
         typer.confirm(f"Write {pending} offsets to the groups on the source?", abort=True, err=True)
-    outcomes: list[Outcome] = []
-    for one, found in zip(settings.flows, flows, strict=True):
-        with both_ends(settings, one) as ends:
-            outcomes += write_back(one, ends, found["offsets"])
+        found = [_found(row.one) for row in found]
+    outcomes = [outcome for row in found for outcome in row.one.reconcile.apply(row.compared).outcomes]
     for outcome in outcomes:
         if outcome.error:
             complain(f"{' '.join(outcome.change.key)}: {outcome.error}")
-    done = {outcome.change.key for outcome in outcomes if outcome.error is None}
-    for one, found in zip(settings.flows, flows, strict=True):
-        found["offsets"][:] = [row.after(done, one.flow.source) for row in found["offsets"]]
-    return len(done) < len(outcomes)
+    return any(outcome.error for outcome in outcomes)
 
 
 def _print(name: str, rows: Sequence[GroupOffset]) -> None:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from app.cli.output import Output, complain, errors
 from app.overrides.in_force import load_in_force
 from app.settings import Settings, load
-from app.wiring import FlowClusters, both_ends
+from app.wiring import FlowClusters, both_clusters
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
 
@@ -45,8 +45,8 @@ def of_each_flow(
     flows, failed = [], False
     for one in settings.flows:
         try:
-            with both_ends(settings, one) as ends:
-                flows.append({"source": one.flow.source, "target": one.flow.target, name: found(one, ends)})
+            with both_clusters(settings, one) as clusters:
+                flows.append({"source": one.flow.source, "target": one.flow.target, name: found(one, clusters)})
         except LockstepError as error:
             complain(f"{one.flow.name}: {error}")
             failed = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,27 +14,27 @@ import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, progress_bar
 from app.cli.output import DONE, FAILED, PENDING, WRONG_USAGE, Output, complain, print_json, print_line, print_table
-from app.planning import plan_flow
+from app.passes import SinglePass, single_pass
 from app.settings import Settings
-from app.wiring import ConfigWriters, FlowClusters, audit, both_ends, ledger, writers_to
-from sinks.engine.apply import apply_steps
-from sinks.engine.guard import Guard
-from sinks.engine.model import Change, Kind, Outcome
+from sinks.engine.model import Change, Outcome
 from sinks.engine.plan import Plan
+from sinks.engine.reconcile import Compared
 from sinks.faults import DigestMismatch
-from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kinds.brokers.writer import BrokerWriter
 from streaming.errors import LockstepError
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A flow with its open clusters and the plan made now."""
+    """A flow, ready for one pass, and what was compared in it."""
 
-    flow: FlowSettings
-    ends: FlowClusters
-    plan: Plan
+    one: SinglePass
+    compared: Compared
+
+    @property
+    def plan(self) -> Plan:
+        """What would be written now."""
+        return self.compared.plan
 
 
 def plan(
@@ -47,7 +47,8 @@ def plan(
     settings = in_force(config, flow)
     with ExitStack() as stack:
         planned, failed = _plans(settings, stack)
-    document = {"flows": [row.plan.as_json() for row in planned] + failed}
+        documents = [_with_trouble(row) for row in planned]
+    document = {"flows": documents + failed}
     if out is not None:
         _write_whole(out, orjson.dumps(document, option=orjson.OPT_INDENT_2))
     if output is Output.JSON:
@@ -55,8 +56,9 @@ def plan(
     else:
         for row in planned:
             _print_plan(row.plan)
+    _say_trouble(planned)
     pending = any(row.plan.changes for row in planned)
-    raise typer.Exit(FAILED if failed or _blind(planned) else PENDING if pending else DONE)
+    raise typer.Exit(FAILED if failed or _troubled(planned) else PENDING if pending else DONE)
 
 
 def apply(
@@ -72,74 +74,85 @@ def apply(
     """Writes what `plan` shows."""
     settings = in_force(config, flow)
     with ExitStack() as stack:
-        planned, failed = _plans(settings, stack)
+        planned, failed = _plans(settings, stack, writes=True, force=force)
         if reviewed is not None:
             _check_digests(planned, _digests(reviewed))
-        if not force:
-            for row in planned:
-                row.plan.raise_if_unsafe(row.flow.limits)
-        _ask(planned, yes)
-        configs = ConfigWriters()
-        done = [(row, _apply(row, configs)) for row in planned]
+        if _asked(planned, yes):
+            planned = [_compared_again(row, force) for row in planned]
+        done = [(row, _apply(row)) for row in planned]
     if output is Output.JSON:
         print_json({"flows": [_document(row.plan, outcomes) for row, outcomes in done] + failed})
     else:
         for row, outcomes in done:
             _print_outcomes(row.plan, outcomes)
+    _say_trouble(planned)
     broken = any(outcome.error for _, outcomes in done for outcome in outcomes)
-    raise typer.Exit(FAILED if failed or broken or _blind(planned) else DONE)
+    raise typer.Exit(FAILED if failed or broken or _troubled(planned) else DONE)
 
 
-def _plans(settings: Settings, stack: ExitStack) -> tuple[list[Planned], list[dict[str, Any]]]:
+def _plans(
+    settings: Settings, stack: ExitStack, *, writes: bool = False, force: bool = False
+) -> tuple[list[Planned], list[dict[str, Any]]]:
     """The plan of each flow, and a document for each flow that cannot be planned; that one is complained of."""
     planned, failed = [], []
     for flow in settings.flows:
         try:
-            ends = stack.enter_context(both_ends(settings, flow))
             with progress_bar(f"{flow.flow.name}: comparing topics") as progress:
-                planned.append(Planned(flow, ends, plan_flow(flow, ends, progress)))
+                one = stack.enter_context(single_pass(settings, flow, writes=writes, progress=progress))
+                planned.append(Planned(one, one.compare(force=force)))
         except LockstepError as error:
             complain(f"{flow.flow.name}: {error}")
             failed.append({"source": flow.flow.source, "target": flow.flow.target, "reason": str(error)})
     return planned, failed
 
 
-def _blind(planned: list[Planned]) -> bool:
-    return any(row.plan.errors for row in planned)
+def _with_trouble(row: Planned) -> dict[str, Any]:
+    """The plan's document; what stopped a kind is among its errors."""
+    document = row.plan.as_json()
+    faulted = row.compared.trouble.faulted.items()
+    return document | {"errors": document["errors"] + [{"kind": kind.value, "reason": why} for kind, why in faulted]}
 
 
-def _apply(row: Planned, configs: ConfigWriters) -> list[Outcome]:
-    if not row.plan.changes:
-        return []
-    remembered = ledger(row.flow, row.ends.target, to_write=True)
-    Guard(row.flow.flow, row.ends.source, row.ends.target).check(remembered)
-    outcomes: list[Outcome] = []
-    writers = writers_to(row.ends.target, row.flow, configs)
-    try:
-        with ExitStack() as stack, progress_bar(f"{row.flow.flow.name}: writing") as progress:
-            if any(change.kind is Kind.BROKER_CONFIG for change in row.plan.changes):
-                _, target = stack.enter_context(row.ends.levels())
-                writers = {**writers, Kind.BROKER_CONFIG: BrokerWriter(target)}
-            for step in apply_steps(row.plan, writers):
-                outcomes += step
-                progress(len(outcomes), len(row.plan.changes))
-    finally:
-        # Whatever ends it, Ctrl-C too: what was written is owned and audited.
-        remembered.record(outcomes)
-        audit(row.flow, row.ends.target).record(row.plan, outcomes)
-    return outcomes
+def _say_trouble(planned: list[Planned]) -> None:
+    for row in planned:
+        for kind, reason in row.compared.trouble.faulted.items():
+            complain(f"{row.one.flow.flow.name}: {kind}: {reason}")
+        for kind, reason in row.compared.trouble.unsupported.items():
+            complain(f"{row.one.flow.flow.name}: {kind} is left alone: {reason}")
 
 
-def _ask(planned: list[Planned], yes: bool) -> None:
+def _troubled(planned: list[Planned]) -> bool:
+    return any(row.plan.errors or row.compared.trouble.faulted for row in planned)
+
+
+def _apply(row: Planned) -> tuple[Outcome, ...]:
+    with progress_bar(f"{row.one.flow.flow.name}: writing") as progress:
+        return row.one.reconcile.apply(row.compared, progress).outcomes
+
+
+def _asked(planned: list[Planned], yes: bool) -> bool:
+    """Whether somebody was asked, and said yes, which takes as long as it takes."""
     changes = sum(len(row.plan.changes) for row in planned)
     if yes or not changes:
-        return
+        return False
     if not sys.stdin.isatty():
         complain(f"{changes} changes are pending, and there is no terminal to ask on: say --yes")
         raise typer.Exit(WRONG_USAGE)
     for row in planned:
         _print_plan(row.plan)
     typer.confirm(f"Write these {changes} changes?", abort=True, err=True)
+    return True
+
+
+def _compared_again(row: Planned, force: bool) -> Planned:
+    """What was agreed to may have changed while somebody thought about it."""
+    now = Planned(row.one, row.one.compare(force=force))
+    if now.plan.digest != row.plan.digest:
+        raise DigestMismatch(
+            f"{row.one.flow.flow.name}: the clusters changed since the plan was shown ({row.plan.digest} is "
+            f"{now.plan.digest} now); nothing was written. Run `lockstep apply` again"
+        )
+    return now
 
 
 def _digests(path: Path) -> Mapping[tuple[str, str], str]:
@@ -152,15 +165,15 @@ def _digests(path: Path) -> Mapping[tuple[str, str], str]:
 
 def _check_digests(planned: list[Planned], reviewed: Mapping[tuple[str, str], str]) -> None:
     for row in planned:
-        pair = (row.flow.flow.source, row.flow.flow.target)
+        pair = (row.one.flow.flow.source, row.one.flow.flow.target)
         if reviewed.get(pair) != row.plan.digest:
             raise DigestMismatch(
-                f"{row.flow.flow.name}: the plan made now ({row.plan.digest}) is not the one reviewed "
+                f"{row.one.flow.flow.name}: the plan made now ({row.plan.digest}) is not the one reviewed "
                 f"({reviewed.get(pair, 'this flow is not in it')}); nothing was written. Look at `lockstep plan` again"
             )
 
 
-def _document(plan: Plan, outcomes: list[Outcome]) -> dict[str, Any]:
+def _document(plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return plan.as_json() | {"outcomes": [outcome.as_json() for outcome in outcomes]}
 
 
@@ -203,7 +216,7 @@ def _side(value: object) -> str:
     return "-" if value is None else str(value)
 
 
-def _print_outcomes(plan: Plan, outcomes: list[Outcome]) -> None:
+def _print_outcomes(plan: Plan, outcomes: Sequence[Outcome]) -> None:
     failed = [outcome for outcome in outcomes if outcome.error]
     print_line(f"{plan.flow.name}: {len(outcomes) - len(failed)} applied, {len(failed)} failed")
     for outcome in failed:

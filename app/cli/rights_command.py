@@ -21,7 +21,7 @@ from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.rd_rights import ask_allowed
 from sinks.kafka.ports.allowed import Allowed
 from sinks.kinds.offsets.survey import chosen_groups
-from sinks.kinds.topics.survey import list_both
+from sinks.kinds.topics.listing import list_both
 from streaming.errors import LockstepError
 
 ADMIN_FILE = "admin.properties"
@@ -98,11 +98,14 @@ def _camel(operation: str) -> str:
     return operation.title().replace("_", "")
 
 
-def check_rights(settings: Settings, flow: FlowSettings, ends: FlowClusters) -> list[Finding]:
+def check_rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> list[Finding]:
     """Which of the rights that a flow needs are there, as the clusters say; writes nothing. Raises LockstepError."""
     needed = needed_rights(flow)
-    remote = list_both(flow, ends.source, ends.target).desired.remote
-    visible = {flow.flow.source: set(remote), flow.flow.target: set(remote.values()) & ends.target.list_topics().keys()}
+    remote = list_both(flow, clusters.source, clusters.target).desired.remote
+    visible = {
+        flow.flow.source: set(remote),
+        flow.flow.target: set(remote.values()) & clusters.target.list_topics().keys(),
+    }
     probe = flow.policy.format_remote_topic(flow.flow.source, PROBE)
     allowed: dict[str, Allowed] = {}
     for alias, topics in visible.items():
@@ -111,15 +114,15 @@ def check_rights(settings: Settings, flow: FlowSettings, ends: FlowClusters) -> 
         made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
         if any(right.operation == "CREATE" and right.resource_name not in named for right in mine):
             made.add(probe)
-        groups = {PROBE, *_groups(flow, ends)} if any(one.resource_type == "GROUP" for one in needed) else set()
+        groups = {PROBE, *_groups(flow, clusters)} if any(one.resource_type == "GROUP" for one in needed) else set()
         client = Admin(alias, settings.cluster(alias, flow.flow).admin)
         allowed[alias] = ask_allowed(client, topics | named, made, groups)
     return judge(needed, allowed, visible, probe)
 
 
-def _groups(flow: FlowSettings, ends: FlowClusters) -> list[str]:
+def _groups(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
     """The groups that are replicated, as far as they can be seen."""
-    return chosen_groups(flow, ends.source.groups.names())
+    return chosen_groups(flow, clusters.source.groups.names())
 
 
 def as_json(finding: Finding) -> dict[str, Any]:

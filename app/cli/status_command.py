@@ -11,14 +11,13 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, loaded, of_each_flow
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
 from app.cli.running import address, ask_reload
-from app.planning import status_flow
+from app.passes import status_now
 from app.settings import Settings
-from app.wiring import FlowClusters, both_ends
+from app.wiring import FlowClusters
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.effective import REMEDY
-from sinks.kinds.topics.survey import list_both
-from sinks.notify.listener_part import replicated_topics
+from sinks.kinds.topics.listing import list_both, replicated_topics
 from streaming.errors import LockstepError
 
 ANSWERS_WITHIN = 3.0
@@ -47,11 +46,7 @@ def _asked(settings: Settings) -> list[dict[str, Any]] | None:
 
 
 def _looked(settings: Settings) -> list[dict[str, Any]]:
-    rows = []
-    for flow in settings.flows:
-        with both_ends(settings, flow) as ends:
-            rows.append(status_flow(flow, ends).as_json())
-    return rows
+    return [status_now(settings, flow).as_json() for flow in settings.flows]
 
 
 def _print_status(row: dict[str, Any]) -> None:
@@ -87,8 +82,8 @@ def _effective_lines(row: dict[str, Any]) -> Iterator[str]:
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
     """The topics that are replicated now, with their name on both sides."""
 
-    def found(one: FlowSettings, ends: FlowClusters) -> list[dict[str, str]]:
-        found = replicated_topics(list_both(one, ends.source, ends.target))
+    def found(one: FlowSettings, clusters: FlowClusters) -> list[dict[str, str]]:
+        found = replicated_topics(list_both(one, clusters.source, clusters.target))
         return [{"upstream": upstream, "remote": remote} for upstream, remote in found.items()]
 
     flows, failed = of_each_flow(in_force(config, flow), found, "topics")

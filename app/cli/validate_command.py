@@ -12,7 +12,7 @@ from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_js
 from app.cli.rights_command import as_json, check_rights, print_rights
 from app.rights.judged import Verdict
 from app.settings import ConfigurationError, Mistake, Settings
-from app.wiring import FlowClusters, both_ends, ledger
+from app.wiring import FlowClusters, both_clusters, ledger
 from sinks.engine.guard import Guard
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
@@ -40,8 +40,8 @@ def validate(
     flows, errors = [], []
     for one in settings.flows:
         try:
-            with both_ends(settings, one) as ends:
-                flows.append(_rights(settings, one, ends) if rights else _look(one, ends))
+            with both_clusters(settings, one) as clusters:
+                flows.append(_rights(settings, one, clusters) if rights else _look(one, clusters))
         except LockstepError as error:
             errors.append({"key": one.flow.name, "line": None, "message": str(error)})
     errors += [lack for row in flows for lack in _lacking(row)]
@@ -62,12 +62,12 @@ def _mistake(mistake: Mistake) -> dict[str, Any]:
     return {"key": mistake.key, "line": mistake.line, "message": mistake.message}
 
 
-def _rights(settings: Settings, flow: FlowSettings, ends: FlowClusters) -> dict[str, Any]:
+def _rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
     """What is missing is said even where it is why the flow itself cannot be looked at."""
-    found = [as_json(finding) for finding in check_rights(settings, flow, ends)]
+    found = [as_json(finding) for finding in check_rights(settings, flow, clusters)]
     if any(row["verdict"] == Verdict.MISSING.value and not row["optional"] for row in found):
         return {"source": flow.flow.source, "target": flow.flow.target, "rights": found}
-    return {**_look(flow, ends), "rights": found}
+    return {**_look(flow, clusters), "rights": found}
 
 
 def _lacking(row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -85,10 +85,10 @@ def _lacking(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _look(flow: FlowSettings, ends: FlowClusters) -> dict[str, Any]:
-    ids = {flow.flow.source: ends.source.cluster_id(), flow.flow.target: ends.target.cluster_id()}
-    Guard(flow.flow, ends.source, ends.target).compare(ledger(flow, ends.target, to_write=False))
-    topics = {flow.flow.source: ends.source.list_topics(), flow.flow.target: ends.target.list_topics()}
+def _look(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
+    ids = {flow.flow.source: clusters.source.cluster_id(), flow.flow.target: clusters.target.cluster_id()}
+    Guard(flow.flow, clusters.source, clusters.target).compare(ledger(flow, clusters.target, to_write=False))
+    topics = {flow.flow.source: clusters.source.list_topics(), flow.flow.target: clusters.target.list_topics()}
     internal = flow.internal
     places = {
         "heartbeats": (internal.heartbeats, flow.flow.target),

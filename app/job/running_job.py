@@ -17,7 +17,7 @@ from types import FrameType
 from pyspark.sql import SparkSession
 
 from app.http.api import Api, Server
-from app.job.batch import Batch, News
+from app.job.batch import Batch, ChangedFlows
 from app.job.differences import Difference
 from app.job.query_supervisor import QuerySupervisor
 from app.job.reloading import Reloading
@@ -26,9 +26,9 @@ from app.properties.keys import Live
 from app.settings import Settings
 from app.settings.kept_plugins import tell
 from app.settings.metric_reporters import secrets_of
-from app.wiring import ConfigWriters, flow_parts
+from app.wiring import flow_in_job
 from sinks.engine.audit import SettingChange
-from sinks.engine.flow_task import FlowTask, Hear
+from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.status import FlowState
@@ -57,29 +57,27 @@ class Job:
         self._metrics = Metrics(version("lockstep"))
         self._reporters = Reporters(self._metrics.registry, self._metrics.count_reporter)
         self._overrides = OverrideWatch(settings.stored_overrides)
-        self._configs = ConfigWriters()
-        self._news: dict[str, News] = {}
+        self._changed: dict[str, ChangedFlows] = {}
         self._supervisors: list[QuerySupervisor] = []
         self._tasks: dict[Flow, FlowTask] = {}
         self._batches: dict[str, Batch] = {}
         interval = settings.job.trigger_interval
         for target in sorted({flow.flow.target for flow in settings.flows}):
-            news = self._news[target] = News()
+            changed = self._changed[target] = ChangedFlows()
             into = [flow for flow in settings.flows if flow.flow.target == target]
-            tasks = {flow.flow: FlowTask(*self._parts(settings, flow), self._metrics) for flow in into}
+            tasks = {flow.flow: FlowTask(self._flow(settings, flow), self._metrics) for flow in into}
             self._tasks |= tasks
             self._batches[target] = Batch(
-                list(tasks.values()), self._metrics, walk=not once, news=news, interval=interval
+                list(tasks.values()), self._metrics, passes=not once, changed=changed, interval=interval
             )
 
-    def _parts(self, settings: Settings, flow: FlowSettings) -> tuple[FlowReconcile, Hear]:
-        hear, see = self._news[flow.flow.target].hear, self._overrides.see
-        return flow_parts(
+    def _flow(self, settings: Settings, flow: FlowSettings) -> FlowReconcile:
+        hear, see = self._changed[flow.flow.target].hear, self._overrides.see
+        return flow_in_job(
             settings,
             flow,
             self._spark.sparkContext._gateway,
             self._metrics,
-            self._configs,
             partial(hear, flow.flow),
             partial(see, flow.flow),
         )
@@ -96,7 +94,7 @@ class Job:
                 if id(flow) in running:
                     task.tell(partial(tell, flow, names, settings.plugin_properties[flow.flow]), changes)
                 else:
-                    task.renew(partial(self._parts, settings, flow), changes)
+                    task.renew(partial(self._flow, settings, flow), changes)
         for batch in self._batches.values():
             batch.interval = settings.job.trigger_interval
         for supervisor in self._supervisors:

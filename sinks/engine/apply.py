@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 
+from sinks.engine.chunks import chunks
+from sinks.engine.kind_trouble import stops_flow
 from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.plan import Plan
-from sinks.faults import ClusterUnreachable, ItemFault
+from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault
+from streaming.errors import LockstepError
 
 CHANGES_IN_A_REQUEST = 500
 """Changes in one write request."""
@@ -18,36 +22,52 @@ class Writer(Protocol):
     """Writes changes of one kind to the target."""
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """One outcome for each change. Raises ClusterUnreachable, and what stops the flow."""
+        """One outcome for each change. Raises LockstepError for what concerns all of them."""
 
 
 Writers = Mapping[Kind, Writer]
 
 
-def apply_steps(plan: Plan, writers: Writers) -> Iterator[list[Outcome]]:
-    """The outcomes step by step, so that what is done can be remembered even if a later step raises.
+@dataclass(frozen=True)
+class Step:
+    """What became of one request. `stopped`: why the kind is not written any more in this pass."""
 
-    A target that stops answering makes the rest fail with a retriable fault, and is asked no more. Raises
-    IncrementalUnsupported where `use.incremental.alter.configs=required`, RightsMissing for a request that is denied.
+    kind: Kind
+    outcomes: Sequence[Outcome]
+    stopped: LockstepError | None = None
+
+
+def apply_steps(plan: Plan, writers: Writers) -> Iterator[Step]:
+    """Request by request, so that what is done can be recorded whatever comes later.
+
+    A target that stops answering makes the rest fail with a retriable fault, and is asked no more. What concerns a kind
+    alone makes the rest of that kind fail. Raises what stops the flow (`kind_trouble.stops_flow`).
     """
     silent: ItemFault | None = None
-    for kind, changes in _steps(plan):
-        if silent is None:
-            try:
-                yield writers[kind].write(changes)
-                continue
-            except ClusterUnreachable as error:
-                silent = ItemFault("UNREACHABLE", str(error), retriable=True)
-        yield [Outcome(change, silent) for change in changes]
+    stopped: dict[Kind, ItemFault] = {}
+    for kind, changes in _requests(plan):
+        fault = silent or stopped.get(kind)
+        if fault is not None:
+            yield Step(kind, [Outcome(change, fault) for change in changes])
+            continue
+        try:
+            yield Step(kind, writers[kind].write(changes))
+        except LockstepError as error:
+            silences = isinstance(error, ClusterUnreachable) and not isinstance(error, CoordinatorUnavailable)
+            if not silences and stops_flow(error):
+                raise
+            passing = isinstance(error, ClusterUnreachable)
+            fault = ItemFault("UNREACHABLE" if silences else type(error).__name__, str(error), retriable=passing)
+            silent, stopped[kind] = fault if silences else None, fault
+            yield Step(kind, [Outcome(change, fault) for change in changes], None if silences else error)
 
 
-def _steps(plan: Plan) -> Iterator[tuple[Kind, Sequence[Change]]]:
-    for (kind, _), group in groupby(plan.changes, key=_step):
-        changes = list(group)
-        for start in range(0, len(changes), CHANGES_IN_A_REQUEST):
-            yield kind, changes[start : start + CHANGES_IN_A_REQUEST]
+def _requests(plan: Plan) -> Iterator[tuple[Kind, Sequence[Change]]]:
+    for (kind, _), group in groupby(plan.changes, key=_together):
+        for part in chunks(list(group), CHANGES_IN_A_REQUEST):
+            yield kind, part
 
 
-def _step(change: Change) -> tuple[Kind, int]:
+def _together(change: Change) -> tuple[Kind, int]:
     # Config changes of a topic go out together, whatever their operation: each topic is all or nothing.
     return change.kind, 0 if change.kind.row.together else change.order[0]

@@ -96,7 +96,7 @@ class Metrics:
             self._undecodable.labels(topic).inc(count)
 
     def report(self, report: Report) -> None:
-        """What a walk did."""
+        """What a pass did."""
         flow = report.plan.flow
         if report.groups is not None:
             self._groups(flow, report.groups)
@@ -113,7 +113,7 @@ class Metrics:
             return
         self._summary[flow] = groups
         for verdict, count in groups.verdicts.items():
-            self._verdicts.labels(flow.source, flow.target, verdict.value).set(count)
+            self._verdicts.labels(flow.source, flow.target, verdict).set(count)
         worst = dict(nlargest(WORST, groups.bounds.items(), key=lambda item: item[1]))
         for group in self._shown.get(flow, frozenset()) - worst.keys():
             self._bounds.remove(flow.source, flow.target, group)

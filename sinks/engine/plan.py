@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.model import Change, Key, Kind, Op, count_by, key_as_json
-from sinks.faults import UnsafePlan
 from sinks.flow_settings import Limits
 from streaming.flow import Flow
 
@@ -82,19 +81,27 @@ class Plan:
         rows = sorted(orjson.dumps(change.as_json(), option=orjson.OPT_SORT_KEYS) for change in counted)
         return "sha256:" + hashlib.sha256(b"\n".join([self.flow.name.encode(), *rows])).hexdigest()
 
-    def raise_if_unsafe(self, limits: Limits) -> None:
-        """Raises UnsafePlan when it deletes more than the limit of a kind; says the numbers and the remedy."""
+    def unsafe(self, limits: Limits) -> dict[Kind, str]:
+        """Kinds of which it deletes more than the limits allow, each with the figures and the remedy."""
+        found = {}
         for kind, counts in count_by(self.changes).items():
             existing, deletes = self.existing.get(kind, 0), counts[Op.DELETE]
-            if not kind.row.limited or existing < limits.max_delete_minimum:
-                continue
-            if deletes * 100 > limits.max_delete_percent * existing:
-                raise UnsafePlan(
-                    f"{self.flow.name}: the plan deletes {deletes} of {existing} of the kind {kind} "
-                    f"({deletes / existing:.0%}), more than lockstep.limits.max.delete.percent="
-                    f"{limits.max_delete_percent:g} allows; nothing was written. If this is meant, run "
+            if kind.row.limited and deletes > limits.allowed(existing):
+                found[kind] = (
+                    f"{self.flow.name}: the plan deletes {deletes} of {existing} of the kind {kind}, more than "
+                    f"lockstep.limits.max.delete.percent={limits.max_delete_percent:g} allows "
+                    f"({limits.allowed(existing)}); nothing of this kind was written. If this is meant, run "
                     "`lockstep apply --force`"
                 )
+        return found
+
+    def without(self, refused: Mapping[Kind, str]) -> Plan:
+        """The plan without these kinds, whose changes are refused for the given reasons."""
+        if not refused:
+            return self
+        left = tuple(change for change in self.changes if change.kind not in refused)
+        rows = [Refusal(c.kind, c.op, c.key, refused[c.kind]) for c in self.changes if c.kind in refused]
+        return replace(self, changes=left, refused=(*self.refused, *rows))
 
     def summary(self) -> dict[str, dict[str, int]]:
         """Counts by kind and operation, for every kind there is, whether it has changes or not."""

@@ -1,198 +1,200 @@
-"""The walk of one flow in a micro-batch: observe, desire, plan, apply, record. `FlowReconcile.walk` is all of it.
+"""The pass: observe, desire, plan, apply, record. `FlowReconcile.run_pass` is all of it.
 
-The micro-batch says that it is time, not what is true. What is true is looked at here, and a plan is made from that
-alone, so a batch that runs twice finds nothing to do the second time: foreachBatch is at-least-once.
+There is one pass, and everything that looks or writes goes through it: the job, `run --once`, `plan`, `apply`,
+`status` without a job, `offsets`. They differ in how a pass is started, and in the steps that they leave out: who only
+looks calls `compare` and goes no further.
+
+What is true is looked at here, and a plan is made from that alone, so that a pass that runs twice finds nothing to do
+the second time: foreachBatch is at-least-once.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from sinks.engine.apply import Writers, apply_steps
+from sinks.engine.attempts import Attempts
 from sinks.engine.audit import Audit, SettingChange
-from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.guard import Guard
+from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.ledger import Ledger
-from sinks.engine.model import Key, Kind, Op, Outcome
+from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan, join_plans
+from sinks.engine.recorder import Recorder
+from sinks.engine.report import Observer, Report, Stopwatch
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.cluster import Cluster, Reader
-from sinks.kafka.ports.config_watch import Watch
 from sinks.kafka.ports.metadata_signal import MetadataSignal, NoSignal
-from sinks.kinds.controller import Controller, ControllerStatus, GroupSummary, PassContext
-from sinks.kinds.topics.controller import TopicController
-from sinks.kinds.topics.survey import list_both
+from sinks.kinds.controller import Comparison, Controller, ControllerStatus, PassContext, StreamListener
+from sinks.kinds.topics.listing import Listed
 from streaming.errors import LockstepError
+from streaming.hints import CheckpointSeen, SyncSeen
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+"""Called with (changes written, changes to write)."""
 
 
 @dataclass(frozen=True)
-class Clusters:
-    """Both ends of a flow, each with a way to look at it in full and a cheap one to see whether it differs."""
+class FlowParts:
+    """What a flow's passes are made of. `list_topics`: both clusters' topics, listed now. `on_ledger`: called whenever
+    the ledger was read, and may raise what stops the flow. `close`: lets go of the clusters."""
 
-    source: Reader
-    target: Cluster
-    source_watch: Watch
-    target_watch: Watch
-    source_signal: MetadataSignal = field(default_factory=NoSignal)
+    list_topics: Callable[[], Listed]
+    guard: Guard
+    open_ledger: Callable[[], Ledger]
+    audit: Audit
+    controllers: Sequence[Controller]
+    writers: Writers
+    signal: MetadataSignal = field(default_factory=NoSignal)
+    observers: Sequence[Observer] = ()
+    on_ledger: Callable[[Ledger], None] = lambda ledger: None
+    close: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
-class Report:
-    """What one walk saw and did. `everything`: it compared all of both sides.
+class Compared:
+    """What differs now, and with whom to settle it. Nothing is written yet."""
 
-    `unsupported`: kinds that a cluster does not have, with the reason. `not_there`: MM2's internal topics that do not
-    exist yet, each with the cluster it belongs on. `seconds`: by phase. `groups`: None where they are not looked at.
-    `effective`: configs in force with two values, of all topics, also those that this walk did not look at.
-    """
-
+    context: PassContext
     plan: Plan
-    outcomes: tuple[Outcome, ...] = ()
-    everything: bool = False
-    looked_at: int = 0
-    unsupported: Mapping[Kind, str] = field(default_factory=dict)
-    not_there: tuple[str, ...] = ()
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    groups: GroupSummary | None = None
-    effective: tuple[DriftGroup, ...] = ()
+    comparisons: Sequence[tuple[Controller, Comparison]]
+    trouble: KindTrouble
+    watch: Stopwatch
 
 
 class FlowReconcile:
-    """One flow. Its parts know what each kind needs; this is what they have in common."""
+    """One flow. Its controllers know what each kind needs; this is what they have in common."""
 
     def __init__(
         self,
         settings: FlowSettings,
-        clusters: Clusters,
-        guard: Guard,
-        open_ledger: Callable[[], Ledger],
-        audit: Audit,
-        writers: Writers,
-        parts: Sequence[Controller] = (),
+        parts: FlowParts,
         clock: Callable[[], float] = time.monotonic,
-        on_ledger: Callable[[Ledger], None] = lambda ledger: None,
     ) -> None:
-        """`on_ledger` is called whenever the ledger was read, and may raise what stops the flow."""
-        self.settings, self._clusters, self._guard = settings, clusters, guard
-        self._open_ledger, self._audit, self._writers, self._clock = open_ledger, audit, writers, clock
-        self._topics = TopicController(
-            settings, clusters.source, clusters.target, clusters.source_watch, clusters.target_watch
-        )
-        self._parts: tuple[Controller, ...] = (self._topics, *parts)
-        self._on_ledger = on_ledger
+        self.settings, self._parts, self._clock = settings, parts, clock
         self._ledger: Ledger | None = None
         self.paused: frozenset[Kind] = frozenset()
-        self._compared: float | None = None
-        self._looked: dict[Kind, float] = {}
-        self._audited: frozenset[tuple[Kind, Op, Key]] = frozenset()
+        self._compared_at: float | None = None
+        self._polled_at: dict[Kind, float] = {}
+        self._attempts, self._recorder = Attempts(), Recorder(parts.audit)
 
-    def walk(self, requested: Collection[str] = (), everything: bool = False) -> Report:
-        """Once through. Raises what stops this flow: ClusterUnreachable, RightsMissing, WrongCluster, UnsafePlan."""
-        watch = _Stopwatch()
-        context = self._observe(requested, everything)
-        due = [part for part in self._parts if part.look(context)]
+    def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
+        """Once through. Raises what stops this flow (`kind_trouble.stops_flow`)."""
+        return self.apply(self.compare(requested, everything))
+
+    def compare(self, requested: Collection[str] = (), everything: bool = False, *, force: bool = False) -> Compared:
+        """Observes both clusters and plans the difference; `force` lifts the limit on deletions."""
+        watch = Stopwatch()
+        context, trouble = self._observe(requested, everything), KindTrouble()
+        due = [one for one in self._parts.controllers if self._attempts.ask(one, context, trouble, one.poll)]
         if context.everything:
-            self._compared = context.now
+            self._compared_at = context.now
         watch.lap("observe")
-        plan = join_plans(self.settings.flow, [part.compare(context) for part in due])
+        found = [(one, made) for one in due if (made := self._attempts.ask(one, context, trouble, one.compare))]
+        plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
+        unsafe = {} if force else plan.unsafe(self.settings.limits)
+        trouble.refuse(unsafe)
         watch.lap("plan")
-        outcomes = self._apply(plan, due, context.ledger)
-        watch.lap("apply")
-        for part in due:
-            part.learn(context, plan, outcomes)
-        status = [part.status(context) for part in self._parts]
-        known = self._with_standing(plan, status)
-        self._remember(known, outcomes, context.ledger)
-        watch.lap("record")
-        return self._report(known, outcomes, context, status, watch)
+        return Compared(context, plan.without(unsafe), found, trouble, watch)
 
     def _observe(self, requested: Collection[str], everything: bool) -> PassContext:
         resting = frozenset() if everything or requested else self._resting()
         everything = everything or (Kind.TOPIC_CONFIG not in resting and self._comparison_due())
-        ledger = self._remembered(everything)
-        listed = list_both(self.settings, self._clusters.source, self._clusters.target)
-        now, pulse = self._clock(), self._clusters.source_signal
-        return PassContext(now, listed, ledger, pulse.news(), pulse.quiet, requested, everything, resting | self.paused)
+        ledger = self._read_ledger(everything)
+        listed = self._parts.list_topics()
+        now, signal = self._clock(), self._parts.signal
+        return PassContext(
+            now, listed, ledger, signal.news(), signal.quiet, requested, everything, resting | self.paused
+        )
 
     def _resting(self) -> frozenset[Kind]:
         now, intervals = self._clock(), self.settings.pace.intervals
-        resting = frozenset(kind for kind, wait in intervals.items() if now - self._looked.get(kind, -wait) < wait)
-        self._looked |= {kind: now for kind in Kind if kind not in resting}
+        resting = frozenset(kind for kind, wait in intervals.items() if now - self._polled_at.get(kind, -wait) < wait)
+        self._polled_at |= {kind: now for kind in Kind if kind not in resting}
         return resting
 
     def _comparison_due(self) -> bool:
         interval = self.settings.pace.full_comparison_interval
-        return self._compared is None or self._clock() - self._compared >= interval
+        return self._compared_at is None or self._clock() - self._compared_at >= interval
 
-    def _remembered(self, everything: bool) -> Ledger:
+    def _read_ledger(self, everything: bool) -> Ledger:
         # Read again with every comparison of everything: `lockstep pause` and `apply` write the ledger, too.
-        ledger = self._ledger or self._open_ledger()
+        ledger = self._ledger or self._parts.open_ledger()
         if everything or self._ledger is None:
             if ledger is self._ledger:
                 ledger.refresh()
-            self._guard.check(ledger)
-            self._on_ledger(ledger)
+            self._parts.guard.compare(ledger)
+            self._parts.on_ledger(ledger)
             self._ledger, self.paused = ledger, frozenset(ledger.paused())
         return ledger
 
-    def _apply(self, plan: Plan, due: Sequence[Controller], ledger: Ledger) -> tuple[Outcome, ...]:
+    def apply(self, compared: Compared, progress: Progress = lambda done, total: None) -> Report:
+        """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
+        outcomes = self._write(compared, progress)
+        compared.watch.lap("apply")
+        for _, comparison in compared.comparisons:
+            kinds = {change.kind for change in comparison.plan.changes}
+            comparison.settle([outcome for outcome in outcomes if outcome.change.kind in kinds])
+        report = self._report(compared, outcomes)
+        self._recorder.record_refusals(report.plan, outcomes)
+        compared.watch.lap("record")
+        report = replace(report, seconds=compared.watch.laps)
+        self._tell(report)
+        return report
+
+    def _write(self, compared: Compared, progress: Progress) -> tuple[Outcome, ...]:
+        plan, ledger = compared.plan, compared.context.ledger
+        if plan.changes or compared.context.everything:
+            # Right before the first write, and at first contact, which pins both ids.
+            self._parts.guard.check(ledger)
         if not plan.changes:
             return ()
-        plan.raise_if_unsafe(self.settings.limits)
-        self._guard.check(ledger)
-        for part in due:
-            part.before_writing(plan)
+        for _, comparison in compared.comparisons:
+            comparison.before_writing()
         outcomes: list[Outcome] = []
         try:
-            for step in apply_steps(plan, self._writers):
-                outcomes += step
-        except LockstepError:
-            self._remember(plan, outcomes, ledger)
-            raise
+            for step in apply_steps(plan, self._parts.writers):
+                outcomes += step.outcomes
+                if step.stopped is not None:
+                    compared.trouble.note(frozenset({step.kind}), step.stopped)
+                progress(len(outcomes), len(plan.changes))
+        finally:
+            # Whatever ends it, Ctrl-C too: what was written is owned and audited.
+            self._recorder.record(plan, outcomes, ledger)
         return tuple(outcomes)
 
-    @staticmethod
-    def _with_standing(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:
-        refused = dict.fromkeys((*plan.refused, *(refusal for part in status for refusal in part.refused)))
-        errors = dict.fromkeys((*plan.errors, *(error for part in status for error in part.errors)))
-        return replace(plan, refused=tuple(refused), errors=tuple(errors))
-
-    def _remember(self, plan: Plan, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
-        ledger.record(outcomes)
-        # A refusal stands in the plan until it is mended, but is an event once; what failed now is one already.
-        known = self._audited | {(o.change.kind, o.change.op, o.change.key) for o in outcomes}
-        events = [outcome for outcome in outcomes if _is_event(outcome)]
-        self._audit.record(
-            plan,
-            events,
-            [refusal for refusal in plan.refused if refusal.place not in known],
-        )
-        self._audited = frozenset(refusal.place for refusal in plan.refused)
-
-    def _report(
-        self,
-        plan: Plan,
-        outcomes: tuple[Outcome, ...],
-        context: PassContext,
-        status: Sequence[ControllerStatus],
-        watch: _Stopwatch,
-    ) -> Report:
+    def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
+        context = compared.context
+        seen = [controller.status(context) for controller in self._parts.controllers]
+        for one in seen:
+            for kind, reason in one.unsupported.items():
+                compared.trouble.unsupported.setdefault(kind, reason)
         return Report(
-            plan=plan,
+            plan=_with_status(compared.plan, seen),
             outcomes=outcomes,
             everything=context.everything,
-            looked_at=self._topics.looked_at,
-            unsupported={kind: reason for part in status for kind, reason in part.unsupported.items()},
-            not_there=self._not_there(context),
-            seconds=watch.laps,
-            groups=next((part.groups for part in status if part.groups is not None), None),
-            effective=tuple(group for part in status for group in part.effective),
+            polled=sum(one.polled for one in seen),
+            trouble=compared.trouble,
+            paused=self.paused,
+            idle=context.idle,
+            missing_topics=self._missing_topics(context.listed),
+            groups=next((one.groups for one in seen if one.groups is not None), None),
+            effective=tuple(group for one in seen for group in one.effective),
+            listed=context.listed,
+            now=context.now,
         )
 
-    def _not_there(self, context: PassContext) -> tuple[str, ...]:
+    def look_only(self, compared: Compared) -> Report:
+        """The report of a pass that ends with its plan: nothing is written, recorded or told."""
+        return replace(self._report(compared, ()), effective=compared.plan.effective)
+
+    def _missing_topics(self, listed: Listed) -> tuple[str, ...]:
         flow, internal = self.settings.flow, self.settings.internal
-        topics = {flow.source: context.listed.source, flow.target: context.listed.target}
+        topics = {flow.source: listed.source, flow.target: listed.target}
         places = (
             (self.settings.policy.format_remote_topic(flow.source, internal.heartbeats), flow.target),
             (internal.checkpoints, flow.target),
@@ -200,33 +202,34 @@ class FlowReconcile:
         )
         return tuple(f"{topic} on {alias}" for topic, alias in places if topic not in topics[alias])
 
+    def _tell(self, report: Report) -> None:
+        for observer in self._parts.observers:
+            try:
+                observer.passed(report)
+            except LockstepError as error:
+                log.warning("%s: %s", self.settings.flow.name, error)
+
+    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+        """What a micro-batch brought; the next pass takes it in."""
+        for controller in self._parts.controllers:
+            if isinstance(controller, StreamListener):
+                controller.hear(syncs, checkpoints)
+
     def note_settings(self, changes: Sequence[SettingChange]) -> None:
         """Audits that the flow goes on with other settings. Raises ClusterUnreachable."""
-        self._audit.record_settings(self.settings.flow, changes)
+        self._parts.audit.record_settings(self.settings.flow, changes)
 
     def close(self) -> None:
         """Lets go of every client."""
-        self._clusters.source_signal.close()
-        for part in self._parts:
-            part.close()
-        self._clusters.source.close()
-        self._clusters.target.close()
+        self._parts.signal.close()
+        for controller in self._parts.controllers:
+            controller.close()
+        for observer in self._parts.observers:
+            observer.close()
+        self._parts.close()
 
 
-def _is_event(outcome: Outcome) -> bool:
-    # That a group's offset moves on is content, like records; that it is there at all, or could not move, is news.
-    change = outcome.change
-    return outcome.error is not None or not change.kind.row.content or change.op is not Op.UPDATE
-
-
-class _Stopwatch:
-    """Seconds of each phase of a walk."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, phase: str) -> None:
-        now = time.perf_counter()
-        self.laps[phase] = now - self._last
-        self._last = now
+def _with_status(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:
+    refused = dict.fromkeys((*plan.refused, *(refusal for one in status for refusal in one.refused)))
+    errors = dict.fromkeys((*plan.errors, *(error for one in status for error in one.errors)))
+    return replace(plan, refused=tuple(refused), errors=tuple(errors))

@@ -1,80 +1,117 @@
-"""What a walk is made of: parts, each of which keeps one or a few kinds of resources that are looked at together.
+"""What a pass is made of: controllers, each of which keeps one or a few kinds of resources that are polled together.
 
-A part looks cheaply at every walk and says whether anything may differ; only then is it compared in full. It keeps in
-memory what is cheap to lose: after a restart everything is compared once more.
+In each pass a controller is asked, in this order:
+
+1. `poll`: does anything differ, looked at as cheaply as possible?
+2. `compare`: if so, what is to be changed? The answer is a `Comparison`: a plan, and what to do with its outcomes.
+3. `status`: how do its kinds stand?
+
+What a controller keeps between two passes is cheap to lose: after a restart everything is compared once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
-from sinks.kinds.offsets.verdicts import Verdict
-from sinks.kinds.topics.survey import Listed
+from sinks.kinds.topics.listing import Listed
+from streaming.hints import CheckpointSeen, SyncSeen
 
 
 @dataclass(frozen=True)
 class PassContext:
-    """What a walk knows when its parts look.
+    """What a pass knows when its controllers poll.
 
-    `now`: monotonic seconds. `news`: changes that the source's metadata log tells of, `quiet`: whether it is listened
-    to. `requested`: upstream topics that somebody asked for. `everything`: compare all of both sides. `idle`: kinds
-    that are paused or rest.
+    `now`: monotonic seconds. `signalled`: changes that the source's metadata log tells of; `signal_works`: whether
+    none means that nothing changed. `requested`: upstream topics that somebody asked for. `everything`: compare all of
+    both sides. `idle`: kinds that are paused, disabled, or wait for their interval.
     """
 
     now: float
     listed: Listed
     ledger: Ledger
-    news: int = 0
-    quiet: bool = False
+    signalled: int = 0
+    signal_works: bool = False
     requested: Collection[str] = ()
     everything: bool = False
     idle: frozenset[Kind] = frozenset()
 
 
+def nothing_to_settle(outcomes: Sequence[Outcome]) -> None:
+    """For a comparison that needs not know what became of its plan."""
+
+
+def nothing_to_forget() -> None:
+    """For a comparison that a write makes nothing untrue of."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs now. `settle` is called with the outcomes of this plan's changes once they are written, with none
+    where there was nothing to write; `before_writing` right before any of it is written.
+
+    Until it is settled a comparison counts as not made: what differed is compared again.
+    """
+
+    plan: Plan
+    settle: Callable[[Sequence[Outcome]], None] = nothing_to_settle
+    before_writing: Callable[[], None] = nothing_to_forget
+
+
 @dataclass(frozen=True)
 class GroupSummary:
-    """How consumer groups stand. `verdicts`: partitions of groups by verdict; `bounds`: by group, the most records that
-    it reads twice in one of its partitions."""
+    """How consumer groups stand. `verdicts`: partitions of groups by verdict's name; `bounds`: by group, the most
+    records that it reads twice in one of its partitions."""
 
-    verdicts: Mapping[Verdict, int]
+    verdicts: Mapping[str, int]
     bounds: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class ControllerStatus:
-    """What a part knows of besides this walk's plan: refused changes that wait, what could not be seen, and kinds that
-    a cluster does not support, each with the reason. `effective`: configs in force with two values, of all topics."""
+    """What a controller knows of besides this pass's plan: refused changes that wait, what could not be observed, and
+    kinds that a cluster does not support, each with the reason. `effective`: configs that differ in effect, of all
+    topics. `polled`: how many items this pass looked at."""
 
     refused: Sequence[Refusal] = ()
     errors: Sequence[Unobserved] = ()
     unsupported: Mapping[Kind, str] = field(default_factory=dict)
     groups: GroupSummary | None = None
     effective: Sequence[DriftGroup] = ()
+    polled: int = 0
 
 
 class Controller(Protocol):
-    """One part of a flow's walk."""
+    """Keeps one or a few kinds of one flow.
 
-    def look(self, context: PassContext) -> bool:
-        """Looks as cheaply as it can; whether `compare` has anything to do. Raises what stops the flow."""
+    `poll` and `compare` raise `LockstepError`: what concerns this controller's kinds alone stops them and no others
+    (`sinks.engine.kind_trouble`).
+    """
 
-    def compare(self, context: PassContext) -> Plan:
-        """The changes that the target needs now, refused ones that must wait left out."""
+    @property
+    def kinds(self) -> frozenset[Kind]: ...
 
-    def before_writing(self, plan: Plan) -> None:
-        """Called with the whole plan before any of it is written."""
+    def poll(self, context: PassContext) -> bool:
+        """Looks as cheaply as it can; whether `compare` has anything to do."""
 
-    def learn(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
-        """What became of the whole plan; called after a `compare` alone."""
+    def compare(self, context: PassContext) -> Comparison:
+        """The changes that the target needs now, without those that are backed off."""
 
     def status(self, context: PassContext) -> ControllerStatus:
-        """For the report, at the end of every walk."""
+        """For the report, at the end of every pass."""
 
     def close(self) -> None:
         """Lets go of its clients."""
+
+
+@runtime_checkable
+class StreamListener(Protocol):
+    """A controller that takes in what MM2 wrote to its topics."""
+
+    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+        """What a micro-batch brought; called from the batch's thread."""

@@ -28,7 +28,7 @@ from app.local.waiting import wait_for
 from app.rights.judged import Verdict
 from app.rights.needed import EVERY, Right, needed_rights
 from app.settings import Settings, load
-from app.wiring import both_ends
+from app.wiring import both_clusters
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.security.stores import trusted_certificates
 from tests.kafka.staging import client_of, create
@@ -83,7 +83,7 @@ class Stage:
     def missing(self) -> set[Right]:
         """The rights that the clusters say are missing."""
         flow = self.settings.flows[0]
-        with both_ends(self.settings, flow) as ends:
+        with both_clusters(self.settings, flow) as ends:
             found = check_rights(self.settings, flow, ends)
         return {finding.right for finding in found if finding.verdict is not Verdict.GRANTED}
 

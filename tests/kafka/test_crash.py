@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from app.job.batch import Batch
 from app.job.query_supervisor import QuerySupervisor
 from app.settings import Settings, load
-from app.wiring import ConfigWriters, flow_parts
+from app.wiring import flow_in_job
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
@@ -38,8 +38,8 @@ class Attempts:
         `batches` gets the number of every batch that reached the sink.
         """
         metrics, flow, gateway = Metrics("test"), self.settings.flows[0], self.spark.sparkContext._gateway
-        task = FlowTask(*flow_parts(self.settings, flow, gateway, metrics, ConfigWriters()), metrics)
-        batch = Batch([task], metrics, walk=True)
+        task = FlowTask(flow_in_job(self.settings, flow, gateway, metrics), metrics)
+        batch = Batch([task], metrics, run_pass=True)
 
         def sink(frame: DataFrame, number: int) -> None:
             batch(frame, number)

@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import partial
+from typing import Any, cast
 
 from sinks.engine.apply import Writer
 from sinks.engine.audit import Audit, Event, read_audit
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Change, Kind
-from sinks.engine.reconcile import Clusters, FlowReconcile, Report
+from sinks.engine.reconcile import FlowParts, FlowReconcile
+from sinks.engine.report import Observer, Report
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Pace
 from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
 from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.memory.memory_levels import MemoryLevels
+from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, ConfigEntry, Origin, Reader, TopicSpec
+from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.group_watch import PlainGroupWatch
-from sinks.kinds.acls.controller import AclController
 from sinks.kinds.acls.writer import AclWriter
+from sinks.kinds.assembly import Assembly, assemble
+from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from sinks.kinds.controller import Controller
-from sinks.kinds.offsets.checkpoints import CheckpointEmitter
-from sinks.kinds.offsets.controller import OffsetClusters, OffsetController
-from sinks.kinds.offsets.direction import ClusterGroups
-from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
-from sinks.kinds.offsets.writer import GroupWriter
 from sinks.kinds.topics.config_writer import ConfigWriter
+from sinks.kinds.topics.listing import list_both
 from sinks.kinds.topics.writer import TopicWriter
-from sinks.kinds.users.controller import UserController
 from sinks.kinds.users.credentials import Credential
-from sinks.kinds.users.writer import UserWriter
 from streaming.flow import Flow
-from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.internal_topics import internal_topics
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
@@ -54,6 +54,7 @@ def flow_settings(
     pace: Pace | None = None,
     limits: Limits | None = None,
     emit_checkpoints: bool = False,
+    matching: bool = False,
 ) -> FlowSettings:
     """A flow of MM2's defaults; `properties` are for its policy and filters."""
     policy = policy or DefaultReplicationPolicy()
@@ -72,6 +73,8 @@ def flow_settings(
         replication_factor=1,
         topic_deletes=topic_deletes,
         emit_checkpoints=emit_checkpoints,
+        matching=matching,
+        broker_configs=tuple(DEFAULT_PROPERTIES.split(", ")),
         acls=acls or AclRules(full=True),
         pace=pace or Pace(observe_rate=0),
         limits=limits or Limits(),
@@ -153,10 +156,6 @@ class Passwords:
         """Nothing is open."""
 
 
-def deaf(syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-    """Takes in nothing of what MM2 tells."""
-
-
 class Clock:
     """A monotonic clock that is moved by hand."""
 
@@ -167,9 +166,32 @@ class Clock:
         return self.now
 
 
+def memory_ports(
+    cluster: Cluster,
+    acls: MemoryAcls,
+    users: MemoryUsers,
+    groups: MemoryGroups,
+    others: Mapping[str, Mapping[str, Any]] | None = None,
+    levels: MemoryLevels | None = None,
+) -> ClusterPorts:
+    """A cluster in memory with plain watches; `others`: further ports by name and alias."""
+    return ClusterPorts(
+        cluster=cluster,
+        acls=acls,
+        users=users,
+        groups=groups,
+        config_watch=lambda: PlainWatch(cluster),
+        acl_watch=lambda: PlainAclWatch(acls),
+        group_watch=lambda: PlainGroupWatch(groups),
+        levels=lambda: levels or MemoryLevels(cluster.alias),
+        records=lambda isolation: MemoryRecords(cluster.alias),
+        others={name: by_alias[cluster.alias] for name, by_alias in (others or {}).items()},
+    )
+
+
 @dataclass
 class World:
-    """A flow between two clusters in memory, its walk, and a clock moved by hand."""
+    """A flow between two clusters in memory, its pass, and a clock moved by hand."""
 
     settings: FlowSettings = field(default_factory=flow_settings)
     source: MemoryCluster = field(default_factory=lambda: MemoryCluster("a", "id-of-a"))
@@ -183,76 +205,61 @@ class World:
     target_users: MemoryUsers = field(default_factory=lambda: MemoryUsers("b"))
     source_groups: MemoryGroups = field(default_factory=lambda: MemoryGroups("a"))
     target_groups: MemoryGroups = field(default_factory=lambda: MemoryGroups("b"))
-    memory: OffsetMemory = field(init=False)
     provider: Passwords = field(default_factory=lambda: Passwords())
+    observers: list[Observer] = field(default_factory=list)
+    others: dict[str, dict[str, Any]] = field(default_factory=dict)
+    controllers: Sequence[Controller] = field(init=False)
     reconcile: FlowReconcile = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.settings.enabled.get(Kind.SCRAM_USER) and self.settings.provider is None:
+            self.settings = replace(self.settings, provider=self.provider)
         self.restart()
 
     def restart(self) -> None:
         """A new process: everything kept in memory is gone."""
-        internal = self.settings.internal
-        audit = self.audit or Audit(internal.audit, self.target, 1, "tester@here", lambda: NOON)
-        self.reconcile = FlowReconcile(
-            settings=self.settings,
-            clusters=Clusters(
-                self.read_source or self.source, self.target, PlainWatch(self.source), PlainWatch(self.target)
-            ),
+        audit = self.audit or Audit(self.settings.internal.audit, self.target, 1, "tester@here", lambda: NOON)
+        source = cast(Cluster, self.read_source or self.source)
+        made = assemble(
+            Assembly(
+                self.settings,
+                memory_ports(source, self.source_acls, self.source_users, self.source_groups, self.others),
+                memory_ports(self.target, self.target_acls, self.target_users, self.target_groups, self.others),
+            )
+        )
+        self.controllers = made.controllers
+        parts = FlowParts(
+            list_topics=partial(list_both, self.settings, source, self.target),
             guard=Guard(self.settings.flow, self.source, self.target),
             open_ledger=self.ledger,
             audit=audit,
-            writers=writers_to(self.target, self.settings.incremental, self.target_acls)
-            | {
-                Kind.SCRAM_USER: UserWriter(self.target_users, self.provider),
-                Kind.GROUP_OFFSET: GroupWriter("b", self.target_groups),
-            },
-            parts=self._parts(),
-            clock=self.clock,
+            controllers=made.controllers,
+            writers=made.writers,
+            observers=self.observers,
         )
+        self.reconcile = FlowReconcile(self.settings, parts, self.clock)
 
-    def _parts(self) -> list[Controller]:
-        acls = AclController(
-            self.settings,
-            self.source_acls,
-            self.target_acls,
-            PlainAclWatch(self.source_acls),
-            PlainAclWatch(self.target_acls),
-        )
-        users = UserController(
-            self.settings, self.source_users, self.target_users, self.provider, lambda: acls.principals
-        )
-        return [acls, users, self._groups()]
-
-    def _groups(self) -> OffsetController:
-        internal = self.settings.internal
-        self.memory = OffsetMemory()
-        ends = OffsetClusters(
-            ClusterGroups(self.source, self.source_groups),
-            ClusterGroups(self.target, self.target_groups),
-            MirrorTopics(internal.offset_syncs, self.source, internal.checkpoints, self.target),
-            PlainGroupWatch(self.source_groups),
-        )
-        emit = CheckpointEmitter(internal.checkpoints, self.target, 1, self.memory)
-        return OffsetController(self.settings, ends, self.memory, emit=emit if self.settings.emit_checkpoints else None)
+    def controller(self, kind: Kind) -> Controller:
+        """That of this kind."""
+        return next(one for one in self.controllers if kind in one.kinds)
 
     def ledger(self) -> Ledger:
         """The ledger as it is in its topic now."""
         return Ledger(self.settings.internal.ledger, self.target, self.target, 1, lambda: NOON)
 
-    def walk(self, *requested: str, everything: bool = False, after: float = 1.0) -> Report:
-        """One walk, `after` seconds later."""
+    def run_pass(self, *requested: str, everything: bool = False, after: float = 1.0) -> Report:
+        """One pass, `after` seconds later."""
         self.clock.now += after
-        return self.reconcile.walk(requested, everything)
+        return self.reconcile.run_pass(requested, everything)
 
     def settle(self) -> None:
-        """ScriptedPass until a walk has nothing to do, then counts writes from zero."""
+        """Passes until one has nothing to do, then counts writes from zero."""
         for _ in range(5):
-            if not self.walk().outcomes:
+            if not self.run_pass().outcomes:
                 break
         else:
-            raise AssertionError("five walks in a row wrote something")
-        self.walk()
+            raise AssertionError("five passes in a row wrote something")
+        self.run_pass()
         self.target.writes = 0
 
     def events(self) -> list[Event]:

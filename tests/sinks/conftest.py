@@ -1,4 +1,4 @@
-"""A flow's task over a walk that does as it is told."""
+"""A flow's task over a pass that does as it is told."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import pytest
 
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
-from tests.sinks.builders import Clock, deaf
-from tests.sinks.walks import ScriptedPass
+from tests.sinks.builders import Clock
+from tests.sinks.scripted_pass import ScriptedPass
 
 
 @pytest.fixture
-def walks() -> ScriptedPass:
+def passes() -> ScriptedPass:
     return ScriptedPass()
 
 
@@ -21,5 +21,5 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def task(walks: ScriptedPass, clock: Clock) -> FlowTask:
-    return FlowTask(walks, deaf, Metrics("0"), clock)  # type: ignore[arg-type]
+def task(passes: ScriptedPass, clock: Clock) -> FlowTask:
+    return FlowTask(passes, Metrics("0"), clock)  # type: ignore[arg-type]

@@ -1,7 +1,4 @@
-"""Observe, desire, plan for ACLs and the SCRAM users that they name: what of one flow differs now. Writes nothing.
-
-`lockstep plan` calls it, and a micro-batch when a watch saw a difference.
-"""
+"""Observe, desire, plan for ACLs: what of one flow differs now. Reads both clusters, writes nothing."""
 
 from __future__ import annotations
 
@@ -10,13 +7,12 @@ from dataclasses import dataclass
 
 from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
-from sinks.faults import RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acls import AclReader
 from sinks.kinds.acls.patterns import SourceTopics
 from sinks.kinds.acls.rules import desired_acls, plan_acls
+from sinks.kinds.topics.listing import Listed
 from sinks.kinds.topics.rules import is_replicated
-from sinks.kinds.topics.survey import Listed
 
 
 @dataclass(frozen=True)
@@ -27,22 +23,31 @@ class AclSurvey:
     principals: Mapping[str, str] | None = None
 
 
-def survey_acls(
-    settings: FlowSettings, source: AclReader, target: AclReader, listed: Listed, owned: Collection[Key]
-) -> AclSurvey:
-    """The plan for the kind `acl`; what may not be read is in its `errors`. Raises ClusterUnreachable, NotSupported."""
-    try:
-        bindings, existing = source.describe(), set(target.describe())
-    except RightsMissing as error:
-        return AclSurvey(Plan(settings.flow, errors=(denied(error),)))
-    topics = SourceTopics(
+def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
+    """What the rules must know of the source's topics."""
+    return SourceTopics(
         flow=settings.flow,
         policy=settings.policy,
         replicates=lambda topic: is_replicated(settings, topic),
         remote=listed.desired.remote,
         names=listed.source.keys(),
     )
-    desired = desired_acls(bindings, settings.acls, topics)
+
+
+def principals_of(settings: FlowSettings, source: AclReader, listed: Listed) -> Mapping[str, str] | None:
+    """Those whose ACLs would be synced; None where the source shows none. Raises as `survey_acls`."""
+    bindings = source.describe()
+    if not (bindings and listed.source):
+        return None
+    return desired_acls(bindings, settings.acls, source_topics(settings, listed)).principals
+
+
+def survey_acls(
+    settings: FlowSettings, source: AclReader, target: AclReader, listed: Listed, owned: Collection[Key]
+) -> AclSurvey:
+    """The plan for the kind `acl`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
+    bindings, existing = source.describe(), set(target.describe())
+    desired = desired_acls(bindings, settings.acls, source_topics(settings, listed))
     # A source that shows no ACL at all, or no topic, is taken for one that could not be seen.
     blank = bool(owned) and not (bindings and listed.source)
     reason = f"{settings.flow.source} shows no {'ACL' if listed.source else 'topic'}: none of the ACLs is deleted"
@@ -56,8 +61,3 @@ def survey_acls(
         notes=desired.notes,
     )
     return AclSurvey(plan, None if blank else desired.principals)
-
-
-def denied(error: RightsMissing) -> Unobserved:
-    """ACLs that may not be read stop their own kind, not the flow."""
-    return Unobserved(Kind.ACL, f"{error}; reading ACLs needs DESCRIBE on the CLUSTER of both sides")

@@ -10,7 +10,6 @@ from collections.abc import Set as AbstractSet
 
 from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
-from sinks.faults import RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, LevelReader, Levels, Scope
@@ -27,22 +26,21 @@ from sinks.kinds.brokers.rules import (
 def survey_brokers(
     settings: FlowSettings, rules: BrokerConfigRules, source: LevelReader, target: LevelReader, owned: AbstractSet[Key]
 ) -> Plan:
-    """The plan for the kind `broker-config`; what could not be read is in its `errors`. Raises ClusterUnreachable."""
+    """The plan for the kind `broker-config`; what could not be read is in its `errors`.
+
+    Raises ClusterUnreachable, RightsMissing.
+    """
     flow = settings.flow
-    try:
-        upstream = _described(source, DEFAULT_OF_ALL, flow.source)
-        downstream = _described(target, DEFAULT_OF_ALL, flow.target)
-        if isinstance(upstream, Unobserved) or isinstance(downstream, Unobserved):
-            blind = [seen for seen in (upstream, downstream) if isinstance(seen, Unobserved)]
-            return Plan(flow, errors=tuple(blind))
-        desired = desired_broker_configs(upstream, rules)
-        deletions = surplus(desired, downstream, owned, rules)
-        # A source that shows nothing at all may be one that could not be seen: one of its brokers must say the same.
-        doubt = _doubt(source, flow.source) if deletions and not upstream else None
-        known = any_broker(target, flow.target) if differing(desired, downstream) else {}
-    except RightsMissing as error:
-        reason = f"{error}; reading broker configs needs DESCRIBE_CONFIGS on the CLUSTER of both sides"
-        return Plan(flow, errors=(Unobserved(Kind.BROKER_CONFIG, reason),))
+    upstream = _described(source, DEFAULT_OF_ALL, flow.source)
+    downstream = _described(target, DEFAULT_OF_ALL, flow.target)
+    if isinstance(upstream, Unobserved) or isinstance(downstream, Unobserved):
+        unobserved = [seen for seen in (upstream, downstream) if isinstance(seen, Unobserved)]
+        return Plan(flow, errors=tuple(unobserved))
+    desired = desired_broker_configs(upstream, rules)
+    deletions = surplus(desired, downstream, owned, rules)
+    # A source that shows nothing at all may be one that could not be seen: one of its brokers must say the same.
+    doubt = _doubt(source, flow.source) if deletions and not upstream else None
+    known = any_broker(target, flow.target) if differing(desired, downstream) else {}
     errors = [seen for seen in (doubt, known) if isinstance(seen, Unobserved)]
     if isinstance(known, Unobserved):
         desired, known = DesiredBrokerConfigs(skipped=desired.skipped), {}

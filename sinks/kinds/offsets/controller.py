@@ -1,5 +1,5 @@
-"""Consumer groups' offsets as a part of the walk: which groups are looked at when, what is known of each, and the
-histories that the answers come from, which are kept whether groups are synced or not."""
+"""Consumer groups' offsets: which groups are polled, what is known of each, and the histories that the answers come
+from, which are kept whether groups are synced or not."""
 
 from __future__ import annotations
 
@@ -9,28 +9,22 @@ from dataclasses import dataclass
 from sinks.engine.backoff import Backoff
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Outcome
-from sinks.engine.plan import Plan, make_plan
+from sinks.engine.plan import make_plan
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.group_watch import GroupWatch
-from sinks.kinds.controller import ControllerStatus, GroupSummary, PassContext
-from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, count_verdicts, forward
-from sinks.kinds.offsets.match_cache import MatchCache
+from sinks.kinds.assembly import Assembled, Assembly, GroupScope
+from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext
+from sinks.kinds.offsets.checkpoints import CheckpointEmitter
+from sinks.kinds.offsets.direction import ClusterGroups, Direction, GroupOffset, backward, count_verdicts, forward
+from sinks.kinds.offsets.group_schedule import GroupSchedule
+from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
 from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets, survey_offsets
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.kinds.topics.survey import Listed
+from sinks.kinds.offsets.writer import GroupWriter
+from sinks.kinds.topics.listing import Listed
+from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
-
-GROUPS_IN_A_PASS, AGAIN = 1000, 100
-"""Groups that have just committed, and others, that one walk compares; the rest wait for the next one, those that
-waited longest first. Few of the others, so that a commit never waits for a long walk to end."""
-
-FIRST = 0.0
-"""When a group is due that has just committed: before all others."""
-
-REST, LONGEST_REST = 2.0, 60.0
-"""Seconds after which a group is compared again whose offsets could be nearer, or are not written: the first time, and
-in the end; twice as long each time until then."""
 
 Emit = Callable[[Collection[GroupOffset]], None]
 """Called with the rows of the groups that were just compared."""
@@ -38,7 +32,7 @@ Emit = Callable[[Collection[GroupOffset]], None]
 
 @dataclass(frozen=True)
 class OffsetClusters:
-    """What a flow's groups are looked at with. `watch` is on the source."""
+    """What a flow's groups are looked at with. `watch` is on the cluster that the groups come from."""
 
     source: ClusterGroups
     target: ClusterGroups
@@ -49,6 +43,8 @@ class OffsetClusters:
 class OffsetController:
     """The kind `group-offset` of one flow."""
 
+    kinds = frozenset({Kind.GROUP_OFFSET})
+
     def __init__(
         self,
         settings: FlowSettings,
@@ -56,41 +52,38 @@ class OffsetController:
         memory: OffsetMemory,
         matches: MatchCache | None = None,
         emit: Emit | None = None,
+        scope: GroupScope | None = None,
     ) -> None:
-        """`matches`: None looks for no records; `emit`: None emits no checkpoints."""
+        """`matches`: None looks for no records; `emit`: None emits no checkpoints; `scope`: for a command."""
+        self._scope = scope
         self._settings, self._ends, self._memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._rows: dict[str, list[GroupOffset]] = {}
-        self._compared: list[str] = []
-        self._due: dict[str, float] = {}
-        self._tries: dict[str, int] = {}
+        self._schedule = GroupSchedule()
         self._chosen: frozenset[str] = frozenset()
         self._backoff = Backoff()
         self._ledger: Ledger | None = None
         self._missing: frozenset[str] = frozenset()
         self._summary: GroupSummary | None = None
 
-    def look(self, context: PassContext) -> bool:
+    def poll(self, context: PassContext) -> bool:
         """Takes in what the stream brought; whether a group committed, or is to be compared again."""
         if self._ledger is None:
             self._memory.load(context.ledger, self._ends.topics)
         self._ledger = context.ledger
         heard = self._memory.drain()
-        if context.everything:
+        if context.everything and self._scope is None:
             self._keep(context)
-        if not self._active or Kind.GROUP_OFFSET in context.idle:
+        if not self._active or (Kind.GROUP_OFFSET in context.idle and not self._is_shown):
             return False
-        groups = chosen_groups(self._settings, self._ends.source.groups.names())
+        groups = self._wanted(context.listed)
         self._forget(self._chosen - frozenset(groups))
         self._chosen = frozenset(groups)
         if context.everything:
-            self._due = dict.fromkeys(groups, context.now) | self._due
+            self._schedule.compare_all(groups, context.now)
         told = (heard.groups | self._on(heard.restarted, context.listed)) & self._chosen
-        self._due |= dict.fromkeys(told, context.now)
-        changed = self._ends.watch.changed(groups)
-        self._due |= dict.fromkeys(changed, FIRST)
-        for group in told | changed:
-            self._tries.pop(group, None)
-        return any(due <= context.now for due in self._due.values())
+        self._schedule.heard(told, context.now)
+        self._schedule.committed(self._ends.watch.changed(groups))
+        return self._schedule.is_due(context.now)
 
     def _on(self, restarted: Collection[TopicPartition], listed: Listed) -> set[str]:
         """Groups with offsets on these partitions of the source: what MM2 sent again can bring them nearer."""
@@ -100,9 +93,32 @@ class OffsetController:
             return set()
         return {group for group, rows in self._rows.items() if any(row.where in there for row in rows)}
 
+    def _wanted(self, listed: Listed) -> list[str]:
+        chosen = chosen_groups(self._settings, self._direction(listed).here.groups.names())
+        asked = self._scope.groups if self._scope else None
+        return chosen if asked is None else [group for group in chosen if group in asked]
+
+    @property
+    def _is_shown(self) -> bool:
+        return self._scope is not None and self._scope.shown
+
     @property
     def _active(self) -> bool:
-        return self._settings.enabled[Kind.GROUP_OFFSET] or self._emit is not None
+        return self._settings.enabled[Kind.GROUP_OFFSET] or self._emit is not None or self._is_shown
+
+    @property
+    def rows(self) -> list[GroupOffset]:
+        """What is known of each group and partition, sorted by group."""
+        return [row for _, rows in sorted(self._rows.items()) for row in rows]
+
+    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+        """What a micro-batch brought of MM2's; the next poll takes it in."""
+        self._memory.hear(syncs, checkpoints)
+
+    def _direction(self, listed: Listed) -> Direction:
+        if self._scope is not None and self._scope.back:
+            return backward(self._ends.source, self._ends.target, listed)
+        return forward(self._settings, self._ends.source, self._ends.target, listed)
 
     def _keep(self, context: PassContext) -> None:
         """At each full comparison: what was missed is read, what changed is written down, topics are recognized."""
@@ -134,15 +150,14 @@ class OffsetController:
         self._memory.forget_groups(groups)
         if self._matches is not None:
             self._matches.forget(groups)
+        self._schedule.forget(groups)
         for group in groups:
-            self._due.pop(group, None)
-            self._tries.pop(group, None)
             self._rows.pop(group, None)
-            self._summary = None
+        self._summary = None
 
-    def compare(self, context: PassContext) -> Plan:
+    def compare(self, context: PassContext) -> Comparison:
         """The offsets to write, of the groups whose turn it is."""
-        self._compared = groups = self._whose_turn(context.now)
+        groups = self._schedule.turn(context.now, everyone=self._scope is not None)
         rows = self._survey(context.listed, groups)
         if self._recognize(context.listed, self._upstream(context.listed, rows)):
             rows = self._survey(context.listed, groups)
@@ -154,15 +169,11 @@ class OffsetController:
         changes = [change for row in rows if (change := row.change)]
         self._backoff.settled(groups, changes)
         todo, waiting = self._backoff.split(changes, context.now)
-        return make_plan(self._settings.flow, todo, refused=waiting)
-
-    def _whose_turn(self, now: float) -> list[str]:
-        due = sorted((due, group) for group, due in self._due.items() if due <= now)
-        just = [group for at, group in due if at == FIRST]
-        return just[:GROUPS_IN_A_PASS] + [group for at, group in due if at != FIRST][:AGAIN]
+        plan = make_plan(self._settings.flow, todo, refused=waiting)
+        return Comparison(plan, lambda outcomes: self._settle(context, groups, outcomes))
 
     def _survey(self, listed: Listed, groups: Collection[str]) -> list[GroupOffset]:
-        direction = forward(self._settings, self._ends.source, self._ends.target, listed)
+        direction = self._direction(listed)
         return survey_offsets(
             self._settings, direction, replicated_offsets(direction, groups), self._memory, self._matches
         )
@@ -173,49 +184,36 @@ class OffsetController:
         written_to = {row.where.topic for row in rows if row.judgement.writes}
         return {topic for topic, remote in listed.desired.remote.items() if remote in written_to}
 
-    def _plan_next(self, group: str, now: float) -> None:
-        self._due.pop(group, None)
-        rows = self._rows.get(group, ())
-        if any(row.sought for row in rows):
-            self._due[group] = now
-        elif any(row.held for row in rows):
-            self._due[group] = now + REST
-        elif any(not row.settled for row in rows):
-            tries = self._tries.get(group, 0)
-            self._due[group] = now + min(REST * 2 ** min(tries, 10), LONGEST_REST)
-            self._tries[group] = tries + 1
-        else:
-            self._tries.pop(group, None)
-
-    def before_writing(self, plan: Plan) -> None:
-        """Nothing is kept that a write could make untrue."""
-
-    def learn(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
-        """What was written is where it should be; what was refused is set aside; checkpoints are emitted."""
-        mine = [outcome for outcome in outcomes if outcome.change.kind is Kind.GROUP_OFFSET]
-        self._backoff.learn(mine, context.now)
-        done = {outcome.change.key for outcome in mine if outcome.error is None}
-        touched = {outcome.change.key[0] for outcome in mine}
-        for group in touched:
-            self._rows[group] = [row.after(done, self._settings.flow.target) for row in self._rows.get(group, ())]
-        for group in self._compared:
-            self._plan_next(group, context.now)
+    def _settle(self, context: PassContext, groups: Sequence[str], outcomes: Sequence[Outcome]) -> None:
+        """What was written is where it should be; what was refused is backed off; checkpoints are emitted."""
+        self._backoff.learn(outcomes, context.now)
+        done = {outcome.change.key for outcome in outcomes if outcome.error is None}
+        for group in {outcome.change.key[0] for outcome in outcomes}:
+            self._rows[group] = [row.after(done, self._onto) for row in self._rows.get(group, ())]
+        for group in groups:
+            self._schedule.compared(group, self._rows.get(group, ()), context.now)
         if self._emit is not None:
-            self._emit([row for group in self._compared for row in self._rows.get(group, ())])
+            self._emit([row for group in groups for row in self._rows.get(group, ())])
+
+    @property
+    def _onto(self) -> str:
+        back = self._scope is not None and self._scope.back
+        return self._settings.flow.source if back else self._settings.flow.target
 
     def status(self, context: PassContext) -> ControllerStatus:
         """How many partitions have each verdict, and offsets that the target refused."""
         if self._summary is None and self._active:
             rows = [row for rows in self._rows.values() for row in rows]
-            self._summary = GroupSummary(count_verdicts(rows), _worst(rows))
+            verdicts = {verdict.value: count for verdict, count in count_verdicts(rows).items()}
+            self._summary = GroupSummary(verdicts, _worst(rows))
         return ControllerStatus(refused=self._backoff.waiting(context.now), groups=self._summary)
 
     def close(self) -> None:
-        """Writes down what came since the last full comparison."""
+        """Writes down what came since the last full comparison; a command leaves that to the job."""
         self._ends.watch.close()
         if self._matches is not None:
             self._matches.close()
-        if self._ledger is not None:
+        if self._ledger is not None and self._scope is None:
             self._memory.drain()
             self._memory.save(self._ledger)
 
@@ -227,3 +225,26 @@ def _worst(rows: Iterable[GroupOffset]) -> Mapping[str, int]:
         if row.judgement.verdict in (Verdict.SYNCED, Verdict.PENDING) and row.error_bound is not None:
             worst[row.group] = max(worst.get(row.group, 0), row.error_bound)
     return worst
+
+
+def assemble(parts: Assembly) -> Assembled:
+    """The kind `group-offset` of one flow. A job keeps the histories even where no offset is written."""
+    settings, source, target = parts.settings, parts.source, parts.target
+    if parts.once and not (parts.is_enabled(Kind.GROUP_OFFSET) or parts.scope.shown):
+        return Assembled()
+    internal, memory = settings.internal, OffsetMemory()
+    syncs_on = source.cluster if internal.offset_syncs_cluster == source.alias else target.cluster
+    groups_from, groups_to = (target, source) if parts.scope.back else (source, target)
+    clusters = OffsetClusters(
+        ClusterGroups(source.cluster, source.groups),
+        ClusterGroups(target.cluster, target.groups),
+        MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, target.cluster),
+        groups_from.group_watch(),
+    )
+    emit = None
+    if settings.emit_checkpoints and not parts.once:
+        emit = CheckpointEmitter(internal.checkpoints, target.cluster, settings.replication_factor, memory)
+    scope = parts.scope if parts.once else None
+    matches = open_matches(settings, source, target, at_leisure=parts.once) if settings.matching else None
+    controller = OffsetController(settings, clusters, memory, matches, emit, scope)
+    return Assembled([controller], {Kind.GROUP_OFFSET: GroupWriter(groups_to.alias, groups_to.groups)})

@@ -12,7 +12,7 @@ from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
-from sinks.kinds.topics.survey import Listed
+from sinks.kinds.topics.listing import Listed
 from streaming.mm2.records import TopicPartition
 
 

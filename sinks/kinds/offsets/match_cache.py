@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.offsets.memory import Place
 from sinks.kinds.offsets.record_finder import Budget, find
@@ -19,8 +21,8 @@ QUESTIONS_IN_A_PASS = 500
 IN_A_WALK = Budget(seconds=0.75)
 """What a walk spends on reading records: the other kinds of its flow wait for it."""
 
-AT_LEISURE = Budget(seconds=120.0)
-"""For a command."""
+AT_LEISURE, EVERY_QUESTION = Budget(seconds=120.0), 1_000_000_000
+"""For a command, which comes once."""
 
 
 class MatchCache:
@@ -57,3 +59,9 @@ class MatchCache:
         """Lets go of the readers' consumers."""
         self._source.close()
         self._target.close()
+
+
+def open_matches(settings: FlowSettings, source: ClusterPorts, target: ClusterPorts, *, at_leisure: bool) -> MatchCache:
+    """Over both clusters of a flow. On the target an aborted copy lies before the one that counts: it is read, too."""
+    readers = source.records(settings.isolation), target.records("read_uncommitted")
+    return MatchCache(*readers, AT_LEISURE, EVERY_QUESTION) if at_leisure else MatchCache(*readers)

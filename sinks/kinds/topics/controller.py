@@ -1,4 +1,4 @@
-"""Topics and their configs as a part of the walk: whose turn it is, what differs, what is set aside."""
+"""Topics and their configs: whose turn it is, what differs, what is backed off."""
 
 from __future__ import annotations
 
@@ -9,23 +9,34 @@ from sinks.engine.backoff import Backoff
 from sinks.engine.model import Kind, Op, Outcome
 from sinks.engine.plan import Plan, Unobserved
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.cluster import Cluster, Reader
+from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.config_watch import Watch
-from sinks.kinds.controller import ControllerStatus, PassContext
+from sinks.kinds.assembly import Assembled, Assembly, Progress, no_progress
+from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
+from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.drifts import TopicDrifts
 from sinks.kinds.topics.poll_schedule import PollSchedule
 from sinks.kinds.topics.rules import plan_topic_deletions
 from sinks.kinds.topics.survey import Survey, survey
+from sinks.kinds.topics.writer import TopicWriter
 
 
 class TopicController:
     """The kinds `topic` and `topic-config` of one flow."""
 
+    kinds = frozenset({Kind.TOPIC, Kind.TOPIC_CONFIG})
+
     def __init__(
-        self, settings: FlowSettings, source: Reader, target: Cluster, source_watch: Watch, target_watch: Watch
+        self,
+        settings: FlowSettings,
+        source: Reader,
+        target: Reader,
+        watches: tuple[Watch, Watch],
+        progress: Progress = no_progress,
     ) -> None:
-        self._settings, self._source, self._target = settings, source, target
-        self._source_watch, self._target_watch = source_watch, target_watch
+        """`watches`: on the source and on the target."""
+        self._settings, self._source, self._target, self._progress = settings, source, target, progress
+        self._source_watch, self._target_watch = watches
         self._schedule = PollSchedule(settings.pace)
         self._backoff = Backoff()
         self._dirty: set[str] = set()
@@ -34,13 +45,12 @@ class TopicController:
         self._unobserved: dict[str, Unobserved] = {}
         self._drifts = TopicDrifts()
         self._first = True
-        self._seen = Survey(Plan(settings.flow))
-        self.looked_at = 0
+        self._polled = 0
 
-    def look(self, context: PassContext) -> bool:
-        """Adds what differs from the last look to what must be compared."""
+    def poll(self, context: PassContext) -> bool:
+        """Adds what differs from the last poll to what must be compared."""
         self._schedule.members(context.listed.desired.remote)
-        self.looked_at = 0
+        self._polled = 0
         if Kind.TOPIC_CONFIG not in context.idle:
             self._look_at_configs(context)
         return bool(self._dirty) or (Kind.TOPIC not in context.idle and self._topics_differ(context))
@@ -62,18 +72,18 @@ class TopicController:
         self._dirty = (self._dirty | retried | set(context.requested)) & remote.keys()
 
     def _differing(self, context: PassContext) -> set[str]:
-        turn = self._schedule.turn(context.now, quiet=context.quiet, news=context.news)
+        turn = self._schedule.turn(context.now, quiet=context.signal_works, news=context.signalled)
         groups = [self._schedule.all_shards()] if context.everything else turn
         differing: set[str] = set()
         for group in groups:
             found = self._source_watch.changed(group)
             # Noted before anything else can fail: a watch reports a difference once.
             self._dirty |= found
-            # Those that were forgotten after a write explain no news.
+            # Those that were forgotten after a write explain no signal.
             self._schedule.found(len(found - self._written))
             self._written.difference_update(*group)
             differing |= found
-            self.looked_at += sum(len(shard) for shard in group)
+            self._polled += sum(len(shard) for shard in group)
         return differing
 
     def _changed_on_target(self, context: PassContext) -> set[str]:
@@ -88,9 +98,9 @@ class TopicController:
         mine = {key[0] for key in context.ledger.owned(Kind.TOPIC)} if self._settings.topic_deletes else set()
         return bool(plan_topic_deletions(desired, context.listed.source, target, mine))
 
-    def compare(self, context: PassContext) -> Plan:
-        """The plan for what differs, without the changes that are set aside for now."""
-        self._seen = seen = survey(
+    def compare(self, context: PassContext) -> Comparison:
+        """The plan for what differs, without the changes that are backed off."""
+        seen = survey(
             self._settings,
             self._source,
             self._target,
@@ -98,47 +108,50 @@ class TopicController:
             look_at=self._dirty,
             owned=context.ledger.owned(Kind.TOPIC),
             paused=context.idle,
+            progress=self._progress,
         )
         self._backoff.settled(self._remote_names(seen.looked_at), seen.plan.changes)
         todo, waiting = self._backoff.split(seen.plan.changes, context.now)
-        return replace(seen.plan, changes=tuple(todo), refused=(*seen.plan.refused, *waiting))
+        plan = replace(seen.plan, changes=tuple(todo), refused=(*seen.plan.refused, *waiting))
+        return Comparison(
+            plan, lambda outcomes: self._settle(context, seen, outcomes), lambda: self._forget_written(seen, plan)
+        )
 
-    def before_writing(self, plan: Plan) -> None:
+    def _forget_written(self, seen: Survey, plan: Plan) -> None:
         """Forgets what is written, on both sides: going back to what a watch saw last would not look like a change.
 
         On the target that was before our write. On the source it may be older than what was compared: a change that
         came in between is written now, and taken back it would look as if nothing had happened.
         """
-        remote = {change.key[0] for change in plan.changes if change.kind in KINDS}
-        upstream = dict(zip(self._remote_names(self._seen.looked_at), self._seen.looked_at, strict=True))
+        remote = {change.key[0] for change in plan.changes}
+        upstream = dict(zip(self._remote_names(seen.looked_at), seen.looked_at, strict=True))
         self._target_watch.forget(remote)
         self._written |= {upstream[name] for name in remote if name in upstream}
         self._source_watch.forget(self._written)
 
-    def learn(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
-        """What was refused is set aside; what passes by itself is compared again."""
-        seen, mine = self._seen, [outcome for outcome in outcomes if outcome.change.kind in KINDS]
-        self._backoff.learn(mine, context.now)
-        unsettled = {outcome.change.key[0] for outcome in mine if _to_compare_again(outcome)}
+    def _settle(self, context: PassContext, seen: Survey, outcomes: Sequence[Outcome]) -> None:
+        """What was refused is backed off; what passes by itself is compared again."""
+        self._backoff.learn(outcomes, context.now)
+        unsettled = {outcome.change.key[0] for outcome in outcomes if _to_compare_again(outcome)}
         upstream = dict(zip(self._remote_names(seen.looked_at), seen.looked_at, strict=True))
         # What was not looked at, because its kind is paused, stays dirty: the watch will not report it again.
         self._dirty -= seen.looked_at
         self._dirty |= seen.again | {upstream[name] for name in unsettled if name in upstream}
-        self._unobserved = {topic: blind for topic, blind in self._unobserved.items() if topic not in seen.looked_at}
-        self._unobserved |= seen.blind
+        self._unobserved = {topic: why for topic, why in self._unobserved.items() if topic not in seen.looked_at}
+        self._unobserved |= seen.unobserved
         self._drifts.replace(seen.looked_at, seen.drifts)
 
     def _remote_names(self, topics: Iterable[str]) -> list[str]:
         return [self._settings.policy.format_remote_topic(self._settings.flow.source, topic) for topic in topics]
 
     def status(self, context: PassContext) -> ControllerStatus:
-        """Topics whose names are too long, changes that are set aside, topics that could not be read, and what is in
-        force with two values."""
+        """Topics whose names are too long, changes that are backed off, topics that could not be read, and configs that
+        differ in effect."""
         wanted: Collection[str] = context.listed.desired.remote.keys()
-        errors = tuple(blind for topic, blind in self._unobserved.items() if topic in wanted)
+        errors = tuple(why for topic, why in self._unobserved.items() if topic in wanted)
         refused = (*context.listed.desired.refused, *self._backoff.waiting(context.now))
         self._drifts.keep(wanted)
-        return ControllerStatus(refused, errors, effective=self._drifts.groups())
+        return ControllerStatus(refused, errors, effective=self._drifts.groups(), polled=self._polled)
 
     def close(self) -> None:
         """The clusters themselves are the walk's."""
@@ -146,11 +159,22 @@ class TopicController:
         self._target_watch.close()
 
 
-KINDS = frozenset({Kind.TOPIC, Kind.TOPIC_CONFIG})
-
-
 def _to_compare_again(outcome: Outcome) -> bool:
     """What passes by itself, and topics just created: without a refused config, or by another hand with others."""
     if outcome.error is not None:
         return outcome.error.retriable
     return (outcome.change.kind, outcome.change.op) == (Kind.TOPIC, Op.CREATE)
+
+
+def assemble(parts: Assembly) -> Assembled:
+    """The kinds `topic` and `topic-config` of one flow."""
+    source, target = parts.source, parts.target
+    controller = TopicController(
+        parts.settings,
+        source.cluster,
+        target.cluster,
+        (source.config_watch(), target.config_watch()),
+        parts.progress,
+    )
+    configs = ConfigWriter(target.cluster, parts.settings.incremental)
+    return Assembled([controller], {Kind.TOPIC: TopicWriter(target.cluster), Kind.TOPIC_CONFIG: configs})

@@ -16,38 +16,27 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader, TopicConfigs
 from sinks.kinds.topics.config_rules import desired_configs, plan_configs
 from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warnings
-from sinks.kinds.topics.rules import DesiredTopics, desired_topics, plan_topic_deletions, plan_topics
+from sinks.kinds.topics.listing import Listed
+from sinks.kinds.topics.rules import plan_topic_deletions, plan_topics
 
 TOPICS_IN_A_REQUEST = 500
 """Topics in one describe request: larger ones are no faster (3,500 topics/s) and show less progress."""
 
 DENIED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
 
-Progress = Callable[[int, int], None]
-"""Called with (topics compared, topics to compare)."""
-
-
-@dataclass(frozen=True)
-class Listed:
-    """Topics and partition counts of both clusters, and what the target should have of them."""
-
-    source: Mapping[str, int]
-    target: Mapping[str, int]
-    desired: DesiredTopics
-
 
 @dataclass(frozen=True)
 class Survey:
     """A plan, what it was made from, and the upstream topics that must be looked at again soon.
 
-    `blind`: why an upstream topic could not be compared; the plan's `errors` say the same. `drifts`: by upstream topic,
-    what is in force with two values though nothing is to be written.
+    `unobserved`: why an upstream topic could not be compared; the plan's `errors` say the same. `drifts`: by upstream
+    topic, what differs in effect though nothing is to be written.
     """
 
     plan: Plan
     looked_at: frozenset[str] = frozenset()
     again: frozenset[str] = frozenset()
-    blind: Mapping[str, Unobserved] = field(default_factory=dict)
+    unobserved: Mapping[str, Unobserved] = field(default_factory=dict)
     drifts: Mapping[str, Sequence[Drift]] = field(default_factory=dict)
 
 
@@ -58,16 +47,10 @@ class _Found:
     changes: list[Change] = field(default_factory=list)
     creations: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
-    blind: dict[str, Unobserved] = field(default_factory=dict)
+    unobserved: dict[str, Unobserved] = field(default_factory=dict)
     again: set[str] = field(default_factory=set)
     drifts: dict[str, list[Drift]] = field(default_factory=dict)
     denied: int = 0
-
-
-def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
-    """The metadata of both clusters. Raises ClusterUnreachable, RightsMissing."""
-    listed = source.list_topics()
-    return Listed(listed, target.list_topics(), desired_topics(listed, settings))
 
 
 def survey(
@@ -79,7 +62,7 @@ def survey(
     look_at: Collection[str] | None = None,
     owned: Collection[Key] = (),
     paused: Collection[Kind] = (),
-    progress: Progress = lambda done, total: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Survey:
     """The plan for the upstream topics of `look_at` (None: all) and for every topic that the target lacks.
 
@@ -104,13 +87,13 @@ def survey(
         settings.flow,
         [*topic_changes, *found.changes],
         refused=listed.desired.refused,
-        errors=found.blind.values(),
+        errors=found.unobserved.values(),
         existing={Kind.TOPIC: len(mine)},
         skipped=found.skipped,
         notes=warnings(settings.flow, drifts),
         effective=groups_of(drifts),
     )
-    return Survey(plan, frozenset(missing | compared), frozenset(found.again), found.blind, found.drifts)
+    return Survey(plan, frozenset(missing | compared), frozenset(found.again), found.unobserved, found.drifts)
 
 
 def _compare(
@@ -120,7 +103,7 @@ def _compare(
     remote: Mapping[str, str],
     missing: Collection[str],
     compared: Collection[str],
-    progress: Progress,
+    progress: Callable[[int, int], None],
 ) -> _Found:
     found = _Found()
     total, done = len(missing) + len(compared), 0
@@ -158,12 +141,12 @@ def _note_fault(found: _Found, topic: str, alias: str, name: str, fault: ItemFau
         found.again.add(topic)
         return
     found.denied += fault.code in DENIED
-    found.blind[topic] = Unobserved(Kind.TOPIC_CONFIG, f"{name} on {alias}: {fault}")
+    found.unobserved[topic] = Unobserved(Kind.TOPIC_CONFIG, f"{name} on {alias}: {fault}")
 
 
 def _raise_if_unobserved(settings: FlowSettings, found: _Found, total: int) -> None:
     if total and found.denied == total:
-        first = next(iter(found.blind.values())).reason
+        first = next(iter(found.unobserved.values())).reason
         raise RightsMissing(
             f"{settings.flow.name}: no topic's configs may be read ({first}); grant the principal "
             f"DESCRIBE_CONFIGS on the topics of {settings.flow.source} and {settings.flow.target}"

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
-from sinks.faults import RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.users import UserReader
 from sinks.kinds.users.credentials import CredentialProvider, known_versions
@@ -22,14 +21,10 @@ def survey_users(
     provider: CredentialProvider,
     ledger: Ledger,
 ) -> Plan:
-    """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported."""
+    """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
     owned, needed = ledger.owned(Kind.SCRAM_USER), users_of(principals)
-    try:
-        upstream = source.describe(needed.keys())
-        downstream = target.describe({*needed.values(), *(user for user, _ in owned)})
-    except RightsMissing as error:
-        reason = f"{error}; reading SCRAM users needs DESCRIBE on the CLUSTER of both sides"
-        return Plan(settings.flow, errors=(Unobserved(Kind.SCRAM_USER, reason),))
+    upstream = source.describe(needed.keys())
+    downstream = target.describe({*needed.values(), *(user for user, _ in owned)})
     desired = desired_users(needed, upstream, known_versions(provider, upstream))
     # A source that shows none of the users that there were is taken for one that could not be seen.
     blank = bool(owned) and not upstream

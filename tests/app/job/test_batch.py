@@ -8,89 +8,93 @@ from typing import cast
 
 import pytest
 
-from app.job.batch import Batch, News
+from app.job.batch import Batch, ChangedFlows
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from streaming.flow import Flow
 
 
 @dataclass
-class Walker:
-    """A flow whose walk can be held up, or raise."""
+class ScriptedFlow:
+    """A flow whose pass can be held up, or raise."""
 
     flow: Flow
     go: threading.Event = field(default_factory=threading.Event)
     error: Exception | None = None
-    walks: int = 0
+    passes: int = 0
 
     def step(self, _: object, *, everything: bool) -> None:
-        self.walks += 1
+        self.passes += 1
         assert self.go.wait(10)
         if self.error is not None:
             raise self.error
 
 
-def batch(*walkers: Walker) -> Batch:
-    return Batch([cast(FlowTask, walker) for walker in walkers], Metrics("test"))
+def batch(*scripted: ScriptedFlow) -> Batch:
+    return Batch([cast(FlowTask, scripted_flow) for scripted_flow in scripted], Metrics("test"))
 
 
-def test_a_flow_that_is_held_up_is_left_out_until_its_walk_is_done() -> None:
-    silent, sound = Walker(Flow("a", "b")), Walker(Flow("c", "b"))
+def test_a_flow_that_is_held_up_is_left_out_until_its_pass_is_done() -> None:
+    silent, sound = ScriptedFlow(Flow("a", "b")), ScriptedFlow(Flow("c", "b"))
     sound.go.set()
     flows = batch(silent, sound)
     for _ in range(3):
         flows.step(0.2)
-    assert (silent.walks, sound.walks) == (1, 3)
+    assert (silent.passes, sound.passes) == (1, 3)
     silent.go.set()
     flows.step()
     flows.step()
-    assert silent.walks in (2, 3)
+    assert silent.passes in (2, 3)
     flows.close()
 
 
-def test_without_a_limit_every_flow_has_walked() -> None:
-    walkers = [Walker(Flow(source, "z")) for source in "abc"]
-    for walker in walkers:
-        walker.go.set()
-    flows = batch(*walkers)
+def test_without_a_limit_every_flow_had_its_pass() -> None:
+    scripted = [ScriptedFlow(Flow(source, "z")) for source in "abc"]
+    for scripted_flow in scripted:
+        scripted_flow.go.set()
+    flows = batch(*scripted)
     flows.step(everything=True)
-    assert [walker.walks for walker in walkers] == [1, 1, 1]
+    assert [scripted_flow.passes for scripted_flow in scripted] == [1, 1, 1]
     flows.close()
 
 
-def test_what_no_flow_expects_ends_the_query_with_its_reason() -> None:
-    broken = Walker(Flow("a", "b"), error=ZeroDivisionError("a bug"))
-    broken.go.set()
-    flows = batch(broken)
-    with pytest.raises(ZeroDivisionError):
+def test_what_no_flow_expects_stops_neither_the_other_flows_nor_the_query(caplog: pytest.LogCaptureFixture) -> None:
+    broken, sound = ScriptedFlow(Flow("a", "b"), error=ZeroDivisionError("a bug")), ScriptedFlow(Flow("c", "b"))
+    for flow in (broken, sound):
+        flow.go.set()
+    flows = batch(broken, sound)
+    for _ in range(2):
         flows.step()
+    assert (broken.passes, sound.passes) == (2, 2)
+    assert "ZeroDivisionError" in caplog.text
     flows.close()
 
 
-def test_news_lets_the_flows_walk_that_it_is_about_and_no_others() -> None:
-    heard, unheard = Walker(Flow("a", "b")), Walker(Flow("c", "b"))
-    for walker in (heard, unheard):
-        walker.go.set()
-    news = News()
-    flows = Batch([cast(FlowTask, walker) for walker in (heard, unheard)], Metrics("test"), news=news)
-    news.hear(Flow("a", "b"))
+def test_signal_gives_a_pass_to_the_flows_that_it_is_about_and_no_others() -> None:
+    heard, unheard = ScriptedFlow(Flow("a", "b")), ScriptedFlow(Flow("c", "b"))
+    for scripted_flow in (heard, unheard):
+        scripted_flow.go.set()
+    changed = ChangedFlows()
+    tasks = [cast(FlowTask, scripted_flow) for scripted_flow in (heard, unheard)]
+    flows = Batch(tasks, Metrics("test"), changed=changed)
+    changed.hear(Flow("a", "b"))
     flows.listen(10.0)
-    assert (heard.walks, unheard.walks) == (1, 0)
+    assert (heard.passes, unheard.passes) == (1, 0)
     flows.close()
 
 
 def test_without_news_a_batch_ends_when_its_time_is_over() -> None:
-    walker = Walker(Flow("a", "b"))
-    flows = batch(walker)
+    scripted_flow = ScriptedFlow(Flow("a", "b"))
+    flows = batch(scripted_flow)
     flows.listen(0.05)
     flows.listen(-1.0)
-    assert walker.walks == 0
+    assert scripted_flow.passes == 0
     flows.close()
 
 
 def test_stopping_ends_the_wait_for_news() -> None:
-    walker = Walker(Flow("a", "b"))
-    flows = batch(walker)
+    scripted_flow = ScriptedFlow(Flow("a", "b"))
+    flows = batch(scripted_flow)
     listening = threading.Thread(target=flows.listen, args=(60.0,))
     listening.start()
     flows.stop()
@@ -100,8 +104,8 @@ def test_stopping_ends_the_wait_for_news() -> None:
 
 
 def test_news_is_told_once() -> None:
-    news = News()
-    news.hear(Flow("a", "b"))
-    news.hear(Flow("a", "b"))
-    assert news.wait(0) == {Flow("a", "b")}
-    assert news.wait(0) == frozenset()
+    changed = ChangedFlows()
+    changed.hear(Flow("a", "b"))
+    changed.hear(Flow("a", "b"))
+    assert changed.wait(0) == {Flow("a", "b")}
+    assert changed.wait(0) == frozenset()

@@ -8,9 +8,9 @@ import pytest
 
 from sinks.engine import apply
 from sinks.engine.apply import apply_steps
-from sinks.engine.model import Change, Kind, Op, Outcome
+from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.plan import make_plan
-from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing
+from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing, WrongCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
 from tests.sinks.builders import FLOW, config_change, overrides_of, put_topic, topic_change, writers_to
@@ -49,7 +49,7 @@ class Logging(MemoryCluster):
 def applied(cluster: MemoryCluster, *changes: Change) -> list[Outcome]:
     """The outcomes of a plan of these changes."""
     steps = apply_steps(make_plan(FLOW, changes), writers_to(cluster))
-    return [outcome for step in steps for outcome in step]
+    return [outcome for step in steps for outcome in step.outcomes]
 
 
 EVERYTHING = (
@@ -148,21 +148,35 @@ def test_large_plan_goes_out_in_several_requests(monkeypatch: pytest.MonkeyPatch
     cluster = loaded()
     plan = make_plan(FLOW, [topic_change(f"a.{n}", None, 1) for n in range(5)])
     steps = apply_steps(plan, writers_to(cluster))
-    assert [len(step) for step in steps] == [2, 2, 1]
+    assert [len(step.outcomes) for step in steps] == [2, 2, 1]
     assert [len(topics) for _, topics in cluster.requests] == [2, 2, 1]
 
 
-def test_what_was_done_before_a_terminal_error_is_known() -> None:
+def test_mode_that_the_broker_lacks_stops_its_kind_and_the_others_go_on() -> None:
     cluster = loaded()
     cluster.incremental = False
-    steps = apply_steps(make_plan(FLOW, EVERYTHING), writers_to(cluster))
-    assert [next(steps)[0].change.op, next(steps)[0].change.op] == [Op.CREATE, Op.UPDATE]
-    with pytest.raises(IncrementalUnsupported):
-        next(steps)
-    assert "a.gone" in cluster.topics
+    steps = list(apply_steps(make_plan(FLOW, EVERYTHING), writers_to(cluster)))
+    assert [(step.kind, isinstance(step.stopped, IncrementalUnsupported)) for step in steps] == [
+        (Kind.TOPIC, False),
+        (Kind.TOPIC, False),
+        (Kind.TOPIC_CONFIG, True),
+        (Kind.TOPIC, False),
+    ]
+    assert "a.gone" not in cluster.topics
 
 
-def test_denied_request_is_raised() -> None:
+def test_denied_request_fails_the_rest_of_its_kind_and_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apply, "CHANGES_IN_A_REQUEST", 1)
     cluster = MemoryCluster("b", denied={"alter"})
-    with pytest.raises(RightsMissing):
-        applied(cluster, topic_change("a.t", None, 1))
+    steps = list(apply_steps(make_plan(FLOW, [topic_change(f"a.{n}", None, 1) for n in range(2)]), writers_to(cluster)))
+    assert [type(step.stopped) for step in steps] == [RightsMissing, type(None)]
+    assert all(outcome.error and not outcome.error.retriable for step in steps for outcome in step.outcomes)
+
+
+def test_wrong_cluster_stops_everything() -> None:
+    class Another(MemoryCluster):
+        def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
+            raise WrongCluster("another one")
+
+    with pytest.raises(WrongCluster):
+        applied(Another("b"), topic_change("a.t", None, 1))

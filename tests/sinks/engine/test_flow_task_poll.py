@@ -18,69 +18,68 @@ from sinks.faults import (
 from streaming.errors import LockstepError
 from tests.sinks.builders import (
     World,
-    deaf,
     overrides_of,
     put_topic,
 )
-from tests.sinks.walks import ScriptedPass
+from tests.sinks.scripted_pass import ScriptedPass
 
 
-def test_look_reaches_the_next_walk_once(task: FlowTask, walks: ScriptedPass) -> None:
+def test_look_reaches_the_next_walk_once(task: FlowTask, passes: ScriptedPass) -> None:
     assert not task.look(["x"], 0)
     task.look(["y"], 0)
     task.step(None)
     task.step(None)
-    assert walks.asked == [({"x", "y"}, False), (set(), False)]
+    assert passes.asked == [({"x", "y"}, False), (set(), False)]
 
 
-def test_look_at_nothing_in_particular_is_a_look_at_everything(task: FlowTask, walks: ScriptedPass) -> None:
+def test_look_at_nothing_in_particular_is_a_look_at_everything(task: FlowTask, passes: ScriptedPass) -> None:
     task.look([], 0)
     task.step(None)
     task.step(None)
-    assert walks.asked == [(set(), True), (set(), False)]
+    assert passes.asked == [(set(), True), (set(), False)]
 
 
-def test_look_does_not_wait_for_the_time_of_the_next_try(task: FlowTask, walks: ScriptedPass) -> None:
-    walks.error = WrongCluster("other")
+def test_look_does_not_wait_for_the_time_of_the_next_try(task: FlowTask, passes: ScriptedPass) -> None:
+    passes.error = WrongCluster("other")
     task.step(None)
     task.look(["x"], 0)
     task.step(None)
-    assert walks.asked == [(set(), False), ({"x"}, False)]
+    assert passes.asked == [(set(), False), ({"x"}, False)]
 
 
 @pytest.mark.parametrize("error", [None, WrongCluster("other")])
 def test_look_returns_when_a_walk_was_done_and_whether_it_went_well(
-    task: FlowTask, walks: ScriptedPass, error: LockstepError | None
+    task: FlowTask, passes: ScriptedPass, error: LockstepError | None
 ) -> None:
-    walks.error = error
+    passes.error = error
     with ThreadPoolExecutor(1) as pool:
         looking = pool.submit(task.look, ["x"], 30.0)
-        wait_for(lambda: task._requested, 30.0, "the request for a look")
+        wait_for(lambda: task._mailbox.is_asked(), 30.0, "the request for a look")
         task.step(None)
         assert looking.result(timeout=30) is (error is None)
 
 
-def test_walk_under_way_when_a_look_is_asked_for_does_not_count(task: FlowTask, walks: ScriptedPass) -> None:
+def test_walk_under_way_when_a_look_is_asked_for_does_not_count(task: FlowTask, passes: ScriptedPass) -> None:
     asked, go_on = threading.Event(), threading.Event()
-    whole = walks.walk
+    whole = passes.run_pass
 
     def slow(requested: Collection[str] = (), everything: bool = False) -> Report:
         asked.set()
         assert go_on.wait(30), "the walk was not let go on within 30 s"
         return whole(requested, everything)
 
-    walks.walk = slow  # type: ignore[method-assign]
+    passes.run_pass = slow  # type: ignore[method-assign]
     with ThreadPoolExecutor(2) as pool:
         walking = pool.submit(task.step, None)
         assert asked.wait(30), "no walk began within 30 s"
         looking = pool.submit(task.look, ["x"], 30.0)
-        wait_for(lambda: task._requested, 30.0, "the request for a look")
+        wait_for(lambda: task._mailbox.is_asked(), 30.0, "the request for a look")
         go_on.set()
         walking.result(timeout=30)
         assert not looking.done()
         task.step(None)
         assert looking.result(timeout=30)
-    assert walks.asked == [(set(), False), ({"x"}, False)]
+    assert passes.asked == [(set(), False), ({"x"}, False)]
 
 
 def test_look_gives_up_after_its_time(task: FlowTask) -> None:
@@ -91,7 +90,7 @@ def test_walk_over_real_clusters_brings_the_change_that_was_asked_for() -> None:
     world = World()
     put_topic(world.source, "x", retention_ms="1")
     put_topic(world.target, "a.x", retention_ms="1")
-    task = FlowTask(world.reconcile, deaf, Metrics("0"))
+    task = FlowTask(world.reconcile, Metrics("0"))
     task.step(None)
     world.target.topics["a.x"].overrides["retention.ms"] = "666"
     task.look(["x"], 0)

@@ -44,9 +44,9 @@ def happen(world: World, action: str, topic: str, name: str, value: str | None) 
     elif action == "silent":
         world.target.reachable = False
         with pytest.raises(ClusterUnreachable):
-            world.walk()
+            world.run_pass()
         world.target.reachable = True
-    world.walk(after=INTERVAL if action == "wait" else 1.0)
+    world.run_pass(after=INTERVAL if action == "wait" else 1.0)
 
 
 @given(ACTIONS, st.sampled_from([0, 2, 1000]))
@@ -60,9 +60,9 @@ def test_whatever_happens_the_target_is_in_step_after_a_full_comparison_and_then
     world.settle()
     for action, topic, name, value in actions:
         happen(world, action, topic, name, value)
-    world.walk(after=INTERVAL)
+    world.run_pass(after=INTERVAL)
     world.settle()
     for topic in ("x", "y", "z"):
         assert overrides_of(world.target, f"a.{topic}") == overrides_of(world.source, topic)
-    assert world.walk(after=INTERVAL).outcomes == ()
+    assert world.run_pass(after=INTERVAL).outcomes == ()
     assert world.target.writes == 0

@@ -1,4 +1,4 @@
-"""A walk that is cut short: nothing is lost, nothing is written twice, nothing goes elsewhere."""
+"""A pass that is cut short: nothing is lost, nothing is written twice, nothing goes elsewhere."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import pytest
 
 from sinks.engine.audit import Audit
+from sinks.engine.backoff import FIRST_WAIT
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan, Refusal
 from sinks.faults import (
     ClusterUnreachable,
-    IncrementalUnsupported,
     ItemFault,
     Observed,
     RightsMissing,
@@ -20,6 +20,7 @@ from sinks.faults import (
 from sinks.flow_settings import Incremental
 from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
 from sinks.kafka.ports.cluster import TopicConfigs
+from sinks.kinds.topics.controller import TopicController
 from streaming.errors import LockstepError
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 
@@ -48,16 +49,16 @@ def test_crash_between_apply_and_record_writes_nothing_twice(restarted: bool) ->
     world = World()
     put_topic(world.source, "x", 3, retention_ms="1")
     put_topic(world.target, "a.x", 3, retention_ms="2")
-    whole = world.reconcile._audit
-    world.reconcile._audit = CrashingAudit("audit", world.target, 1, "tester@here")
+    whole = world.reconcile._recorder._audit
+    world.reconcile._recorder._audit = CrashingAudit("audit", world.target, 1, "tester@here")
     with pytest.raises(DiesHereError):
-        world.walk()
+        world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
     writes = world.target.writes
     if restarted:
         world.restart()
-    world.reconcile._audit = whole
-    assert world.walk().plan.changes == ()
+    world.reconcile._recorder._audit = whole
+    assert world.run_pass().plan.changes == ()
     assert world.target.writes == writes
 
 
@@ -67,10 +68,10 @@ def test_silent_cluster_plans_nothing_and_the_next_walk_finds_the_change(world: 
     set_config(world.source, "x", "retention.ms", "2")
     cluster.reachable = False
     with pytest.raises(ClusterUnreachable):
-        world.walk()
+        world.run_pass()
     cluster.reachable = True
     assert world.target.writes == 0
-    world.walk()
+    world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
 
 
@@ -79,14 +80,15 @@ def test_change_seen_while_the_full_comparison_fails_is_not_lost(world: World) -
         def changed(self, shards: object) -> set[str]:
             raise ClusterUnreachable("cluster b: no answer")
 
-    part = world.reconcile._topics
+    part = world.controller(Kind.TOPIC)
+    assert isinstance(part, TopicController)
     healthy = part._target_watch
     part._target_watch = SilentWatch()  # type: ignore[assignment]  # only its `changed` is called
     set_config(world.source, "x", "retention.ms", "2")
     with pytest.raises(ClusterUnreachable):
-        world.walk(after=INTERVAL)
+        world.run_pass(after=INTERVAL)
     part._target_watch = healthy
-    world.walk()
+    world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
 
 
@@ -97,10 +99,10 @@ def test_target_that_falls_silent_while_writing_gets_the_rest_at_the_next_walk(w
 
     set_config(world.source, "x", "retention.ms", "2")
     world.target.__class__ = Falling
-    report = world.walk()
+    report = world.run_pass()
     assert [str(outcome.error) for outcome in report.outcomes] == ["UNREACHABLE: cluster b: no answer"]
     world.target.__class__ = MemoryCluster
-    world.walk()
+    world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
 
 
@@ -121,7 +123,7 @@ def test_source_broker_that_lags_behind_the_one_watched_loses_no_change() -> Non
     world.settle()
     set_config(world.source, "x", "retention.ms", "2")
     for _ in range(2):
-        world.walk()
+        world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
 
 
@@ -131,7 +133,7 @@ def test_cluster_that_is_another_one_now_stops_the_flow_and_nothing_is_written(w
     set_config(world.source, "x", "retention.ms", "2")
     for after in (1.0, INTERVAL, 1.0):
         with pytest.raises(WrongCluster, match=f"{alias}.bootstrap.servers leads to the cluster another"):
-            world.walk(after=after)
+            world.run_pass(after=after)
     assert world.target.writes == 0
     assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
 
@@ -139,21 +141,20 @@ def test_cluster_that_is_another_one_now_stops_the_flow_and_nothing_is_written(w
 def test_source_that_may_not_be_described_stops_the_flow(world: World) -> None:
     world.source.denied = {"describe"}
     with pytest.raises(RightsMissing):
-        world.walk()
+        world.run_pass()
 
 
-def test_required_without_the_api_stops_the_flow_but_what_was_made_is_remembered() -> None:
+def test_required_without_the_api_stops_topic_configs_alone() -> None:
     world = World(flow_settings(incremental=Incremental.REQUIRED))
     world.target.incremental = False
     put_topic(world.source, "x", retention_ms="1")
     put_topic(world.target, "a.x", retention_ms="2")
     put_topic(world.source, "new")
-    with pytest.raises(IncrementalUnsupported):
-        world.walk()
+    assert "required" in world.run_pass().trouble.faulted[Kind.TOPIC_CONFIG]
     assert world.ledger().owned(Kind.TOPIC) == {("a.new",)}
-    assert [event.key for event in world.events()] == [("a.new",)]
+    assert [event.key for event in world.events() if event.result == "applied"] == [("a.new",)]
     world.target.incremental = True
-    world.walk()
+    world.run_pass(after=FIRST_WAIT)
     assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
 
 
@@ -162,7 +163,7 @@ def test_error_of_the_ledger_stops_the_walk_before_anything_is_written() -> None
     put_topic(world.source, "x")
     world.target.reachable = False
     with pytest.raises(LockstepError):
-        world.walk()
+        world.run_pass()
     world.target.reachable = True
     assert world.target.writes == 0
 
@@ -184,19 +185,20 @@ class Overtaken(PlainWatch):
 def test_config_that_is_set_behind_a_look_and_taken_back_before_the_next_is_taken_back_soon(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    part = world.reconcile._topics
+    part = world.controller(Kind.TOPIC)
+    assert isinstance(part, TopicController)
     watch = part._source_watch = Overtaken(world.source)
-    world.walk()
-    world.walk()
+    world.run_pass()
+    world.run_pass()
     set_config(world.source, "x", "retention.bytes", "5")
     watch.then = [lambda: set_config(world.source, "x", "retention.ms", "9")]
-    world.walk()
+    world.run_pass()
     with monkeypatch.context() as patched:
         # With a budget, the topic's next turn may come some walks later.
         patched.setattr(part._schedule, "turn", lambda now, **_: iter(()))
-        world.walk()
-        world.walk()
+        world.run_pass()
+        world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "9", "retention.bytes": "5"}
     set_config(world.source, "x", "retention.ms", "1")
-    world.walk()
+    world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "1", "retention.bytes": "5"}

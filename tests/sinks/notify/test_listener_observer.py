@@ -10,7 +10,7 @@ import pytest
 from app.local.waiting import wait_for
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups
-from sinks.notify.listener_part import REST, ListenerController
+from sinks.notify.listener_observer import REST, ListenerObserver
 from sinks.notify.listeners import Announcements
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, World, put_topic
@@ -32,52 +32,50 @@ class Told:
         self.groups.append(set(groups))
 
 
-class MetadataSignal(World):
-    """A world whose last part is a listener's."""
+class ListeningWorld(World):
+    """A world with one observer: listeners."""
 
     def restart(self) -> None:
         self.told = Told()
-        super().restart()
-
-    def _parts(self):  # type: ignore[no-untyped-def]  # as World has it
-        ends = ClusterGroups(self.source, self.source_groups), ClusterGroups(self.target, self.target_groups)
+        clusters = ClusterGroups(self.source, self.source_groups), ClusterGroups(self.target, self.target_groups)
         announcements = Announcements(FLOW, self.told, self.told)
-        return [*super()._parts(), ListenerController(self.settings, *ends, announcements, groups=True)]
+        self.observers = [ListenerObserver(self.settings, *clusters, announcements, groups=True)]
+        super().restart()
 
     def heard(self, topics: list[dict[str, str]]) -> None:
         wait_for(lambda: self.told.topics == topics, WITHIN, f"the listener to hear {topics}, not {self.told.topics}")
 
 
 @pytest.fixture
-def world() -> MetadataSignal:
-    world = MetadataSignal(source_groups=MemoryGroups("a", {"g": {TopicPartition("x", 0): 1}, "idle": {}}))
+def world() -> ListeningWorld:
+    world = ListeningWorld(source_groups=MemoryGroups("a", {"g": {TopicPartition("x", 0): 1}, "idle": {}}))
     put_topic(world.source, "x")
     put_topic(world.target, "a.x")
     return world
 
 
-def test_whole_set_is_told_at_the_start_and_each_change_once(world: MetadataSignal) -> None:
+def test_whole_set_is_told_at_the_start_and_each_change_once(world: ListeningWorld) -> None:
     for _ in range(3):
-        world.walk()
+        world.run_pass()
     world.heard([{"x": "a.x"}])
     put_topic(world.source, "y")
     for _ in range(3):
-        world.walk()
+        world.run_pass()
     world.heard([{"x": "a.x"}, {"x": "a.x", "y": "a.y"}])
 
 
-def test_source_that_shows_no_topic_at_all_is_not_believed(world: MetadataSignal) -> None:
-    world.walk()
+def test_source_that_shows_no_topic_at_all_is_not_believed(world: ListeningWorld) -> None:
+    world.run_pass()
     world.heard([{"x": "a.x"}])
     world.source.topics.clear()
-    world.walk()
+    world.run_pass()
     world.reconcile.close()
     assert world.told.topics == [{"x": "a.x"}]
 
 
-def test_groups_are_those_with_offsets_on_replicated_topics(world: MetadataSignal) -> None:
-    world.walk()
+def test_groups_are_those_with_offsets_on_replicated_topics(world: ListeningWorld) -> None:
+    world.run_pass()
     wait_for(lambda: world.told.groups == [{"g"}], WITHIN, "the groups to be told")
     world.source_groups.offsets["h"] = {TopicPartition("x", 0): 2}
-    world.walk(after=REST)
+    world.run_pass(after=REST)
     wait_for(lambda: world.told.groups == [{"g"}, {"g", "h"}], WITHIN, "the new group to be told")

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
-from sinks.engine.apply import Writer
 from sinks.engine.audit import Audit
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Change, Kind
-from sinks.engine.reconcile import Clusters, FlowReconcile, Report
+from sinks.engine.reconcile import FlowParts, FlowReconcile
+from sinks.engine.report import Report
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
+from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.memory.memory_levels import MemoryLevels
+from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, LevelledEntry, Levels, Synonym
-from sinks.kinds.brokers.controller import REST, BrokerController
+from sinks.kinds.assembly import Assembly, assemble
+from sinks.kinds.brokers.controller import REST
 from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
-from sinks.kinds.brokers.writer import BrokerWriter
-from tests.sinks.builders import NOON, Clock, flow_settings
+from sinks.kinds.topics.listing import list_both
+from tests.sinks.builders import NOON, Clock, flow_settings, memory_ports
 
 
 def rules(chosen: str | None = None) -> BrokerConfigRules:
@@ -57,10 +62,9 @@ def put(levels: MemoryLevels, configs: Mapping[str, str | None]) -> None:
 
 @dataclass
 class BrokerWorld:
-    """A flow between two clusters in memory that keeps broker configs, its walk, and a clock moved by hand."""
+    """A flow between two clusters in memory that keeps broker configs, its pass, and a clock moved by hand."""
 
     settings: FlowSettings = field(default_factory=lambda: flow_settings(enabled=[Kind.BROKER_CONFIG]))
-    rules: BrokerConfigRules = field(default_factory=rules)
     source: MemoryLevels = field(default_factory=lambda: MemoryLevels("a"))
     target: MemoryLevels = field(default_factory=lambda: MemoryLevels("b"))
     clock: Clock = field(default_factory=Clock)
@@ -68,23 +72,30 @@ class BrokerWorld:
 
     def __post_init__(self) -> None:
         upstream, internal = MemoryCluster("a", "id-of-a"), self.settings.internal
-        writers: dict[Kind, Writer] = {Kind.BROKER_CONFIG: BrokerWriter(self.target)}
-        self.reconcile = FlowReconcile(
-            settings=self.settings,
-            clusters=Clusters(upstream, self.topics, PlainWatch(upstream), PlainWatch(self.topics)),
+        acls, users, groups = MemoryAcls("a"), MemoryUsers("a"), MemoryGroups("a")
+        made = assemble(
+            Assembly(
+                self.settings,
+                memory_ports(upstream, acls, users, groups, levels=self.source),
+                memory_ports(self.topics, acls, users, groups, levels=self.target),
+            ),
+            [Kind.BROKER_CONFIG],
+        )
+        parts = FlowParts(
+            list_topics=partial(list_both, self.settings, upstream, self.topics),
             guard=Guard(self.settings.flow, upstream, self.topics),
             open_ledger=self.ledger,
             audit=Audit(internal.audit, self.topics, 1, "tester@here", lambda: NOON),
-            writers=writers,
-            parts=[BrokerController(self.settings, self.rules, self.source, self.target)],
-            clock=self.clock,
+            controllers=made.controllers,
+            writers=made.writers,
         )
+        self.reconcile = FlowReconcile(self.settings, parts, self.clock)
 
     def ledger(self) -> Ledger:
         """The ledger as it is in its topic now."""
         return Ledger(self.settings.internal.ledger, self.topics, self.topics, 1, lambda: NOON)
 
-    def walk(self, after: float = REST) -> Report:
-        """One walk, `after` seconds later."""
+    def run_pass(self, after: float = REST) -> Report:
+        """One pass, `after` seconds later."""
         self.clock.now += after
-        return self.reconcile.walk()
+        return self.reconcile.run_pass()

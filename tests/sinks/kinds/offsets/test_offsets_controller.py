@@ -41,13 +41,13 @@ def world() -> World:
 
 def verdicts(world: World) -> dict[Verdict, int]:
     """Those that a walk with nothing to do reports."""
-    report = world.walk()
+    report = world.run_pass()
     assert report.groups is not None
     return {verdict: count for verdict, count in report.groups.verdicts.items() if count}
 
 
 def test_group_goes_on_at_the_translated_offset_and_is_synced(world: World) -> None:
-    world.walk()
+    world.run_pass()
     assert world.target_groups.offsets == {"g": {AX: 31}}
     assert verdicts(world) == {Verdict.SYNCED: 1}
 
@@ -55,7 +55,7 @@ def test_group_goes_on_at_the_translated_offset_and_is_synced(world: World) -> N
 def test_commit_on_the_source_is_followed_in_the_next_walk(world: World) -> None:
     world.settle()
     world.source_groups.offsets["g"][X] = 100
-    world.walk()
+    world.run_pass()
     assert world.target_groups.offsets["g"][AX] == 90
 
 
@@ -64,29 +64,29 @@ def test_with_nothing_committed_nothing_is_written_or_asked_of_the_target(world:
     world.settle()
     writes = world.target_groups.writes
     for _ in range(3):
-        assert world.walk(after=0.1).outcomes == ()
+        assert world.run_pass(after=0.1).outcomes == ()
     assert world.target_groups.writes == writes
 
 
 def test_sync_that_the_stream_brings_makes_the_answer_nearer(world: World) -> None:
     world.settle()
-    world.memory.hear([SyncSeen(1, "x", 0, 58, 48)], [])
-    world.walk(after=REST)
+    world.reconcile.hear([SyncSeen(1, "x", 0, 58, 48)], [])
+    world.run_pass(after=REST)
     assert world.target_groups.offsets["g"][AX] == 49
 
 
 def test_group_with_members_on_the_target_is_left_alone(world: World) -> None:
     world.target_groups.active["g"] = 1
-    assert world.walk().outcomes == ()
+    assert world.run_pass().outcomes == ()
     assert verdicts(world) == {Verdict.GROUP_ACTIVE: 1}
     world.target_groups.active.clear()
-    world.walk(after=REST)
+    world.run_pass(after=REST)
     assert world.target_groups.offsets["g"][AX] == 31
 
 
 def test_group_that_is_further_on_is_never_moved_back(world: World) -> None:
     world.target_groups.offsets["g"] = {AX: 77}
-    assert world.walk().outcomes == ()
+    assert world.run_pass().outcomes == ()
     assert verdicts(world) == {Verdict.TARGET_AHEAD: 1}
     assert world.target_groups.offsets["g"] == {AX: 77}
 
@@ -105,7 +105,7 @@ class WakesUp(MemoryGroups):
 def test_group_that_woke_up_since_it_was_planned_is_left_alone(world: World) -> None:
     world.target_groups = WakesUp("b", logs={AX: LogRange(0, 90)})
     world.restart()
-    (outcome,) = world.walk().outcomes
+    (outcome,) = world.run_pass().outcomes
     assert outcome.error is not None
     assert outcome.error.code == "GROUP_ACTIVE"
     assert "g" not in world.target_groups.offsets
@@ -114,25 +114,25 @@ def test_group_that_woke_up_since_it_was_planned_is_left_alone(world: World) -> 
 def test_topic_made_again_between_two_walks_is_not_written_by_what_was_known_of_the_old_one(world: World) -> None:
     world.settle()
     world.target_groups.ids["a.x"] = "another"
-    world.memory.hear([SyncSeen(1, "x", 0, 65, 55)], [])
+    world.reconcile.hear([SyncSeen(1, "x", 0, 65, 55)], [])
     world.source_groups.offsets["g"][X] = 70
-    assert world.walk().outcomes == ()
+    assert world.run_pass().outcomes == ()
     assert verdicts(world) == {Verdict.NO_OFFSET_SYNC: 1}
 
 
 def test_restart_goes_on_with_what_was_known_though_mm2s_topic_was_compacted(world: World) -> None:
     world.settle()
-    world.walk(everything=True)
+    world.run_pass(everything=True)
     world.source.topics[SYNCS].records[:] = [(b"gone", b"")]
     world.restart()
     world.source_groups.offsets["g"][X] = 70
-    world.walk()
+    world.run_pass()
     assert verdicts(world) == {Verdict.SYNCED: 1}
 
 
 def test_what_came_since_the_last_comparison_is_saved_at_the_end(world: World) -> None:
     world.settle()
-    world.memory.hear([SyncSeen(1, "x", 0, 58, 48)], [])
+    world.reconcile.hear([SyncSeen(1, "x", 0, 58, 48)], [])
     world.reconcile.close()
     ((where, history),) = world.ledger().histories()
     assert (where, history.latest) == (X, (58, 48))
@@ -142,7 +142,7 @@ def test_history_is_kept_where_groups_are_not_synced() -> None:
     world = world_of_groups()
     world.settings = flow_settings(enabled=[Kind.TOPIC])
     world.restart()
-    assert world.walk().groups is None
+    assert world.run_pass().groups is None
     assert world.target_groups.offsets == {}
     assert [where for where, _ in world.ledger().histories()] == [X]
 
@@ -150,7 +150,7 @@ def test_history_is_kept_where_groups_are_not_synced() -> None:
 def test_checkpoints_are_emitted_in_mm2s_format_once_each() -> None:
     world = world_of_groups(emit_checkpoints=True)
     for _ in range(3):
-        world.walk()
+        world.run_pass()
     (record,) = world.target.read_log(world.settings.internal.checkpoints)
     checkpoint = decode_checkpoint(*record)
     assert (checkpoint.group, checkpoint.topic_partition) == ("g", AX)
@@ -158,9 +158,9 @@ def test_checkpoints_are_emitted_in_mm2s_format_once_each() -> None:
 
 
 def test_first_offset_of_a_group_is_audited_and_its_moving_on_is_not(world: World) -> None:
-    world.walk()
+    world.run_pass()
     world.source_groups.offsets["g"][X] = 100
-    world.walk()
+    world.run_pass()
     assert [(event.kind, event.op, event.after) for event in world.events()] == [("group-offset", "create", "31")]
 
 
@@ -171,9 +171,9 @@ def test_partition_that_the_target_lacks_gets_its_verdict(world: World) -> None:
 
 def test_group_that_has_just_committed_does_not_wait_for_those_that_are_compared_again(world: World) -> None:
     world.source_groups.offsets = {f"g{number:03}": {X: 60} for number in range(300)}
-    world.walk()
+    world.run_pass()
     assert len(world.target_groups.offsets) == 300
-    world.walk(everything=True)
+    world.run_pass(everything=True)
     world.source_groups.offsets["g299"][X] = 100
-    world.walk(everything=True)
+    world.run_pass(everything=True)
     assert world.target_groups.offsets["g299"][AX] == 90

@@ -16,7 +16,7 @@ from sinks.kinds.offsets.direction import ClusterGroups, Direction, GroupOffset,
 from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
 from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets, survey_offsets
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.kinds.topics.survey import list_both
+from sinks.kinds.topics.listing import list_both
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
 from streaming.mm2.replication_policy import IdentityReplicationPolicy

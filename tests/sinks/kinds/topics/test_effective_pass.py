@@ -16,7 +16,7 @@ from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import Scope
 from sinks.kinds.topics.drifts import TopicDrifts
 from sinks.kinds.topics.effective import Drift, Side
-from tests.sinks.builders import World, config_change, deaf, flow_settings, put_topic, set_config
+from tests.sinks.builders import World, config_change, flow_settings, put_topic, set_config
 
 WEEK, DAY, HOUR = "604800000", "86400000", "3600000"
 INTERVAL = 60.0
@@ -39,42 +39,42 @@ def told(report: Report) -> dict[tuple[str, str, str], int]:
 
 def test_walk_that_looks_at_one_topic_tells_of_all() -> None:
     built = world()
-    assert told(built.walk()) == {("retention.ms", WEEK, DAY): 3}
-    assert told(built.walk("x")) == {("retention.ms", WEEK, DAY): 3}
+    assert told(built.run_pass()) == {("retention.ms", WEEK, DAY): 3}
+    assert told(built.run_pass("x")) == {("retention.ms", WEEK, DAY): 3}
 
 
 def test_topic_that_gets_a_value_of_its_own_counts_no_longer_and_counts_again_without_it() -> None:
     built = world()
     set_config(built.source, "x", "retention.ms", HOUR)
-    built.walk()
-    assert told(built.walk()) == {("retention.ms", WEEK, DAY): 2}
+    built.run_pass()
+    assert told(built.run_pass()) == {("retention.ms", WEEK, DAY): 2}
     set_config(built.source, "x", "retention.ms", None)
-    built.walk()
-    assert told(built.walk()) == {("retention.ms", WEEK, DAY): 3}
+    built.run_pass()
+    assert told(built.run_pass()) == {("retention.ms", WEEK, DAY): 3}
 
 
 def test_topic_that_is_gone_counts_no_longer() -> None:
     built = world()
     del built.source.topics["x"]
-    assert told(built.walk()) == {("retention.ms", WEEK, DAY): 2}
+    assert told(built.run_pass()) == {("retention.ms", WEEK, DAY): 2}
 
 
 def test_other_default_of_the_target_is_seen_by_the_next_full_comparison() -> None:
     built = world()
     built.target.defaults["retention.ms"] = HOUR
-    assert told(built.walk(after=INTERVAL)) == {("retention.ms", WEEK, HOUR): 3}
+    assert told(built.run_pass(after=INTERVAL)) == {("retention.ms", WEEK, HOUR): 3}
     built.target.defaults.clear()
-    assert told(built.walk(after=INTERVAL)) == {}
+    assert told(built.run_pass(after=INTERVAL)) == {}
 
 
 def test_other_default_of_the_source_is_seen_by_the_next_look() -> None:
     built = world()
     built.source.defaults["retention.ms"] = HOUR
-    assert told(built.walk()) == {("retention.ms", HOUR, DAY): 3}
+    assert told(built.run_pass()) == {("retention.ms", HOUR, DAY): 3}
 
 
 def test_nothing_is_pending_for_it() -> None:
-    report = world().walk(everything=True)
+    report = world().run_pass(everything=True)
     assert (report.plan.changes, report.outcomes) == ((), ())
 
 
@@ -82,13 +82,13 @@ def test_defaults_taken_from_the_source_are_written_and_end_it() -> None:
     built = world()
     built.settings = flow_settings({"use.defaults.from": "source"})
     built.restart()
-    assert config_change("a.x", "retention.ms", None, WEEK) in built.walk().plan.changes
-    assert told(built.walk()) == {}
+    assert config_change("a.x", "retention.ms", None, WEEK) in built.run_pass().plan.changes
+    assert told(built.run_pass()) == {}
 
 
 def test_status_and_metric_count_it_after_each_walk() -> None:
     built, metrics = world(), Metrics("1")
-    task = FlowTask(built.reconcile, deaf, metrics, built.clock)
+    task = FlowTask(built.reconcile, metrics, built.clock)
     status = task.step(None, everything=True).as_json()["effective"]
     labels = {"source": "a", "target": "b", "kind": EFFECTIVE}
     assert status["drift"] == 3

@@ -12,7 +12,8 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kinds.topics import survey as surveying
-from sinks.kinds.topics.survey import Survey, list_both, survey
+from sinks.kinds.topics.listing import list_both
+from sinks.kinds.topics.survey import Survey, survey
 from tests.sinks.builders import config_change, flow_settings, override, put_topic, topic_change
 
 NOT_ALLOWED = ItemFault("TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed")
@@ -111,7 +112,7 @@ def test_topic_that_may_not_be_described_is_named_and_not_planned(side: str) -> 
     (error,) = seen.plan.errors
     place = "y on a" if on_source else "a.y on b"
     assert error.reason == f"{place}: TOPIC_AUTHORIZATION_FAILED: Topic authorization failed"
-    assert seen.blind == {"y": error}
+    assert seen.unobserved == {"y": error}
 
 
 def test_missing_topic_whose_configs_may_not_be_seen_is_not_made() -> None:

@@ -27,7 +27,7 @@ def world() -> World:
     built.provider.known = {"alice": ("hush", "1"), "bob": ("hush", "1")}
     put_topic(built.source, "x")
     built.settle()
-    built.walk(after=REST)
+    built.run_pass(after=REST)
     built.target_users.writes = 0
     return built
 
@@ -40,21 +40,21 @@ def test_users_of_the_acls_get_their_password_and_the_sources_iterations(world: 
 
 def test_with_nothing_to_do_nothing_is_written(world: World) -> None:
     for _ in range(5):
-        world.walk(after=REST)
+        world.run_pass(after=REST)
     assert world.target_users.writes == 0
 
 
 def test_newer_password_is_written_once(world: World) -> None:
     world.provider.known["alice"] = ("newer", "2")
     for _ in range(3):
-        world.walk(after=REST)
+        world.run_pass(after=REST)
     assert world.target_users.logs_in("alice", "newer", ALICE[1])
     assert world.target_users.writes == 1
 
 
 def test_other_iterations_on_the_source_are_written(world: World) -> None:
     world.source_users.stored[ALICE] = Stored(8192, "source's")
-    world.walk(after=REST)
+    world.run_pass(after=REST)
     assert world.target_users.stored[ALICE].iterations == 8192
 
 
@@ -65,15 +65,15 @@ def test_user_without_a_credential_is_drift_and_fails_nobody_else() -> None:
     world.provider.known = {"bob": ("hush", "1")}
     put_topic(world.source, "x")
     for _ in range(3):
-        report = world.walk(after=REST)
+        report = world.run_pass(after=REST)
     assert world.target_users.stored.keys() == {BOB}
     assert [(refusal.key, refusal.reason) for refusal in report.plan.refused] == [(ALICE, "no credential")]
 
 
 def test_user_whom_no_acl_names_any_more_is_deleted_if_lockstep_created_him(world: World) -> None:
     world.source_acls.bindings = {acl("ALLOW READ User:bob TOPIC x")}
-    world.walk(after=REST)
-    world.walk(after=REST)
+    world.run_pass(after=REST)
+    world.run_pass(after=REST)
     assert world.target_users.stored.keys() == {BOB}
 
 
@@ -84,21 +84,21 @@ def test_user_whom_somebody_else_created_is_never_deleted() -> None:
     world.settle()
     world.source_acls.bindings = {acl("ALLOW READ User:carol TOPIC x")}
     for _ in range(3):
-        world.walk(after=REST)
+        world.run_pass(after=REST)
     assert world.target_users.stored == {ALICE: Stored(4096, "own"), BOB: Stored(4096, "own")}
 
 
 def test_paused_users_are_left_alone(world: World) -> None:
     world.ledger().put({(Entry.PAUSED, (Kind.SCRAM_USER.value,)): ""})
-    world.walk(after=60.0)
+    world.run_pass(after=60.0)
     world.provider.known["alice"] = ("newer", "2")
-    world.walk(after=REST)
+    world.run_pass(after=REST)
     assert world.target_users.logs_in("alice", "hush", ALICE[1])
 
 
 def test_no_password_is_in_the_plan_the_ledger_or_the_audit(world: World) -> None:
     world.provider.known["alice"] = ("hush-hush", "2")
-    report = world.walk(after=REST)
+    report = world.run_pass(after=REST)
     assert report.outcomes
     kept = repr(report) + repr(world.events()) + repr(world.target.topics)
     assert "hush" not in kept

@@ -1,4 +1,4 @@
-"""Stands in for the walk of a flow, where a test is about what is around it."""
+"""Stands in for a flow's pass, where a test is about what is around it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Collection, Sequence
 from sinks.engine.audit import SettingChange
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan
-from sinks.engine.reconcile import Report
-from streaming.errors import LockstepError
+from sinks.engine.report import Report
+from streaming.hints import CheckpointSeen, SyncSeen
 from tests.sinks.builders import FLOW, flow_settings
 
 
 class ScriptedPass:
-    """Stands in for the walk: raises or reports what it is told, and notes what it was asked."""
+    """Stands in for the pass: raises or reports what it is told, and notes what it was asked."""
 
     def __init__(self) -> None:
         self.settings = flow_settings()
         self.paused: frozenset[Kind] = frozenset()
         self.asked: list[tuple[set[str], bool]] = []
-        self.error: LockstepError | None = None
+        self.error: Exception | None = None
         self.report = Report(Plan(FLOW))
         self.noted: list[SettingChange] = []
         self.closed = False
 
-    def walk(self, requested: Collection[str] = (), everything: bool = False) -> Report:
+    def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
         self.asked.append((set(requested), everything))
         if self.error is not None:
             raise self.error
@@ -35,3 +35,6 @@ class ScriptedPass:
 
     def close(self) -> None:
         self.closed = True
+
+    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+        """Takes in nothing of what MM2 tells."""

@@ -1,0 +1,42 @@
+"""What each controller of a flow was asked for in vain, and when it is asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sinks.engine.kind_trouble import KindTrouble, stops_flow
+from sinks.engine.retry_schedule import RetrySchedule
+from sinks.kinds.controller import Controller, PassContext
+from streaming.errors import LockstepError
+
+T = TypeVar("T")
+
+
+class Attempts:
+    """Asks controllers, so that one's trouble is no other's."""
+
+    def __init__(self) -> None:
+        self._failed: dict[int, tuple[RetrySchedule, LockstepError]] = {}
+
+    def ask(
+        self, controller: Controller, context: PassContext, trouble: KindTrouble, step: Callable[[PassContext], T]
+    ) -> T | None:
+        """One step of a controller. What stops its kinds alone is noted, None comes back, and it is asked again ever
+        less often. Raises what stops the flow."""
+        schedule, last = self._failed.get(id(controller), (RetrySchedule(), None))
+        if last is not None and not (context.everything or schedule.is_due(context.now)):
+            trouble.note(controller.kinds, last)
+            return None
+        try:
+            answer = step(context)
+        except LockstepError as error:
+            if stops_flow(error):
+                raise
+            schedule.failed(context.now)
+            self._failed[id(controller)] = schedule, error
+            trouble.note(controller.kinds, error)
+            return None
+        if step == controller.compare or not answer:
+            self._failed.pop(id(controller), None)
+        return answer

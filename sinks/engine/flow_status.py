@@ -1,0 +1,94 @@
+"""What is known of a flow between two passes, for status, metrics and the page. May be asked from any thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from datetime import datetime
+
+from sinks.engine.effective_drift import DriftGroup
+from sinks.engine.kind_status import first_status, kind_status
+from sinks.engine.model import Kind
+from sinks.engine.report import Report
+from sinks.engine.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
+from sinks.flow_settings import FlowSettings
+
+
+class KnownStatus:
+    """Of one flow."""
+
+    def __init__(self, settings: FlowSettings) -> None:
+        self._lock = threading.Lock()
+        self._heartbeats: Heartbeats | None = None
+        self._query: str | None = None
+        self.renew(settings)
+
+    def renew(self, settings: FlowSettings) -> None:
+        """The flow goes on with other settings: what was known of its kinds is not known of these."""
+        with self._lock:
+            self._settings = settings
+            self._kinds: Mapping[Kind, KindStatus] = {
+                kind: first_status(settings.enabled.get(kind, False)) for kind in Kind
+            }
+            self._error: str | None = None
+            self._missing: tuple[str, ...] = ()
+            self._effective: tuple[DriftGroup, ...] = ()
+
+    def heartbeat(self, heartbeats: Heartbeats) -> None:
+        """The newest one."""
+        with self._lock:
+            self._heartbeats = heartbeats
+
+    def query(self, trouble: str | None) -> None:
+        """Why the streaming query does not run; None while it does."""
+        with self._lock:
+            self._query = trouble
+
+    def failed(self, reason: str) -> bool:
+        """The flow came to a stop; whether that is another reason than before."""
+        with self._lock:
+            known, self._error = self._error, reason
+            return known != reason
+
+    @property
+    def error(self) -> str | None:
+        """Why the flow is stopped."""
+        with self._lock:
+            return self._error
+
+    def fault_all(self, reason: str) -> None:
+        """What stopped the flow stopped every kind of it."""
+        with self._lock:
+            self._kinds = {
+                kind: status
+                if status.task is Task.DISABLED
+                else KindStatus(Task.FAULTED, reason, status.drift, status.last_success, status.refused)
+                for kind, status in self._kinds.items()
+            }
+
+    def succeeded(self, report: Report, now: datetime) -> bool:
+        """A pass came to its end; whether MM2's missing topics are others than before."""
+        with self._lock:
+            other = report.missing_topics != self._missing
+            self._error, self._missing, self._effective = None, report.missing_topics, report.effective
+            self._kinds = {kind: kind_status(kind, before, report, now) for kind, before in self._kinds.items()}
+            return other
+
+    def status(self) -> FlowStatus:
+        """How the flow stands now."""
+        with self._lock:
+            beat = self._heartbeats
+            age = max(0.0, time.time() - beat.timestamp_ms / 1000) if beat else None
+            return FlowStatus(
+                flow=self._settings.flow,
+                state=flow_state(self._error, age, self._settings.pace.heartbeat_timeout),
+                heartbeat_age_seconds=age,
+                replication_latency_ms=beat.latency_ms if beat else None,
+                reason=self._error or self._query or self._waits_for(),
+                kinds=dict(self._kinds),
+                effective=self._effective,
+            )
+
+    def _waits_for(self) -> str | None:
+        return f"MM2 has not made these topics yet: {', '.join(self._missing)}" if self._missing else None

@@ -1,0 +1,54 @@
+"""How one kind stands after a pass, the same for a running job and for a command that only looks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+
+from sinks.engine.model import Kind, Outcome
+from sinks.engine.report import Report
+from sinks.engine.status import KindStatus, Task
+from sinks.kinds.kind_row import FlowSide
+
+DENIED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED"})
+
+
+def first_status(enabled: bool) -> KindStatus:
+    """Before the first pass."""
+    return KindStatus(Task.ACTIVE) if enabled else KindStatus(Task.DISABLED, "not enabled")
+
+
+def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -> KindStatus:
+    """After a pass. Changes that nobody tried count as drift, as do failed and refused ones."""
+    if before.task is Task.DISABLED:
+        return before
+    if kind in report.trouble.unsupported:
+        return KindStatus(Task.NOT_SUPPORTED, report.trouble.unsupported[kind])
+    if kind in report.paused:
+        return replace(before, task=Task.PAUSED, reason="paused with `lockstep pause`")
+    refused = tuple(refusal for refusal in report.plan.refused if refusal.kind is kind)
+    failed = [outcome for outcome in report.outcomes if outcome.change.kind is kind and outcome.error]
+    tried = {outcome.change for outcome in report.outcomes}
+    pending = {change.key for change in report.plan.changes if change.kind is kind and change not in tried}
+    drifting = pending | {refusal.key for refusal in refused} | {outcome.change.key for outcome in failed}
+    unobserved = [error.reason for error in report.plan.errors if error.kind is kind]
+    fault = report.trouble.faulted.get(kind) or _denied(kind, failed)
+    reason = fault or next(iter(unobserved), None) or (refused[0].reason if refused else None)
+    return KindStatus(
+        task=Task.FAULTED if fault else Task.ACTIVE,
+        reason=reason,
+        drift=len(drifting),
+        last_success=before.last_success if drifting or unobserved or fault else now,
+        refused=refused,
+    )
+
+
+def _denied(kind: Kind, failed: Collection[Outcome]) -> str | None:
+    """The reason when every failure is a missing right: then it is no single item's trouble."""
+    faults = [outcome.error for outcome in failed if outcome.error]
+    if not faults or not {fault.code for fault in faults} <= DENIED:
+        return None
+    rights = [right for right in kind.row.rights if right.side is FlowSide.TARGET and right.also is None]
+    operations = ", ".join(dict.fromkeys(name for right in rights for name in right.operations))
+    return f"no right to write {len(failed)} changes of the kind {kind} ({faults[0]}); grant {operations}"

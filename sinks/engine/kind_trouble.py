@@ -1,0 +1,44 @@
+"""How far trouble reaches: one kind, or the flow. Pure.
+
+| what is raised                                    | stops                                               |
+|---------------------------------------------------|-----------------------------------------------------|
+| an item's fault is data (`ItemFault`)             | that item                                           |
+| a right, a limit, a mode that a broker lacks, ... | its kind, with the reason; the other kinds go on    |
+| a coordinator of groups that does not answer      | its kind                                            |
+| a cluster that does not answer, or the wrong one  | the flow, until it answers again                    |
+| an exception that nobody thought of               | this pass of this flow (`sinks.engine.flow_task`)   |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sinks.engine.model import Kind
+from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, LedgerUntrusted, NotSupported, WrongCluster
+from streaming.errors import LockstepError
+
+FLOW_WIDE = (ClusterUnreachable, WrongCluster, LedgerUntrusted)
+
+
+def stops_flow(error: LockstepError) -> bool:
+    """Whether the flow as a whole cannot go on; else it is the trouble of the kind that met it."""
+    return isinstance(error, FLOW_WIDE) and not isinstance(error, CoordinatorUnavailable)
+
+
+@dataclass
+class KindTrouble:
+    """What stopped kinds in one pass: `faulted` with the reason, `unsupported` where a cluster has no such thing."""
+
+    faulted: dict[Kind, str] = field(default_factory=dict)
+    unsupported: dict[Kind, str] = field(default_factory=dict)
+
+    def note(self, kinds: frozenset[Kind], error: LockstepError) -> None:
+        """Takes down what these kinds met; the first reason of each kind stays."""
+        found = self.unsupported if isinstance(error, NotSupported) else self.faulted
+        for kind in kinds:
+            found.setdefault(kind, str(error))
+
+    def refuse(self, reasons: Mapping[Kind, str]) -> None:
+        """Kinds whose plan was refused."""
+        self.faulted.update(reasons)

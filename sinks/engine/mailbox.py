@@ -1,0 +1,96 @@
+"""What other threads ask of a flow, until its next pass takes it: looks, other settings, plug-ins to be told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from sinks.engine.audit import SettingChange
+from sinks.engine.reconcile import FlowReconcile
+
+Build = Callable[[], FlowReconcile]
+"""Makes what a flow is made of."""
+
+
+@dataclass(frozen=True)
+class Mail:
+    """What one pass takes. `everything`: it compares all. `build`: it begins by making the flow anew. `calls`: plug-ins
+    to be told. `changes`: settings to be audited. `number`: of the pass."""
+
+    requested: frozenset[str]
+    everything: bool
+    build: Build | None
+    calls: tuple[Callable[[], None], ...]
+    changes: tuple[SettingChange, ...]
+    number: int
+
+
+class Mailbox:
+    """May be called from any thread. What could not be done is given back, and comes again with the next pass."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._requested: set[str] = set()
+        self._everything = False
+        self._build: Build | None = None
+        self._calls: list[Callable[[], None]] = []
+        self._changes: list[SettingChange] = []
+        self._begun = self._done = 0
+
+    def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
+        """The next pass begins by making the flow anew, and audits the changes."""
+        with self._changed:
+            self._build = build
+            self._changes += changes
+
+    def tell(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
+        """The next pass begins with this call, audits the changes, and compares everything."""
+        with self._changed:
+            self._calls.append(call)
+            self._changes += changes
+            self._everything = True
+
+    def take(self) -> Mail:
+        """All that waits, for the pass that begins now."""
+        with self._changed:
+            self._begun += 1
+            mail = Mail(
+                frozenset(self._requested),
+                self._everything,
+                self._build,
+                tuple(self._calls),
+                tuple(self._changes),
+                self._begun,
+            )
+            self._requested, self._everything, self._build = set(), False, None
+            self._calls, self._changes = [], []
+            return mail
+
+    def give_back(
+        self, build: Build | None, calls: Sequence[Callable[[], None]], changes: Sequence[SettingChange]
+    ) -> None:
+        """What the pass could not do, before all that came meanwhile. A newer build counts alone."""
+        with self._changed:
+            self._build = self._build or build
+            self._calls = [*calls, *self._calls]
+            self._changes = [*changes, *self._changes]
+
+    def is_asked(self) -> bool:
+        """Whether somebody waits for the next pass."""
+        with self._changed:
+            return bool(self._requested) or self._everything or self._build is not None
+
+    def done(self, number: int) -> None:
+        """The pass of this number came to its end."""
+        with self._changed:
+            self._done = number
+            self._changed.notify_all()
+
+    def ask(self, topics: Collection[str], wait: float) -> bool:
+        """Asks for a pass that looks at these upstream topics (none: at all); whether one was done within `wait` s."""
+        with self._changed:
+            self._requested.update(topics)
+            self._everything |= not topics
+            goal = self._begun + 1
+            return self._changed.wait_for(lambda: self._done >= goal, timeout=wait)

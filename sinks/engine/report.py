@@ -1,0 +1,64 @@
+"""What one pass saw and did, as values for status, metrics, audit and observers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sinks.engine.effective_drift import DriftGroup
+from sinks.engine.kind_trouble import KindTrouble
+from sinks.engine.model import Kind, Outcome
+from sinks.engine.plan import Plan
+from sinks.kinds.controller import GroupSummary
+from sinks.kinds.topics.listing import Listed
+
+
+@dataclass(frozen=True)
+class Report:
+    """`everything`: the pass compared all of both sides. `polled`: topics whose configs it looked at.
+
+    `trouble`: what stopped kinds. `idle`: kinds that were paused or waited for their interval, `paused` those of them
+    that `lockstep pause` stopped. `missing_topics`: MM2's internal topics that do not exist yet, each with its cluster.
+    `seconds`: by phase. `groups`: None where they are not looked at. `effective`: configs that differ in effect, of all
+    topics, also those that this pass did not look at. `now`: monotonic seconds at its start.
+    """
+
+    plan: Plan
+    outcomes: tuple[Outcome, ...] = ()
+    everything: bool = False
+    polled: int = 0
+    trouble: KindTrouble = field(default_factory=KindTrouble)
+    paused: frozenset[Kind] = frozenset()
+    idle: frozenset[Kind] = frozenset()
+    missing_topics: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    groups: GroupSummary | None = None
+    effective: tuple[DriftGroup, ...] = ()
+    listed: Listed | None = None
+    now: float = 0.0
+
+
+class Observer(Protocol):
+    """Is told of every pass that came to its end, and must neither wait nor raise what the pass would care about."""
+
+    def passed(self, report: Report) -> None:
+        """Called at the end of each pass, from its thread."""
+
+    def close(self) -> None:
+        """Lets go of what it has."""
+
+
+class Stopwatch:
+    """Seconds of each phase of a pass."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, phase: str) -> None:
+        """The phase that ends now."""
+        now = time.perf_counter()
+        self.laps[phase] = now - self._last
+        self._last = now

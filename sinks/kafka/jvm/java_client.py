@@ -1,0 +1,65 @@
+"""Java's `Admin` of one cluster for kinds that bring a port of their own: requests by name, faults in our words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from sinks.faults import ClusterUnreachable, ItemFault, NotSupported, RightsMissing
+from sinks.kafka.jvm.java_admin import DENIED, TIMEOUT_MS, cause_of, java_admin
+from sinks.kafka.ports.cluster import CountRequest
+
+REFUSALS: Mapping[str, str] = {
+    "InvalidRequestException": "INVALID_REQUEST",
+    "PolicyViolationException": "POLICY_VIOLATION",
+    "UnknownServerException": "UNKNOWN",
+}
+"""Faults of one item, by Java's exception, under Kafka's names."""
+
+
+class JavaAdmin:
+    """`jvm` makes Java objects, `admin` is the client. Opens its connection with the first request."""
+
+    def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
+        self.alias, self.jvm, self._count = alias, gateway.jvm, count_request
+        self.admin = java_admin(alias, self.jvm, properties)
+        self._unit = self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+
+    def get(self, api: str, future: Any) -> Any:
+        """What a `KafkaFuture` comes to. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+        try:
+            answer = future.get(TIMEOUT_MS, self._unit)
+        except Py4JJavaError as error:
+            cause = cause_of(error)
+            self._count(self.alias, api, cause)
+            text = f"cluster {self.alias}: {api}: {cause}"
+            if cause in DENIED:
+                raise RightsMissing(text) from error
+            if cause == "UnsupportedVersionException":
+                raise NotSupported(f"{text}; its brokers are too old for it") from error
+            raise ClusterUnreachable(text) from error
+        self._count(self.alias, api, "ok")
+        return answer
+
+    def fault(self, api: str, future: Any) -> ItemFault | None:
+        """Why one item was not written; None where it was. Raises as `get` for what concerns the whole request."""
+        try:
+            future.get(TIMEOUT_MS, self._unit)
+        except Py4JJavaError as error:
+            cause = cause_of(error)
+            self._count(self.alias, api, cause)
+            if cause in DENIED:
+                raise RightsMissing(f"cluster {self.alias}: {api}: {cause}") from error
+            if cause not in REFUSALS:
+                raise ClusterUnreachable(f"cluster {self.alias}: {api}: {cause}") from error
+            return ItemFault(
+                REFUSALS[cause], str((error.java_exception.getCause() or error.java_exception).getMessage())
+            )
+        self._count(self.alias, api, "ok")
+        return None
+
+    def close(self) -> None:
+        """Lets go of the client."""
+        self.admin.close(self.jvm.java.time.Duration.ofMillis(TIMEOUT_MS))

@@ -1,0 +1,55 @@
+"""One cluster of a flow, with every port that a kind may ask for. No client is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from sinks.kafka.ports.acls import Acls, AclWatch
+from sinks.kafka.ports.cluster import Cluster
+from sinks.kafka.ports.config_levels import ConfigLevels
+from sinks.kafka.ports.config_watch import Watch
+from sinks.kafka.ports.group_watch import GroupWatch
+from sinks.kafka.ports.groups import Groups
+from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kafka.ports.users import Users
+
+T = TypeVar("T")
+
+
+def no_java() -> Any:
+    """For clusters that are not reached through Java."""
+    raise NotImplementedError("this cluster has no Java client")
+
+
+@dataclass(frozen=True)
+class ClusterPorts:
+    """What is made by a call is opened then, and belongs to who asked for it; the rest is the cluster's own.
+
+    `config_watch`, `acl_watch`, `group_watch`: open a watch. `levels`: configs with their levels. `records`: a reader
+    of records, by MM2's `isolation.level`. `java`: Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds
+    that bring their own port; `others`: ports of such kinds that are there already, by name.
+    """
+
+    cluster: Cluster
+    acls: Acls
+    users: Users
+    groups: Groups
+    config_watch: Callable[[], Watch]
+    acl_watch: Callable[[], AclWatch]
+    group_watch: Callable[[], GroupWatch]
+    levels: Callable[[], ConfigLevels]
+    records: Callable[[str], RecordReader]
+    java: Callable[[], Any] = no_java
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def alias(self) -> str:
+        """The cluster's alias in the properties file."""
+        return self.cluster.alias
+
+    def port(self, name: str, make: Callable[[ClusterPorts], T]) -> T:
+        """The port of this name, made where it is not among `others`."""
+        found: T = self.others[name] if name in self.others else make(self)
+        return found

@@ -1,0 +1,93 @@
+"""Makes the controllers and writers of a flow from the registry: each kind's folder makes its own.
+
+`sinks.kinds.<package>.controller` has `assemble(parts: Assembly) -> Assembled`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+from sinks.engine.apply import Writer
+from sinks.engine.model import Kind
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster_ports import ClusterPorts
+from sinks.kinds.controller import Controller
+
+Progress = Callable[[int, int], None]
+"""Called with (topics compared, topics to compare)."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """For those who do not show any."""
+
+
+@dataclass(frozen=True)
+class GroupScope:
+    """Which groups a command asks for: None all. `back`: from the target to the source. `shown`: they are looked at
+    even where no offset is to be written."""
+
+    groups: Collection[str] | None = None
+    back: bool = False
+    shown: bool = False
+
+
+EVERY_GROUP = GroupScope()
+
+
+@dataclass
+class SyncedPrincipals:
+    """Those whose ACLs were synced last, the name on the source to that on the target; None while they are not known.
+
+    The ACLs' controller writes it, those of other kinds read it in the same pass.
+    """
+
+    current: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What a kind's folder makes its controller and writers from.
+
+    `once`: a command's single pass, which looks at everything in its own time; else a job's, which comes again.
+    """
+
+    settings: FlowSettings
+    source: ClusterPorts
+    target: ClusterPorts
+    once: bool = False
+    progress: Progress = no_progress
+    scope: GroupScope = EVERY_GROUP
+    principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
+
+    def is_enabled(self, kind: Kind) -> bool:
+        """As the flow's settings have it."""
+        return self.settings.enabled.get(kind, False)
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """What a folder made. Either may be empty, where its kinds are not enabled."""
+
+    controllers: Sequence[Controller] = ()
+    writers: Mapping[Kind, Writer] = field(default_factory=dict)
+
+
+class KindModule(Protocol):
+    """What `sinks.kinds.<package>.controller` must have."""
+
+    def assemble(self, parts: Assembly) -> Assembled:
+        """Makes what the kinds of this folder need; opens no connection."""
+
+
+def assemble(parts: Assembly, kinds: Collection[Kind] = tuple(Kind)) -> Assembled:
+    """The controllers and writers of these kinds, in the registry's order."""
+    controllers: list[Controller] = []
+    writers: dict[Kind, Writer] = {}
+    for package in dict.fromkeys(kind.row.package for kind in Kind if kind in kinds):
+        made = cast(KindModule, importlib.import_module(f"sinks.kinds.{package}.controller")).assemble(parts)
+        controllers += made.controllers
+        writers |= made.writers
+    return Assembled(controllers, writers)

@@ -1,0 +1,77 @@
+"""Which consumer groups a pass compares. Pure: times come in as arguments, in monotonic seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sinks.kinds.offsets.direction import GroupOffset
+
+JUST_COMMITTED_IN_A_PASS, OTHERS_IN_A_PASS = 1000, 100
+"""Groups that have just committed, and others, that one pass compares; the rest wait for the next one, those that
+waited longest first. Few of the others, so that a commit never waits for a long pass to end."""
+
+FIRST = 0.0
+"""When a group is due that has just committed: before all others."""
+
+REST, LONGEST_REST = 2.0, 60.0
+"""Seconds after which a group is compared again whose offsets could be nearer, or are not written: the first time, and
+in the end; twice as long each time until then."""
+
+
+class GroupSchedule:
+    """When each group is due."""
+
+    def __init__(self) -> None:
+        self._due: dict[str, float] = {}
+        self._tries: dict[str, int] = {}
+
+    def compare_all(self, groups: Collection[str], now: float) -> None:
+        """All of these are due now, where nothing made them due before."""
+        self._due = dict.fromkeys(groups, now) | self._due
+
+    def heard(self, groups: Collection[str], now: float) -> None:
+        """MM2 wrote something about these."""
+        self._due |= dict.fromkeys(groups, now)
+        self._begin_anew(groups)
+
+    def committed(self, groups: Collection[str]) -> None:
+        """These have just committed."""
+        self._due |= dict.fromkeys(groups, FIRST)
+        self._begin_anew(groups)
+
+    def _begin_anew(self, groups: Collection[str]) -> None:
+        for group in groups:
+            self._tries.pop(group, None)
+
+    def forget(self, groups: Collection[str]) -> None:
+        """Groups that are gone."""
+        for group in groups:
+            self._due.pop(group, None)
+            self._tries.pop(group, None)
+
+    def is_due(self, now: float) -> bool:
+        """Whether any group is to be compared now."""
+        return any(due <= now for due in self._due.values())
+
+    def turn(self, now: float, *, everyone: bool = False) -> list[str]:
+        """The groups to compare now; `everyone`: however many they are."""
+        due = sorted((due, group) for group, due in self._due.items() if due <= now)
+        committed = [group for at, group in due if at == FIRST]
+        others = [group for at, group in due if at != FIRST]
+        if everyone:
+            return committed + others
+        return committed[:JUST_COMMITTED_IN_A_PASS] + others[:OTHERS_IN_A_PASS]
+
+    def compared(self, group: str, rows: Sequence[GroupOffset], now: float) -> None:
+        """What a comparison found says when the group is compared again."""
+        self._due.pop(group, None)
+        if any(row.sought for row in rows):
+            self._due[group] = now
+        elif any(row.held for row in rows):
+            self._due[group] = now + REST
+        elif any(not row.settled for row in rows):
+            tries = self._tries.get(group, 0)
+            self._due[group] = now + min(REST * 2 ** min(tries, 10), LONGEST_REST)
+            self._tries[group] = tries + 1
+        else:
+            self._tries.pop(group, None)

@@ -1,0 +1,172 @@
+"""One controller for every kind of which a whole list is polled: ACLs, users, broker configs, quotas."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from sinks.engine.backoff import Backoff
+from sinks.engine.model import Kind, Outcome
+from sinks.engine.plan import Plan, Refusal, Unobserved
+from sinks.faults import NotSupported, RightsMissing
+from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
+from streaming.flow import Flow
+
+log = logging.getLogger(__name__)
+
+
+class ListWatch(Protocol):
+    """Looks for differences of a whole list since its own last look. Not thread-safe."""
+
+    def changed(self) -> bool:
+        """Whether the list differs from that of the last look; at the first look it does."""
+
+    def forget(self) -> None:
+        """The next look reports a change."""
+
+    def close(self) -> None:
+        """Lets go of its client."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What differs between the kinds that are polled.
+
+    `survey`: the plan for all of the kind; what could not be observed is in its `errors`. `inputs`: what the survey
+    depends on besides both lists: another value makes it due; None: it cannot be made yet. `rest`: seconds between two
+    polls without a signal, `signalled_rest` while the metadata-change signal works and is silent, `refused_rest` while
+    something is refused. `needs`: the right without which it cannot be observed. `close`: what is closed with the
+    controller.
+    """
+
+    kind: Kind
+    survey: Callable[[PassContext], Plan]
+    inputs: Callable[[PassContext], Hashable | None] = lambda context: ""
+    rest: float = 10.0
+    signalled_rest: float = 10.0
+    refused_rest: float = 10.0
+    needs: str = ""
+    close: Callable[[], None] = lambda: None
+
+
+class PolledController:
+    """One kind of one flow. Without watches a poll is a comparison: such lists are short."""
+
+    def __init__(self, flow: Flow, rules: Rules, watches: tuple[ListWatch, ListWatch] | None = None) -> None:
+        """`watches`: on the source and on the target."""
+        self._flow, self._rules, self._watches = flow, rules, watches
+        self._backoff = Backoff()
+        self._inputs: Hashable | None = None
+        self._polled: float | None = None
+        self._dirty = self._fresh = self._untried = False
+        self._last = Plan(flow)
+        self._unsupported: str | None = None
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        return frozenset({self._rules.kind})
+
+    def poll(self, context: PassContext) -> bool:
+        """Whether a list differs from the last poll, what it is compared by differs, or a refused change is due."""
+        inputs = None if self._rules.kind in context.idle else self._rules.inputs(context)
+        if inputs is None:
+            return False
+        self._dirty |= self._fresh or inputs != self._inputs or self._backoff.is_due(context.now)
+        # Compared now and in the next pass, too: the broker that was watched may be ahead of the one that is read.
+        self._fresh, self._inputs = False, inputs
+        if self._is_due(context):
+            self._polled = context.now
+            self._look(both=context.everything)
+        return self._dirty and not self._waits(context)
+
+    def _is_due(self, context: PassContext) -> bool:
+        return context.everything or context.signalled > 0 or self._rested(context)
+
+    def _rested(self, context: PassContext) -> bool:
+        rest = self._rules.signalled_rest if context.signal_works else self._rules.rest
+        if self._last.refused:
+            rest = max(rest, self._rules.refused_rest)
+        return self._polled is None or context.now - self._polled >= rest
+
+    def _waits(self, context: PassContext) -> bool:
+        """What could not be observed, is not supported or was refused is compared again with the next poll, not in
+        every pass."""
+        return bool(self._last.errors or self._unsupported or self._untried) and self._polled != context.now
+
+    def _look(self, both: bool) -> None:
+        if self._watches is None:
+            self._dirty = True
+            return
+        source, target = self._watches
+        try:
+            # Noted one by one: a watch reports a difference once, and the other side may fail.
+            for watch in (source, target) if both else (source,):
+                if watch.changed():
+                    self._dirty = self._fresh = True
+        except NotSupported as error:
+            self._lacks(error)
+        except RightsMissing as error:
+            self._dirty, self._last = True, self._denied(error)
+        else:
+            if both and self._unsupported is not None:
+                self._unsupported, self._dirty = None, True
+
+    def _lacks(self, error: NotSupported) -> None:
+        if self._unsupported is None:
+            log.info("%s: %s is left alone: %s", self._flow.name, self._rules.kind, error)
+        self._unsupported, self._dirty, self._fresh, self._last = str(error), False, False, Plan(self._flow)
+
+    def compare(self, context: PassContext) -> Comparison:
+        """The plan for all of the kind, without the changes that are backed off."""
+        try:
+            plan = self._rules.survey(context)
+        except NotSupported as error:
+            self._lacks(error)
+            return Comparison(Plan(self._flow))
+        except RightsMissing as error:
+            plan = self._denied(error)
+        self._unsupported = None
+        for note in plan.notes:
+            if note not in self._last.notes:
+                log.info("%s: %s", self._flow.name, note)
+        self._last = plan
+        self._backoff.retain(plan.changes)
+        todo, waiting = self._backoff.split(plan.changes, context.now)
+        ready = replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting))
+        return Comparison(ready, lambda outcomes: self._settle(context, ready, outcomes), lambda: self._forget(ready))
+
+    def _denied(self, error: RightsMissing) -> Plan:
+        reason = f"{error}; {self._rules.needs}" if self._rules.needs else str(error)
+        return Plan(self._flow, errors=(Unobserved(self._rules.kind, reason),))
+
+    def _forget(self, plan: Plan) -> None:
+        """Forgets both sides: going back to what a watch saw last would not look like a change.
+
+        On the target that was before our write. On the source it may be older than what was compared: an item that came
+        in between is written now, and revoked it would look as if nothing had happened.
+        """
+        if plan.changes and self._watches is not None:
+            for watch in self._watches:
+                watch.forget()
+
+    def _settle(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
+        self._backoff.learn(outcomes, context.now)
+        retried = any(outcome.error is not None and outcome.error.retriable for outcome in outcomes)
+        # What was planned and not tried, since the plan was refused, stands out as before.
+        self._untried = bool(set(plan.changes) - {outcome.change for outcome in outcomes})
+        self._dirty = retried or self._untried or bool(plan.errors)
+
+    def status(self, context: PassContext) -> ControllerStatus:
+        """What the target cannot have, changes that are backed off, and why the kind cannot be observed."""
+        unsupported = {self._rules.kind: self._unsupported} if self._unsupported else {}
+        refused: tuple[Refusal, ...] = (*self._last.refused, *self._backoff.waiting(context.now))
+        errors: tuple[Unobserved, ...] = self._last.errors
+        return ControllerStatus(refused, errors, unsupported)
+
+    def close(self) -> None:
+        """Closes the watches, and what the kind says."""
+        for watch in self._watches or ():
+            watch.close()
+        self._rules.close()

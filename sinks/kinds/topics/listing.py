@@ -1,0 +1,30 @@
+"""The topics of both clusters, listed together, and what the target should have of the source's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster import Reader
+from sinks.kinds.topics.rules import DesiredTopics, desired_topics
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Topics and partition counts of both clusters, and what the target should have of them."""
+
+    source: Mapping[str, int]
+    target: Mapping[str, int]
+    desired: DesiredTopics
+
+
+def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
+    """The metadata of both clusters. Raises ClusterUnreachable, RightsMissing."""
+    listed = source.list_topics()
+    return Listed(listed, target.list_topics(), desired_topics(listed, settings))
+
+
+def replicated_topics(listed: Listed) -> dict[str, str]:
+    """Those that are on the target: name on the source to name there, as `lockstep topics` shows them."""
+    return {topic: remote for topic, remote in sorted(listed.desired.remote.items()) if remote in listed.target}

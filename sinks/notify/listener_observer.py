@@ -1,0 +1,57 @@
+"""Listeners as an observer of passes: told last, of what was seen, and never waited for."""
+
+from __future__ import annotations
+
+from sinks.engine.report import Report
+from sinks.flow_settings import FlowSettings
+from sinks.kinds.offsets.direction import ClusterGroups, forward
+from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets
+from sinks.kinds.topics.listing import Listed, replicated_topics
+from sinks.notify.listeners import Announcements
+
+REST = 10.0
+"""Seconds between two listings of groups."""
+
+CLOSES_WITHIN = 2.0
+"""Seconds for the listeners' last calls: a batch waits for them when the file was changed."""
+
+
+class ListenerObserver:
+    """`groups`: whether anybody wants to know of groups."""
+
+    def __init__(
+        self,
+        settings: FlowSettings,
+        source: ClusterGroups,
+        target: ClusterGroups,
+        announcements: Announcements,
+        *,
+        groups: bool,
+    ) -> None:
+        self._settings, self._source, self._target = settings, source, target
+        self._announcements, self._groups = announcements, groups
+        self._listed_at: float | None = None
+        self._names: frozenset[str] = frozenset()
+
+    def passed(self, report: Report) -> None:
+        """Tells; a source that shows no topic at all is not believed. Raises ClusterUnreachable, RightsMissing."""
+        if report.listed is None or not report.listed.source:
+            return
+        self._announcements.tell_topics(replicated_topics(report.listed))
+        if self._groups:
+            self._tell_groups(report, report.listed)
+
+    def _tell_groups(self, report: Report, listed: Listed) -> None:
+        rested = self._listed_at is None or report.now - self._listed_at >= REST
+        if not rested and not report.everything:
+            return
+        self._listed_at = report.now
+        names = frozenset(chosen_groups(self._settings, self._source.groups.names()))
+        if names != self._names or report.everything:
+            direction = forward(self._settings, self._source, self._target, listed)
+            self._announcements.tell_groups(replicated_offsets(direction, names).keys())
+            self._names = names
+
+    def close(self) -> None:
+        """Lets the listeners hear the last, and go."""
+        self._announcements.close(CLOSES_WITHIN)
