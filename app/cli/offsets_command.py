@@ -129,7 +129,7 @@ def _execute(found: Sequence[Found], yes: bool) -> bool:
     outcomes = [outcome for row in found for outcome in row.one.reconcile.apply(row.compared).outcomes]
     for outcome in outcomes:
         if outcome.error:
-            complain(f"{' '.join(outcome.change.key)}: {outcome.error}")
+            complain(f"{outcome.change.label}: {outcome.error}")
     return any(outcome.error for outcome in outcomes)
 
 

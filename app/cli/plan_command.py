@@ -196,7 +196,7 @@ def _print_plan(plan: Plan) -> None:
     if rows:
         print_table("", ("", "kind", "key", "before", "after"), rows)
     for refusal in plan.refused:
-        print_line(f"refused: {refusal.op} {refusal.kind} {' '.join(refusal.key)}: {refusal.reason}")
+        print_line(f"refused: {refusal.op} {refusal.kind} {refusal.label}: {refusal.reason}")
     for error in plan.errors:
         print_line(f"not planned: {error.kind}: {error.reason}")
     for reason, count in sorted(plan.skipped.items()):
@@ -207,7 +207,7 @@ def _print_plan(plan: Plan) -> None:
 
 
 def _row(change: Change) -> tuple[str, ...]:
-    return SYMBOLS[change.op.value], change.kind.value, " ".join(change.key), _side(change.before), _side(change.after)
+    return SYMBOLS[change.op.value], change.kind.value, change.label, _side(change.before), _side(change.after)
 
 
 def _side(value: object) -> str:
@@ -220,4 +220,4 @@ def _print_outcomes(plan: Plan, outcomes: Sequence[Outcome]) -> None:
     failed = [outcome for outcome in outcomes if outcome.error]
     print_line(f"{plan.flow.name}: {len(outcomes) - len(failed)} applied, {len(failed)} failed")
     for outcome in failed:
-        print_line(f"failed: {outcome.change.op} {outcome.change.kind} {' '.join(outcome.change.key)}: {outcome.error}")
+        print_line(f"failed: {outcome.change.op} {outcome.change.kind} {outcome.change.label}: {outcome.error}")

@@ -111,7 +111,7 @@ class FlowTask:
         self._metrics.report(report)
         for outcome in report.outcomes:
             if outcome.error:
-                log.warning("%s: %s %s: %s", self.flow.name, outcome.change.op, outcome.change.key, outcome.error)
+                log.warning("%s: %s %s: %s", self.flow.name, outcome.change.op, outcome.change.label, outcome.error)
         if self._known.succeeded(report, utc_now()):
             log.info("%s: %s", self.flow.name, self.status().reason or "all of MM2's internal topics are there")
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from sinks.faults import ItemFault
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kinds.kind_row import ABSENT
 from sinks.kinds.kind_row import Op as Op
 from sinks.kinds.registry import ALLOW as ALLOW
 from sinks.kinds.registry import DENY as DENY
@@ -90,6 +91,11 @@ class Change:
         row = self.kind.row
         return row.order[(self.op, self.key[-1]) if row.by_permission else self.op], self.key
 
+    @property
+    def label(self) -> str:
+        """The key as people read it."""
+        return key_as_text(self.kind, self.key)
+
     def as_json(self) -> dict[str, Any]:
         """The change as the plan shows it."""
         return {
@@ -101,10 +107,19 @@ class Change:
         }
 
 
-def key_as_json(kind: Kind, key: Key) -> dict[str, str | int]:
-    """`{"topic": "a.orders", "name": "retention.ms"}` and the like; a partition is a number."""
+def key_as_json(kind: Kind, key: Key) -> dict[str, str | int | None]:
+    """`{"topic": "a.orders", "name": "retention.ms"}` and the like; a partition is a number, what is absent is null."""
     fields = zip(kind.row.key_fields, key, strict=True)
-    return {name: int(part) if name in kind.row.numbers else part for name, part in fields}
+    return {
+        name: None if part == ABSENT else int(part) if name in kind.row.numbers else part for name, part in fields
+    }
+
+
+def key_as_text(kind: Kind, key: Key) -> str:
+    """The key as people read it: its parts, those that are absent left out, the default of all as `<default>`."""
+    if not kind.row.nullable:
+        return " ".join(key)
+    return " ".join(part or "<default>" for part in key if part != ABSENT)
 
 
 @dataclass(frozen=True, slots=True)

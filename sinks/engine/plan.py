@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from sinks.engine.effective_drift import DriftGroup
-from sinks.engine.model import Change, Key, Kind, Op, count_by, key_as_json
+from sinks.engine.model import Change, Key, Kind, Op, count_by, key_as_json, key_as_text
 from sinks.flow_settings import Limits
 from streaming.flow import Flow
 
@@ -32,6 +32,11 @@ class Refusal:
     def place(self) -> tuple[Kind, Op, Key]:
         """What is refused, whatever the reason."""
         return self.kind, self.op, self.key
+
+    @property
+    def label(self) -> str:
+        """The key as people read it."""
+        return key_as_text(self.kind, self.key)
 
     def as_json(self) -> dict[str, Any]:
         """One row of the plan's `refused`."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+ABSENT = "\0"
+"""A part of a key that is not there, null in JSON; Kafka allows no such name. `""` is a default entity."""
+
 
 class Op(str, Enum):
     """What a change does to the target."""
@@ -75,7 +78,8 @@ class KindRow:
     """One kind of resource.
 
     - `package`: the folder below `sinks.kinds` with its controller and writer; two kinds may share one.
-    - `key_fields`: the names of a key's parts, in order, as the plan's JSON shows them; those in `numbers` are numbers.
+    - `key_fields`: the names of a key's parts, in order, as the plan's JSON shows them; those in `numbers` are numbers,
+      those in `nullable` may be `ABSENT`.
     - `order`: the operations that are allowed, each with its rank among all steps of a plan; for a kind whose key ends
       in a permission, by operation and permission.
     - `owned`: whether Lockstep owns what it creates. Only what it owns is ever deleted.
@@ -97,6 +101,7 @@ class KindRow:
     versioned: bool = False
     needs_java: bool = False
     numbers: frozenset[str] = frozenset()
+    nullable: frozenset[str] = frozenset()
     enabled_by: tuple[Switch, ...] = ()
     interval_key: str | None = None
     rights: tuple[RequiredRight, ...] = field(default=())

@@ -39,7 +39,7 @@ class Attempts:
         """
         metrics, flow, gateway = Metrics("test"), self.settings.flows[0], self.spark.sparkContext._gateway
         task = FlowTask(flow_in_job(self.settings, flow, gateway, metrics), metrics)
-        batch = Batch([task], metrics, run_pass=True)
+        batch = Batch([task], metrics, passes=True)
 
         def sink(frame: DataFrame, number: int) -> None:
             batch(frame, number)

@@ -23,9 +23,21 @@ class JavaAdmin:
     """`jvm` makes Java objects, `admin` is the client. Opens its connection with the first request."""
 
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
-        self.alias, self.jvm, self._count = alias, gateway.jvm, count_request
+        self.alias, self.jvm, self._gateway, self._count = alias, gateway.jvm, gateway, count_request
         self.admin = java_admin(alias, self.jvm, properties)
         self._unit = self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+
+    def make(self, name: str, *arguments: Any) -> Any:
+        """A Java object by its class's full name, of its only constructor; inner classes as `Outer$Inner`.
+
+        py4j resolves no inner classes, and what Spark was given as jars is in the context class loader only.
+        """
+        loader = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        (constructor,) = self.jvm.java.lang.Class.forName(name, True, loader).getConstructors()
+        values = self._gateway.new_array(self.jvm.java.lang.Object, len(arguments))
+        for at, argument in enumerate(arguments):
+            values[at] = argument
+        return constructor.newInstance(values)
 
     def get(self, api: str, future: Any) -> Any:
         """What a `KafkaFuture` comes to. Raises ClusterUnreachable, RightsMissing, NotSupported."""
