@@ -62,7 +62,8 @@ def _print_status(row: dict[str, Any]) -> None:
         print_table("", ("kind", "task", "drift", "last success", "reason"), kinds)
     for name, kind in row["kinds"].items():
         for refusal in kind["refused"]:
-            print_line(f"  backed off: {name} {' '.join(str(part) for part in refusal['key'].values() if part is not None)}: {refusal['reason']}")
+            key = " ".join(str(part) for part in refusal["key"].values() if part is not None)
+            print_line(f"  backed off: {name} {key}: {refusal['reason']}")
     for line in _effective_lines(row):
         print_line(f"  {line}")
 

@@ -110,9 +110,7 @@ class Change:
 def key_as_json(kind: Kind, key: Key) -> dict[str, str | int | None]:
     """`{"topic": "a.orders", "name": "retention.ms"}` and the like; a partition is a number, what is absent is null."""
     fields = zip(kind.row.key_fields, key, strict=True)
-    return {
-        name: None if part == ABSENT else int(part) if name in kind.row.numbers else part for name, part in fields
-    }
+    return {name: None if part == ABSENT else int(part) if name in kind.row.numbers else part for name, part in fields}
 
 
 def key_as_text(kind: Kind, key: Key) -> str:

@@ -133,6 +133,30 @@ class Kind(str, Enum):
             ),
         ),
     )
+    CLIENT_QUOTA = (
+        "client-quota",
+        KindRow(
+            package="quotas",
+            key_fields=("user", "client_id", "ip", "name"),
+            nullable=frozenset({"user", "client_id", "ip"}),
+            order={Op.CREATE: 50, Op.UPDATE: 51, Op.DELETE: 52},
+            # An entity is all or nothing, whatever becomes of each of its quotas.
+            together=True,
+            needs_java=True,
+            enabled_by=(
+                Switch(
+                    "lockstep.sync.client.quotas.enabled",
+                    doc="Whether client quotas (users, client ids, both, defaults, addresses) are kept on the target.",
+                ),
+            ),
+            rights=(
+                RequiredRight(SOURCE, On.CLUSTER, ("DESCRIBE_CONFIGS",), "reads client quotas"),
+                RequiredRight(
+                    TARGET, On.CLUSTER, ("DESCRIBE_CONFIGS", "ALTER_CONFIGS"), "reads and writes client quotas"
+                ),
+            ),
+        ),
+    )
     GROUP_OFFSET = (
         "group-offset",
         KindRow(

@@ -47,7 +47,7 @@ def flow_settings(
     *,
     flow: Flow = FLOW,
     policy: DefaultReplicationPolicy | None = None,
-    enabled: Collection[Kind] = tuple(Kind),
+    enabled: Collection[Kind] = tuple(kind for kind in Kind if not kind.row.needs_java),
     incremental: Incremental = Incremental.REQUESTED,
     topic_deletes: bool = False,
     acls: AclRules | None = None,

@@ -219,4 +219,4 @@ def test_creation_that_failed_is_logged_with_its_reason(
 ) -> None:
     passes.report = Report(Plan(FLOW), (Outcome(topic_change("a.x", None, 1), ItemFault("POLICY_VIOLATION", "no")),))
     task.step(None)
-    assert caplog.messages == ["a->b: create ('a.x',): POLICY_VIOLATION: no"]
+    assert caplog.messages == ["a->b: create a.x: POLICY_VIOLATION: no"]

@@ -1,0 +1,58 @@
+"""Client quotas, polled as a whole; there are few."""
+
+from __future__ import annotations
+
+from sinks.engine.model import Kind
+from sinks.engine.plan import Plan, Unobserved, make_plan
+from sinks.kinds.assembly import Assembled, Assembly
+from sinks.kinds.controller import PassContext
+from sinks.kinds.polled_controller import PolledController, Rules
+from sinks.kinds.quotas.jvm_quotas import JvmQuotas
+from sinks.kinds.quotas.quota_port import ClientQuotas
+from sinks.kinds.quotas.rules import desired_quotas, plan_quotas
+from sinks.kinds.quotas.writer import QuotaWriter
+
+PORT = "client-quotas"
+REST = 10.0
+"""Seconds between two polls without a metadata-change signal."""
+
+
+def assemble(parts: Assembly) -> Assembled:
+    """The kind `client-quota` of one flow."""
+    if not parts.is_enabled(Kind.CLIENT_QUOTA):
+        return Assembled()
+    source: ClientQuotas = parts.source.port(PORT, JvmQuotas)
+    target: ClientQuotas = parts.target.port(PORT, JvmQuotas)
+
+    def close() -> None:
+        source.close()
+        target.close()
+
+    rules = Rules(
+        kind=Kind.CLIENT_QUOTA,
+        survey=lambda context: survey(parts, context, source, target),
+        rest=REST,
+        signalled_rest=REST,
+        needs="reading client quotas needs DESCRIBE_CONFIGS on the CLUSTER of both sides",
+        close=close,
+    )
+    return Assembled([PolledController(parts.settings.flow, rules)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
+
+
+def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas) -> Plan:
+    """The plan for all quotas. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+    flow, acls = parts.settings.flow, parts.settings.acls
+    owned = context.ledger.owned(Kind.CLIENT_QUOTA)
+    upstream, downstream = source.describe(), target.describe()
+    desired = desired_quotas(upstream, acls.principals, acls.mapping)
+    # A source that shows none of the quotas that there were is taken for one that could not be seen.
+    blank = bool(owned) and not upstream
+    reason = f"{flow.source} shows no client quota: none is deleted"
+    return make_plan(
+        flow,
+        plan_quotas(desired, downstream, owned, deletes=not blank),
+        refused=desired.refused,
+        errors=[Unobserved(Kind.CLIENT_QUOTA, reason)] if blank else [],
+        existing={Kind.CLIENT_QUOTA: len(owned)},
+        skipped=desired.skipped,
+    )

@@ -1,0 +1,49 @@
+"""Client quotas in memory that keep Kafka's rules, for tests of yours and ours; the same contract as Kafka's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sinks.faults import ItemFault
+from sinks.kafka.memory.memory_answers import permit
+from sinks.kinds.kind_row import ABSENT
+from sinks.kinds.quotas.quota_port import Entity, Quotas, Wanted
+from sinks.kinds.quotas.rules import OF_ADDRESSES, OF_CLIENTS
+
+
+@dataclass
+class MemoryQuotas:
+    """`writes` counts write requests; `denied` names the operations (`describe`, `alter`) that are not permitted. Not
+    `reachable`, it answers nothing."""
+
+    alias: str
+    quotas: dict[Entity, dict[str, float]] = field(default_factory=dict)
+    denied: set[str] = field(default_factory=set)
+    reachable: bool = True
+    writes: int = 0
+
+    def describe(self) -> Quotas:
+        permit(self.alias, self.reachable, self.denied, "describe")
+        return {entity: dict(values) for entity, values in self.quotas.items()}
+
+    def alter(self, wanted: Wanted) -> dict[Entity, ItemFault | None]:
+        permit(self.alias, self.reachable, self.denied, "alter")
+        self.writes += 1
+        return {entity: self._alter(entity, dict(values)) for entity, values in wanted.items()}
+
+    def _alter(self, entity: Entity, values: dict[str, float | None]) -> ItemFault | None:
+        known = OF_CLIENTS if entity.ip == ABSENT else OF_ADDRESSES
+        for name, value in values.items():
+            if name not in known:
+                return ItemFault("INVALID_REQUEST", f"Invalid configuration key {name}")
+            if value is not None and value <= 0:
+                return ItemFault("INVALID_REQUEST", f"Quota {name} must be greater than 0")
+        merged = {**self.quotas.get(entity, {}), **values}
+        left = {name: value for name, value in merged.items() if value is not None}
+        self.quotas.pop(entity, None)
+        if left:
+            self.quotas[entity] = left
+        return None
+
+    def close(self) -> None:
+        """Nothing to let go of."""

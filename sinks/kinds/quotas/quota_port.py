@@ -1,0 +1,41 @@
+"""The client quotas of a cluster (KIP-546): what the kind asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from sinks.faults import ItemFault
+from sinks.kinds.kind_row import ABSENT
+
+
+class Entity(NamedTuple):
+    """Whom a quota is for: a user, a client id, both, or an address. `""` is the default of all, `ABSENT` not there."""
+
+    user: str = ABSENT
+    client_id: str = ABSENT
+    ip: str = ABSENT
+
+
+Quotas = Mapping[Entity, Mapping[str, float]]
+"""Per entity, by Kafka's name of the quota."""
+
+Wanted = Mapping[Entity, Mapping[str, float | None]]
+"""The same; None takes a quota away."""
+
+
+class QuotaReader(Protocol):
+    """Looks, and changes nothing. Raises ClusterUnreachable, RightsMissing, NotSupported (before Kafka 2.6)."""
+
+    def describe(self) -> Quotas:
+        """All of them."""
+
+    def close(self) -> None:
+        """Lets go of its client."""
+
+
+class ClientQuotas(QuotaReader, Protocol):
+    """Looks and writes."""
+
+    def alter(self, wanted: Wanted) -> dict[Entity, ItemFault | None]:
+        """Each entity all or nothing; None where it was written."""

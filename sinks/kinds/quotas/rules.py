@@ -1,0 +1,98 @@
+"""Client quotas (KIP-546): which the target should have, and the difference. Pure.
+
+| source and target                                                        | change                                |
+|--------------------------------------------------------------------------|---------------------------------------|
+| on the source, missing on the target                                     | create                                |
+| another value                                                            | update                                |
+| created by Lockstep, on the source no more                               | delete                                |
+| of a user whom `lockstep.acl.principals` leaves out                      | none                                  |
+| a name that brokers of Kafka 4 do not know                               | none: skipped and counted             |
+
+Users are filtered and renamed as principals of ACLs are; client ids, addresses and defaults are what they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sinks.engine.model import Change, Key, Kind, Op
+from sinks.engine.plan import Refusal
+from sinks.kinds.acls.principals import USER_TYPE, PrincipalFilter, PrincipalMapping
+from sinks.kinds.kind_row import ABSENT
+from sinks.kinds.quotas.quota_port import Entity, Quotas
+
+OF_CLIENTS = frozenset({"producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"})
+OF_ADDRESSES = frozenset({"connection_creation_rate"})
+"""The five quotas of Kafka's `QuotaConfig`: bytes a second, percent of a thread, partitions a second, connections a
+second."""
+
+TWO_BECOME_ONE = "two users of the source would become this one on the target, with different quotas"
+
+
+@dataclass(frozen=True)
+class DesiredQuotas:
+    """`wanted`: by key. `refused`: what cannot be. `skipped`: how many are not copied, by reason."""
+
+    wanted: Mapping[Key, float] = field(default_factory=dict)
+    refused: tuple[Refusal, ...] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+
+def keys_of(quotas: Quotas) -> dict[Key, float]:
+    """Each quota by the key of its change: user, client id, address, name."""
+    return {(*entity, name): value for entity, values in quotas.items() for name, value in values.items()}
+
+
+def desired_quotas(source: Quotas, principals: PrincipalFilter, mapping: PrincipalMapping) -> DesiredQuotas:
+    """What of the source's quotas the target should have."""
+    wanted: dict[Key, float] = {}
+    refused: dict[Key, Refusal] = {}
+    skipped: Counter[str] = Counter()
+    for key, value in sorted(keys_of(source).items()):
+        if key[-1] not in (OF_CLIENTS if key[2] == ABSENT else OF_ADDRESSES):
+            skipped["client quotas that Kafka 4 does not know"] += 1
+            continue
+        user = _user(key[0], principals, mapping)
+        if user is None:
+            skipped["client quotas of users that are left out"] += 1
+            continue
+        there = (user, *key[1:])
+        if wanted.get(there, value) != value:
+            refused[there] = Refusal(Kind.CLIENT_QUOTA, Op.CREATE, there, TWO_BECOME_ONE)
+        wanted.setdefault(there, value)
+    left = {key: value for key, value in wanted.items() if key not in refused}
+    return DesiredQuotas(left, tuple(refused.values()), skipped)
+
+
+def _user(name: str, principals: PrincipalFilter, mapping: PrincipalMapping) -> str | None:
+    """What a user is called on the target; None where it is left out."""
+    if name in ("", ABSENT):
+        return name
+    principal = USER_TYPE + name
+    mapped = mapping.map(principal) if principals.should_sync(principal) else None
+    return None if mapped is None else mapped.removeprefix(USER_TYPE)
+
+
+def plan_quotas(desired: DesiredQuotas, target: Quotas, owned: Collection[Key], deletes: bool) -> Iterator[Change]:
+    """The changes; `owned`: keys that Lockstep created, `deletes`: whether those that are wanted no more go."""
+    existing = keys_of(target)
+    refused = {refusal.key for refusal in desired.refused}
+    for key, value in desired.wanted.items():
+        before = existing.get(key)
+        if before != value:
+            yield Change(Kind.CLIENT_QUOTA, key, None if before is None else shown(before), shown(value))
+    if deletes:
+        for key in set(owned) & existing.keys() - desired.wanted.keys() - refused:
+            yield Change(Kind.CLIENT_QUOTA, key, shown(existing[key]), None)
+
+
+def shown(value: float) -> str:
+    """As kafka-configs shows it: `1024.0`."""
+    return str(float(value))
+
+
+def entity_of(key: Key) -> Entity:
+    """Whom the quota of a key is for."""
+    return Entity(*key[:3])
