@@ -17,7 +17,7 @@ from types import FrameType
 from pyspark.sql import SparkSession
 
 from app.http.api import Api, Server
-from app.job.batch import Batch, News
+from app.job.batch import PATIENCE, Batch, News
 from app.job.differences import Difference
 from app.job.query_supervisor import QuerySupervisor
 from app.job.reloading import Reloading
@@ -35,6 +35,7 @@ from sinks.engine.status import FlowState
 from sinks.flow_settings import FlowSettings
 from sinks.notify.reporters import Reporters
 from streaming.flow import Flow
+from streaming.query import SparkQueries
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +123,15 @@ class Job:
         server = None if self._once else Server(Api(self._tasks, self._metrics, self._reloading), *self._http())
         self._report()
         supervisors = self._supervisors = [
-            QuerySupervisor(self._settings, self._spark, target, batch, self._once)
+            QuerySupervisor(
+                self._settings,
+                SparkQueries(self._spark),
+                target,
+                batch,
+                self._once,
+                partial(batch.step, PATIENCE),
+                observe=self._metrics.query,
+            )
             for target, batch in self._batches.items()
         ]
         if server is not None:
