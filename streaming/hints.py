@@ -13,6 +13,9 @@ from typing import NamedTuple
 from streaming.flow import Flow
 from streaming.mm2.records import RecordKind
 
+TOLERANCE_MS = 5_000
+"""How far the clocks of two machines may differ without a remark."""
+
 NUMBERS = ("subject_partition", "upstream_offset", "downstream_offset", "position")
 """Columns of `decode.SCHEMA` whose values stand one after another in `Summary.numbers`."""
 
@@ -64,8 +67,9 @@ class CheckpointSeen(NamedTuple):
 class HeartbeatSeen:
     """The newest heartbeat of a flow in a batch.
 
-    `timestamp_ms`: when its connector emitted it. `latency_ms`: how long it took to the target at most, None if it did
-    not cross. MM2 keeps a record's timestamp, so that the arrival itself is visible only where the target's topic has
+    `timestamp_ms`: when its connector emitted it, at the latest when it arrived: one from the future says no more than
+    that it is here. `latency_ms`: how long it took to the target at most, None if it did not cross. MM2 keeps the
+    timestamp of a record, so that the arrival itself is visible only where the target's topic has
     `message.timestamp.type=LogAppendTime`; elsewhere it is the time until this batch read it, which counts the wait
     for the trigger, too.
     """
@@ -81,7 +85,8 @@ class Hints:
     `heartbeats`: those that MM2 copied, which prove that records cross; the flow is that of the topic, see `roles`.
     `emitted`: those that a heartbeat connector wrote to the target itself, which prove that MM2 runs there.
     `syncs`, `checkpoints`: in the order in which MM2 wrote them.
-    `undecodable`: rows without a meaning, by topic and reason. `rows`: how many there were in all.
+    `undecodable`: rows without a meaning, by topic and reason. `rows`: how many there were in all. `read_ms`: when the
+    batch was read, by the driver's clock.
     """
 
     heartbeats: Mapping[Flow, HeartbeatSeen] = field(default_factory=dict)
@@ -90,6 +95,7 @@ class Hints:
     checkpoints: Mapping[Flow, Sequence[CheckpointSeen]] = field(default_factory=dict)
     undecodable: Mapping[tuple[str, str], int] = field(default_factory=dict)
     rows: int = 0
+    read_ms: int = field(default=0, compare=False)
 
 
 def hints_of(summaries: Iterable[Summary], read_ms: int) -> Hints:
@@ -117,7 +123,7 @@ def hints_of(summaries: Iterable[Summary], read_ms: int) -> Hints:
         seen_syncs.sort()
     for seen_checkpoints in checkpoints.values():
         seen_checkpoints.sort()
-    return Hints(heartbeats, emitted, syncs, checkpoints, undecodable, rows)
+    return Hints(heartbeats, emitted, syncs, checkpoints, undecodable, rows, read_ms)
 
 
 def _syncs(topic: str, numbers: Sequence[int]) -> Iterator[SyncSeen]:
@@ -139,11 +145,25 @@ def _flow(summary: Summary) -> Flow | None:
 
 
 def _heartbeat(summary: Summary, newest_ms: int, read_ms: int) -> HeartbeatSeen:
+    emitted_ms = min(newest_ms, read_ms)
     if not summary.replicated:
-        return HeartbeatSeen(newest_ms, None)
+        return HeartbeatSeen(emitted_ms, None)
     appended_ms = summary.appended_ms or 0
     arrived_ms = appended_ms if appended_ms > newest_ms else read_ms
-    return HeartbeatSeen(newest_ms, max(0, arrived_ms - newest_ms))
+    return HeartbeatSeen(emitted_ms, max(0, arrived_ms - newest_ms))
+
+
+def replaces(seen_ms: int, known_ms: int | None, now_ms: int) -> bool:
+    """Whether a heartbeat takes the place of the one that is known; both by the time of their emission.
+
+    A later one does. So does any where the known one lies in the future: a clock was set back since it was read.
+    """
+    return known_ms is None or seen_ms > known_ms or seen_ms <= now_ms + TOLERANCE_MS < known_ms
+
+
+def age_seconds(timestamp_ms: int, now_ms: int) -> float | None:
+    """The age of a heartbeat; None where it lies in the future, which says nothing of the present."""
+    return None if timestamp_ms > now_ms + TOLERANCE_MS else max(0, now_ms - timestamp_ms) / 1000
 
 
 class LatestHeartbeats:
@@ -161,7 +181,8 @@ class LatestHeartbeats:
         """Takes a batch's hints; one that was read before changes nothing."""
         for known, new in ((self._copied, hints.heartbeats), (self._emitted, hints.emitted)):
             for flow, seen in new.items():
-                if flow not in known or seen.timestamp_ms > known[flow].timestamp_ms:
+                before = known[flow].timestamp_ms if flow in known else None
+                if replaces(seen.timestamp_ms, before, hints.read_ms):
                     known[flow] = seen
 
     def of(self, flow: Flow) -> HeartbeatSeen | None:

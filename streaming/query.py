@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
@@ -11,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import LongType
 
 from streaming.decode import decode
+from streaming.errors import LockstepError
 from streaming.hints import NUMBERS, Hints, Summary, hints_of
 from streaming.query_plan import QueryPlan
 from streaming.restarts import root_cause
@@ -79,9 +81,19 @@ def collect_hints(batch: DataFrame) -> Hints:
 
 
 def why_it_ended(query: StreamingQuery) -> str | None:
-    """The innermost cause that a query broke off with, in one line; None while it runs or if it was stopped."""
+    """The innermost cause that a query failed with, in one line; None while it runs or if it was stopped."""
+    trace = trace_of(query)
+    return None if trace is None else root_cause(trace)
+
+
+def trace_of(query: StreamingQuery) -> str | None:
+    """The stack trace that a query failed with, with all its causes; None while it runs or if it was stopped."""
     exception = query.exception()
-    return None if exception is None else root_cause(str(exception))
+    if exception is None:
+        return None
+    # What `str` shows of it is a plan and two frames; the cause was converted with the trace in full.
+    cause = getattr(exception, "_cause", None)
+    return str(getattr(cause, "_stackTrace", None) or exception)
 
 
 def stop_gently(query: StreamingQuery, timeout: float) -> str | None:
@@ -97,3 +109,55 @@ def stop_gently(query: StreamingQuery, timeout: float) -> str | None:
         time.sleep(_POLL_SECONDS)
     query.stop()
     return why_it_ended(query)
+
+
+class QueryRefused(LockstepError):
+    """Spark did not start a query. The message is the stack trace."""
+
+
+class RunningQuery(Protocol):
+    """A query that was started."""
+
+    def is_active(self) -> bool:
+        """False once it ended, for whatever reason."""
+
+    def trace(self) -> str | None:
+        """The stack trace of its failure; None while it runs or if it was stopped."""
+
+    def stop(self, timeout: float) -> None:
+        """Lets the batch under way end, for so many seconds at most, and stops."""
+
+
+class Queries(Protocol):
+    """Starts queries."""
+
+    def start(self, plan: QueryPlan, sink: Sink, once: bool) -> RunningQuery:
+        """As `start` does. Raises QueryRefused."""
+
+
+class SparkQueries:
+    """`Queries` of a Spark session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def start(self, plan: QueryPlan, sink: Sink, once: bool) -> RunningQuery:
+        try:
+            return _SparkQuery(start(self._spark, plan, sink, once))
+        except Exception as error:
+            # What Java raises is an exception of py4j's, which is not imported here.
+            raise QueryRefused(str(error)) from error
+
+
+class _SparkQuery:
+    def __init__(self, query: StreamingQuery) -> None:
+        self._query = query
+
+    def is_active(self) -> bool:
+        return self._query.isActive
+
+    def trace(self) -> str | None:
+        return trace_of(self._query)
+
+    def stop(self, timeout: float) -> None:
+        stop_gently(self._query, timeout)

@@ -1,27 +1,35 @@
-"""What one streaming query is made of, and when a query that broke off is started again. Plain values, no IO."""
+"""What one streaming query is made of. Plain values, no IO."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from streaming.flow import Flow
-from streaming.mm2.topic_roles import TopicRole
+from streaming.mm2.topic_roles import TopicOn, TopicRole
 
 CHECKPOINT_FORMAT = "1"
 """Counts up when the sources of a query change in number or order for the same clusters."""
 
+MAX_OFFSETS = 100_000
+"""Records of a source in one batch. What they say comes to the driver in one piece."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterSource:
-    """The internal topics of one cluster. `options` are Java client properties; they may hold secrets."""
+    """The internal topics of one cluster that are read with the same client settings.
+
+    `options` are Java client properties; they may hold secrets. `flow`: whose settings of the cluster they are.
+    """
 
     alias: str
     options: Mapping[str, str] = field(repr=False)
     topics: Mapping[str, TopicRole]
+    flow: Flow | None = None
 
     def __post_init__(self) -> None:
         if not self.options.get("bootstrap.servers"):
@@ -40,22 +48,23 @@ class ClusterSource:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """The query of one target cluster. `trigger_interval` in seconds, `sources` sorted by alias.
+    """The query of one target cluster. `trigger_interval` in seconds, `sources` sorted by alias and pattern.
 
-    Without any source only the clock is left. `max_offsets_per_trigger` limits a batch (records a source); None reads
-    all there is.
+    Without any source only the clock is left. `max_offsets_per_trigger` limits a batch (records a source).
     """
 
     target: str
     sources: tuple[ClusterSource, ...]
     trigger_interval: float
     checkpoint_dir: Path
-    max_offsets_per_trigger: int | None = None
+    max_offsets_per_trigger: int = MAX_OFFSETS
 
     def __post_init__(self) -> None:
-        aliases = [source.alias for source in self.sources]
-        if aliases != sorted(set(aliases)):
-            raise ValueError(f"the sources of {self.name} must be sorted by alias, each once, not {aliases}")
+        places = [(source.alias, source.pattern) for source in self.sources]
+        if places != sorted(places):
+            raise ValueError(f"the sources of {self.name} must be sorted by alias and pattern, not {places}")
+        if len(self.topics) < sum(len(source.topics) for source in self.sources):
+            raise ValueError(f"{self.name} would read a topic twice: each topic of a cluster belongs to one source")
         if self.trigger_interval <= 0:
             raise ValueError(f"lockstep.trigger.interval is {self.trigger_interval}: it must be longer than 0 seconds")
 
@@ -65,6 +74,11 @@ class QueryPlan:
         return f"lockstep-{self.target}"
 
     @property
+    def topics(self) -> frozenset[TopicOn]:
+        """All that is read."""
+        return frozenset(TopicOn(source.alias, topic) for source in self.sources for topic in source.topics)
+
+    @property
     def flows(self) -> tuple[Flow, ...]:
         """The flows that the sources tell of, sorted."""
         roles = (role for source in self.sources for role in source.topics.values())
@@ -72,8 +86,8 @@ class QueryPlan:
 
     def description(self, batch: int) -> str:
         """What the Spark UI calls the jobs of a batch."""
-        told = ", ".join(flow.name for flow in self.flows) or "no cluster that answers"
-        return f"{self.name}, batch {batch}: what MM2 says of {told}"
+        flows = ", ".join(flow.name for flow in self.flows) or "no cluster that answers"
+        return f"{self.name}, batch {batch}: what MM2 says of {flows}"
 
     @property
     def checkpoint(self) -> Path:
@@ -89,3 +103,32 @@ class QueryPlan:
     def without(self, alias: str) -> QueryPlan:
         """The same query while a cluster cannot be reached, so that the other flows go on."""
         return replace(self, sources=tuple(source for source in self.sources if source.alias != alias))
+
+
+class FlowTopics(NamedTuple):
+    """The topics that speak of one flow, and how its clients reach their clusters (Java consumer properties)."""
+
+    flow: Flow
+    roles: Mapping[TopicOn, TopicRole]
+    options: Mapping[str, Mapping[str, str]]
+
+
+def sources_of(flows: Iterable[FlowTopics]) -> tuple[ClusterSource, ...]:
+    """One source for each cluster and each set of settings that flows reach it with, sorted.
+
+    A topic that several flows share is read once, with the settings of the first of them.
+    """
+    found: list[ClusterSource] = []
+    taken: dict[TopicOn, int] = {}
+    topics: list[dict[str, TopicRole]] = []
+    for flow, roles, options in flows:
+        for place, role in roles.items():
+            mine = options[place.cluster]
+            same = (i for i, one in enumerate(found) if (one.alias, one.options) == (place.cluster, mine))
+            at = taken.get(place, next(same, len(found)))
+            if at == len(found):
+                topics.append({place.topic: role})
+                found.append(ClusterSource(place.cluster, mine, topics[at], flow))
+            taken[place] = at
+            topics[at][place.topic] = role
+    return tuple(sorted(found, key=lambda source: (source.alias, source.pattern)))

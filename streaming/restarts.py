@@ -1,41 +1,133 @@
-"""When a query that broke off is started again, and how its end is told. Pure: the caller has the clock."""
+"""Why a query failed, what is done about it, and when it is started again. Pure: the caller has the clock."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import NamedTuple
 
 _CAUSE = re.compile(r"^\s*Caused by: (?P<name>[\w.$]+)(?:: (?P<message>.*))?$", re.MULTILINE)
 _RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?P<error>\S.*)")
+_JAVA_CALL = re.compile(r"^[\w.]*Py4JJavaError: ")
 _LONGEST = 300
+
+_READS_THE_CHECKPOINT = re.compile(
+    r"\sat org\.apache\.spark\.sql\.[\w.]*\.(?:"
+    r"HDFSMetadataLog\.(?:get\w*|applyFnToBatchByStream|\$anonfun\$get\w+\$\d+)"
+    r"|StreamMetadata\$\.read|OffsetSeq\.toStreamProgress|\w*Stream\.deserializeOffset"
+    r")\("
+)
+"""Frames of Spark's classes that read a checkpoint: its metadata, the logs of offsets and commits, what is in them."""
+
+_GAP = re.compile(r"IllegalStateException: batch \d+ doesn't exist")
+_TAKEN = re.compile(r"CONCURRENT_STREAM_LOG_UPDATE\].*detected for (\d+)")
+"""A batch that is to be written and is there. So it is where offsets were lost and commits were not."""
+
+_MACHINE = re.compile(
+    r"No space left on device|Disk quota exceeded|Permission denied|Input/output error|Read-only file system"
+    r"|Too many open files|AccessControlException|OutOfMemoryError"
+)
+"""What a new checkpoint would not mend."""
+
+
+class QueryState(str, Enum):
+    """What a target's streaming query does.
+
+    STARTING: no micro-batch was committed since it was started. PARTIAL: it runs without some clusters or topics.
+    BACKING_OFF: it failed, and is started again after a wait. STOPPED: it ended, or never began.
+    """
+
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    PARTIAL = "PARTIAL"
+    BACKING_OFF = "BACKING_OFF"
+    STOPPED = "STOPPED"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStatus:
+    """How a query stands. `reason`: of its last failure, until a batch is committed, or what it runs without.
+
+    `since`: when it came into this state. `restarts`: starts after a failure.
+    """
+
+    state: QueryState
+    reason: str | None
+    since: datetime
+    restarts: int = 0
+
+
+class Failure(NamedTuple):
+    """Why a query ended, in one line.
+
+    `unreadable`: because its checkpoint cannot be read. `suspect`: so it seems; another start tells.
+    """
+
+    reason: str
+    unreadable: bool
+    suspect: bool = False
 
 
 @dataclass(slots=True)
 class Restarts:
-    """Waits that double from `first` to `longest` seconds while a query breaks off again and again.
+    """What follows from one failure after another.
 
-    One that ran for `settled` seconds counts as sound again: what ends it then is a new fault and waits `first`.
-    A query that ends because a cluster is away costs both clusters a few requests at each start, so that it must not
-    spin; and a cluster that is back is noticed within `longest`.
+    The waits double from `first` to `longest` seconds while a query fails again and again. One that ran for `settled`
+    seconds counts as sound: what ends it then is a new fault and waits `first`. A query that ends because a cluster is
+    away costs both clusters a few requests at each start, so that it must not spin; and a cluster that is back is
+    noticed within `longest`.
     """
 
     first: float = 1.0
     longest: float = 60.0
     settled: float = 60.0
-    _failures: int = 0
+    failures: int = field(default=0, init=False)
+    _taken: str | None = field(default=None, init=False)
 
     def delay(self, ran_for: float) -> float:
-        """Seconds until the next start, for a query that broke off after `ran_for` seconds."""
-        self._failures = 1 if ran_for >= self.settled else self._failures + 1
-        return min(self.longest, self.first * 2.0 ** min(self._failures - 1, 32))
+        """Seconds until the next start, for a query that failed after `ran_for` seconds."""
+        self.failures = 1 if ran_for >= self.settled else self.failures + 1
+        return min(self.longest, self.first * 2.0 ** min(self.failures - 1, 32))
+
+    def diagnose(self, trace: str) -> Failure:
+        """Reads a failure off its stack trace (Java's, with its causes).
+
+        A batch that is in the checkpoint although Spark is about to write it may be another job's, which is then
+        further on at the next failure; where it is the same batch again, the checkpoint contradicts itself.
+        """
+        found = _TAKEN.search(trace)
+        before, self._taken = self._taken, found[1] if found else None
+        again = found is not None and before == found[1]
+        damaged = again or bool(_READS_THE_CHECKPOINT.search(trace) or _GAP.search(trace))
+        return Failure(root_cause(trace), damaged and not _MACHINE.search(trace), suspect=found is not None)
+
+
+SLOWEST_BATCH = 10.0
+"""Seconds without a batch after which a query that runs counts as stuck, at a trigger interval of three or less."""
+
+
+def step_is_due(idle: float, running: bool, interval: float) -> bool:
+    """Whether the flows take a step without the query, `idle` seconds after their last one.
+
+    While no query runs that is at every trigger `interval` (seconds). One that runs may be slow: Spark looks for a
+    cluster that is away for 20 s before the query fails.
+    """
+    return idle >= (max(SLOWEST_BATCH, 3 * interval) if running else interval)
 
 
 def root_cause(trace: str) -> str:
-    """One line of a trace: what the sink raised, else the innermost `Caused by` of Java, else the first line."""
-    if raised := _RAISED.search(trace):
+    """One line of a trace: what the sink raised, else the innermost `Caused by` of Java, else the first line.
+
+    Where the sink only passes on what Java raised, Java's cause counts.
+    """
+    raised = _RAISED.search(trace)
+    if raised and not _JAVA_CALL.match(raised["error"]):
         return raised["error"][:_LONGEST]
-    causes = list(_CAUSE.finditer(trace))
+    causes = [cause for cause in _CAUSE.finditer(trace) if "py4j" not in cause["name"]]
     if not causes:
-        return next(iter(trace.strip().splitlines()), "no reason was given")[:_LONGEST]
+        first = raised["error"] if raised else next(iter(trace.strip().splitlines()), "no reason was given")
+        return first[:_LONGEST]
     name, message = causes[-1]["name"].rpartition(".")[2], causes[-1]["message"]
     return (f"{name}: {message}" if message else name)[:_LONGEST]

@@ -15,7 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from streaming.mm2.records import RecordKind
 from streaming.mm2.topic_roles import TopicRole
-from streaming.query_plan import ClusterSource, QueryPlan
+from streaming.query_plan import MAX_OFFSETS, ClusterSource, QueryPlan
 
 ROLE = StructType(
     [
@@ -82,14 +82,14 @@ def role_of_topic(topics: Mapping[str, TopicRole]) -> Column:
     return F.try_element_at(F.create_map(*pairs), F.col("topic"))
 
 
-def source_options(source: ClusterSource, max_offsets_per_trigger: int | None = None) -> dict[str, str]:
+def source_options(source: ClusterSource, max_offsets_per_trigger: int = MAX_OFFSETS) -> dict[str, str]:
     """The options of Spark's Kafka source for one cluster."""
     client = {f"kafka.{name}": value for name, value in source.options.items() if name not in SPARKS_OWN}
-    limit = {} if max_offsets_per_trigger is None else {"maxOffsetsPerTrigger": str(max_offsets_per_trigger)}
-    return {**SOURCE_OPTIONS, **client, **limit, "subscribePattern": source.pattern}
+    own = {"maxOffsetsPerTrigger": str(max_offsets_per_trigger), "subscribePattern": source.pattern}
+    return {**SOURCE_OPTIONS, **client, **own}
 
 
-def read_cluster(spark: SparkSession, source: ClusterSource, max_offsets_per_trigger: int | None = None) -> DataFrame:
+def read_cluster(spark: SparkSession, source: ClusterSource, max_offsets_per_trigger: int) -> DataFrame:
     """The rows (`RAW`) of one cluster's internal topics, as a stream."""
     frame = spark.readStream.format("kafka").options(**source_options(source, max_offsets_per_trigger)).load()
     return frame.select(

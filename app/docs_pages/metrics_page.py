@@ -12,6 +12,7 @@ from sinks.engine.model import Kind, Op
 from sinks.engine.status import Task
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.notify.notifier import Result
+from streaming.restarts import QueryState
 
 PAGE = PROJECT / "docs" / "metrics.md"
 
@@ -27,7 +28,7 @@ LABELS: Mapping[str, str] = {
     "source": "The alias of the flow's source.",
     "target": "The alias of the flow's target.",
     "kind": f"What is kept in step: {_words(Kind)}; of drift also `{EFFECTIVE}`.",
-    "state": f"{_words(Task)}.",
+    "state": f"Of `lockstep_task_state`: {_words(Task)}. Of `lockstep_query_state`: {_words(QueryState)}.",
     "op": f"{_words(Op)}.",
     "result": f"Of changes: `applied`, `failed`. Of requests: `ok`, or Kafka's error. Of listeners: {_words(Result)}.",
     "cluster": "The alias of the cluster that was asked.",

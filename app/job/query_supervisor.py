@@ -1,63 +1,103 @@
-"""Keeps one target's query alive: waits for clusters, restarts what broke off, ends it between two batches."""
+"""Keeps one target's query alive: waits for clusters, restarts what failed, ends it between two batches."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
 from threading import Event
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql import DataFrame
 
+from app.job.cluster_probe import BackgroundProbe, Readable
+from app.job.query_fallback import QueryFallback
 from app.settings import Settings
-from app.wiring import connect
-from streaming.errors import LockstepError
-from streaming.mm2.topic_roles import roles_by_cluster, roles_of_flow
-from streaming.query import start, stop_gently, why_it_ended
-from streaming.query_plan import ClusterSource, QueryPlan
-from streaming.restarts import Restarts
+from sinks.engine.ledger import utc_now
+from streaming.mm2.topic_roles import roles_of_flow
+from streaming.query import Queries, QueryRefused, RunningQuery, Sink
+from streaming.query_plan import FlowTopics, QueryPlan, sources_of
+from streaming.restarts import Failure, QueryState, QueryStatus, Restarts
 
 log = logging.getLogger(__name__)
 
 PROBE_INTERVAL = 10.0
-"""Seconds between looks at a cluster that the query goes on without."""
+"""Seconds between probes of what the query runs without."""
 
 STOP_WITHIN = 60.0
 """Seconds that the running batch may take to end."""
 
+MOST_STARTS = 3
+"""Of `run --once`: one finds out that the checkpoint may be damaged, one that it is."""
+
+Observe = Callable[[str, QueryStatus], None]
+"""Called with the target and what its query does now, at every change."""
+
+
+def _nothing() -> None:
+    """No step without the query."""
+
+
+def _unobserved(target: str, status: QueryStatus) -> None:
+    """For those who do not observe."""
+
 
 class QuerySupervisor:
-    """The query of one target cluster. Clusters that do not answer are left out of it, and taken in when they do.
+    """The query of one target cluster. What cannot be read is left out of it, and taken in when it can.
 
-    Their flows still walk in every batch, and say in their status why nothing can be seen.
+    Its flows take their steps in every batch, and without the query (`without_query`) where there are no batches.
     """
 
     def __init__(
         self,
         settings: Settings,
-        spark: SparkSession,
+        queries: Queries,
         target: str,
-        sink: Callable[[DataFrame, int], None],
+        sink: Sink,
         once: bool,
+        without_query: Callable[[], None] = _nothing,
+        *,
+        observe: Observe = _unobserved,
+        probe: BackgroundProbe | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._settings, self._spark, self._target, self._sink, self._once = settings, spark, target, sink, once
+        """`without_query`: lets the flows take a step, as a batch does; never called while a batch runs."""
+        self._settings, self._queries, self._target, self._once = settings, queries, target, once
+        self._observe, self._clock = observe, clock
+        self._probe = probe or BackgroundProbe()
         self._plan = self._whole_plan()
-        self._query: StreamingQuery | None = None
-        self._silent: frozenset[str] = frozenset()
-        self._probe_at = 0.0
-        self._start_at = 0.0
-        self._started_at = 0.0
+        self.fallback = QueryFallback(without_query, self._plan.trigger_interval, clock)
+        self._sink = self.fallback.guard(sink)
+        self._query: RunningQuery | None = None
+        self._running = Readable(self._plan)
+        self._probe_at = self._start_at = self._started_at = 0.0
         self._restarts = Restarts()
+        self._status = QueryStatus(QueryState.STOPPED, None, utc_now())
+        if not once:
+            self.fallback.start()
 
     def _whole_plan(self) -> QueryPlan:
-        flows = [flow for flow in self._settings.flows if flow.flow.target == self._target]
-        topics = roles_by_cluster(roles_of_flow(flow.flow, flow.policy, flow.internal) for flow in flows)
-        sources = tuple(
-            ClusterSource(alias, self._settings.clusters[alias].consumer, topics[alias]) for alias in sorted(topics)
-        )
+        flows = []
+        for flow in (flow for flow in self._settings.flows if flow.flow.target == self._target):
+            roles = roles_of_flow(flow.flow, flow.policy, flow.internal)
+            aliases = {place.cluster for place in roles}
+            options = {alias: self._settings.cluster(alias, flow.flow).consumer for alias in aliases}
+            flows.append(FlowTopics(flow.flow, roles, options))
         job = self._settings.job
-        return QueryPlan(self._target, sources, job.trigger_interval, job.checkpoint_dir)
+        return QueryPlan(self._target, sources_of(flows), job.trigger_interval, job.checkpoint_dir)
+
+    def status(self) -> QueryStatus:
+        """What the query does now; may be called from any thread."""
+        return self._status
+
+    def _tell(self, state: QueryState, reason: str | None, failures: int = 0) -> None:
+        before = self._status
+        since = before.since if before.state is state else utc_now()
+        status = QueryStatus(state, reason, since, before.restarts + failures)
+        if status != before:
+            self._status = status
+            self._observe(self._target, status)
 
     def renew(self, settings: Settings) -> None:
         """Goes on with these settings; the query is restarted where it is made of anything else then."""
@@ -66,68 +106,123 @@ class QuerySupervisor:
         if plan == self._plan:
             return
         log.info("%s: the query is restarted with other settings", plan.name)
-        self.end()
-        self._plan, self._start_at, self._silent = plan, 0.0, frozenset()
+        self._stop()
+        self._plan, self._start_at, self.fallback.interval = plan, 0.0, plan.trigger_interval
+        self._running = Readable(plan)
 
     def tend(self) -> None:
-        """Called twice a second: starts, restarts, or takes a cluster in that answers again."""
-        now = time.monotonic()
-        if self._query is not None and not self._query.isActive:
-            self._broke_off(self._query, now)
+        """Called twice a second: starts, restarts, or takes in what can be read again. Waits for no cluster."""
+        now = self._clock()
+        if self._query is not None and not self._query.is_active():
+            self._failed(self._query.trace() or "it was stopped", now)
         if self._query is None and now >= self._start_at:
-            self._start(now)
-        elif self._silent and now >= self._probe_at:
-            self._probe(now)
+            self._probe.ask(self._plan)
+            if (found := self._probe.take()) is not None:
+                self._start(found, now)
+        elif self._query is not None and self._running.reasons and now >= self._probe_at:
+            self._take_in(now)
 
-    def _broke_off(self, query: StreamingQuery, now: float) -> None:
+    def _failed(self, trace: str, now: float) -> Failure:
+        """Keeps the reason, moves a checkpoint aside that cannot be read, and says when the next start is due."""
+        failure = self._restarts.diagnose(trace)
         wait = self._restarts.delay(now - self._started_at)
-        self._start_at, self._query = now + wait, None
-        reason = why_it_ended(query)
-        log.warning("%s: the query broke off, started again in %.0f s: %s", self._plan.name, wait, reason)
+        self._start_at, self._query, self.fallback.running = now + wait, None, False
+        name, reason = self._plan.name, failure.reason
+        if failure.unreadable:
+            reason = _moved_aside(self._running.plan.checkpoint, reason)
+        if reason != self._status.reason:
+            log.warning("%s: the query failed, started again in %.0f s: %s", name, wait, reason)
+        self._tell(QueryState.BACKING_OFF, reason, failures=1)
+        return failure
 
-    def _start(self, now: float) -> None:
-        silent = self._silent_clusters()
-        for alias in sorted(silent - self._silent):
-            log.warning("%s: the cluster %s does not answer; the query goes on without it", self._plan.name, alias)
-        self._silent, self._probe_at = silent, now + PROBE_INTERVAL
-        plan = self._plan
-        for alias in silent:
-            plan = plan.without(alias)
-        self._started_at = now
-        self._query = start(self._spark, plan, self._sink, once=self._once)
+    def _start(self, found: Readable, now: float) -> Failure | None:
+        """Starts what can be read; returns why Spark refused to."""
+        for reason in found.reasons:
+            if reason not in self._running.reasons:
+                log.warning("%s: the query runs without all: %s", self._plan.name, reason)
+        self._running, self._probe_at, self._started_at = found, now + PROBE_INTERVAL, now
+        self._tell(QueryState.STARTING, "; ".join(found.reasons) or self._status.reason)
+        try:
+            self._query = self._queries.start(found.plan, _Commits(self._sink, self._committed), self._once)
+        except QueryRefused as refused:
+            return self._failed(str(refused), now)
+        self.fallback.running = True
+        return None
 
-    def _silent_clusters(self) -> frozenset[str]:
-        silent = set()
-        for source in self._plan.sources:
-            cluster = connect(self._settings, source.alias)
-            try:
-                cluster.ping()
-            except LockstepError:
-                silent.add(source.alias)
-            finally:
-                cluster.close()
-        return frozenset(silent)
+    def _committed(self) -> None:
+        """Spark began a batch after another one of the same run: what it needs is there."""
+        reasons = self._running.reasons
+        self._tell(QueryState.PARTIAL if reasons else QueryState.RUNNING, "; ".join(reasons) or None)
 
-    def _probe(self, now: float) -> None:
-        silent = self._silent_clusters()
-        self._probe_at = now + PROBE_INTERVAL
-        if silent >= self._silent or self._query is None:
+    def _take_in(self, now: float) -> None:
+        self._probe.ask(self._plan)
+        found = self._probe.take()
+        if found is None:
             return
-        log.info("%s: %s answers again", self._plan.name, ", ".join(sorted(self._silent - silent)))
-        stop_gently(self._query, STOP_WITHIN)
-        self._query, self._start_at = None, now
+        self._probe_at = now + PROBE_INTERVAL
+        gained = found.plan.topics - self._running.plan.topics
+        if gained and self._query is not None:
+            names = ", ".join(f"{topic} of {alias}" for alias, topic in sorted(gained))
+            log.info("%s: can be read again: %s", self._plan.name, names)
+            self._stop()
+            self._start_at = now
 
     def drain(self, stop: Event) -> None:
         """For `--once`: reads what there is and returns, or when `stop` is set."""
-        self._start(time.monotonic())
-        # Not awaitTermination: it raises what the query broke off with.
-        while self._query is not None and self._query.isActive and not stop.wait(0.1):
-            pass
-        if self._query is not None and (reason := why_it_ended(self._query)):
-            log.warning("%s: MM2's topics were not read to the end: %s", self._plan.name, reason)
+        for _ in range(MOST_STARTS):
+            self._probe.ask(self._plan)
+            while (found := self._probe.take()) is None:
+                if stop.wait(0.05):
+                    return
+            failure = self._run_once(found, stop)
+            if failure is None or not (failure.unreadable or failure.suspect) or stop.is_set():
+                break
+        if failure is not None:
+            log.warning("%s: MM2's topics were not read to the end: %s", self._plan.name, self._status.reason)
+        self._tell(QueryState.STOPPED, self._status.reason if failure else "; ".join(self._running.reasons) or None)
+
+    def _run_once(self, found: Readable, stop: Event) -> Failure | None:
+        """None where the query read to the end, or was not let."""
+        now = self._clock()
+        failure = self._start(found, now)
+        while self._query is not None and self._query.is_active():
+            if stop.wait(0.1):
+                return None
+        trace = self._query.trace() if self._query is not None else None
+        return self._failed(trace, now) if trace is not None else failure
+
+    def _stop(self) -> None:
+        if self._query is not None and self._query.is_active():
+            self._query.stop(STOP_WITHIN)
+        self._query, self.fallback.running = None, False
 
     def end(self) -> None:
         """Lets the running batch end, then stops the query."""
-        if self._query is not None and self._query.isActive:
-            stop_gently(self._query, STOP_WITHIN)
-        self._query = None
+        self.fallback.close()
+        self._stop()
+        self._tell(QueryState.STOPPED, self._status.reason)
+
+
+class _Commits:
+    """A sink that says when Spark goes on to another batch, which it does once it committed the one before."""
+
+    def __init__(self, sink: Sink, committed: Callable[[], None]) -> None:
+        self._sink, self._committed = sink, committed
+        self._first: int | None = None
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        if self._first is None:
+            self._first = number
+        elif number > self._first:
+            self._committed()
+        self._sink(batch, number)
+
+
+def _moved_aside(checkpoint: Path, reason: str) -> str:
+    """Puts a checkpoint that cannot be read where nobody reads it; the reason, with what became of it."""
+    aside = checkpoint.with_name(f"{checkpoint.name}.damaged-{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%fZ}")
+    try:
+        checkpoint.rename(aside)
+    except OSError as error:
+        return f"the checkpoint {checkpoint} cannot be read ({reason}) and not be moved aside: {error.strerror}"
+    return f"the checkpoint could not be read and is now {aside}; the query reads MM2's topics again: {reason}"

@@ -17,7 +17,7 @@ from types import FrameType
 from pyspark.sql import SparkSession
 
 from app.http.api import Api, Server
-from app.job.batch import Batch, ChangedFlows
+from app.job.batch import PATIENCE, Batch, ChangedFlows
 from app.job.differences import Difference
 from app.job.query_supervisor import QuerySupervisor
 from app.job.reloading import Reloading
@@ -35,6 +35,8 @@ from sinks.engine.status import FlowState
 from sinks.flow_settings import FlowSettings
 from sinks.notify.reporters import Reporters
 from streaming.flow import Flow
+from streaming.query import SparkQueries
+from streaming.restarts import QueryStatus
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +122,15 @@ class Job:
         server = None if self._once else Server(Api(self._tasks, self._metrics, self._reloading), *self._http())
         self._report()
         supervisors = self._supervisors = [
-            QuerySupervisor(self._settings, self._spark, target, batch, self._once)
+            QuerySupervisor(
+                self._settings,
+                SparkQueries(self._spark),
+                target,
+                batch,
+                self._once,
+                partial(batch.step, PATIENCE),
+                observe=self._query_changed,
+            )
             for target, batch in self._batches.items()
         ]
         if server is not None:
@@ -130,6 +140,13 @@ class Job:
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
         finally:
             self._end(supervisors, server)
+
+    def _query_changed(self, target: str, status: QueryStatus) -> None:
+        """Metrics and the status of every flow into this target tell how the query is."""
+        self._metrics.query(target, status)
+        for flow, task in self._tasks.items():
+            if flow.target == target:
+                task.query_trouble(status.reason)
 
     def _http(self) -> tuple[str, int]:
         return self._settings.job.http_host, self._settings.job.http_port

@@ -13,6 +13,7 @@ from sinks.engine.model import Kind
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
 from sinks.flow_settings import FlowSettings
+from streaming.hints import age_seconds, replaces
 
 
 class KnownStatus:
@@ -36,9 +37,12 @@ class KnownStatus:
             self._effective: tuple[DriftGroup, ...] = ()
 
     def heartbeat(self, heartbeats: Heartbeats) -> None:
-        """The newest one."""
+        """One that was read; whether it is newer than the one that is known is found out here."""
+        now_ms = round(time.time() * 1000)
         with self._lock:
-            self._heartbeats = heartbeats
+            known = self._heartbeats.timestamp_ms if self._heartbeats else None
+            if replaces(heartbeats.timestamp_ms, known, now_ms):
+                self._heartbeats = heartbeats
 
     def query(self, trouble: str | None) -> None:
         """Why the streaming query does not run; None while it does."""
@@ -79,7 +83,7 @@ class KnownStatus:
         """How the flow stands now."""
         with self._lock:
             beat = self._heartbeats
-            age = max(0.0, time.time() - beat.timestamp_ms / 1000) if beat else None
+            age = age_seconds(beat.timestamp_ms, round(time.time() * 1000)) if beat else None
             return FlowStatus(
                 flow=self._settings.flow,
                 state=flow_state(self._error, age, self._settings.pace.heartbeat_timeout),

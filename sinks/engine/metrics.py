@@ -13,6 +13,7 @@ from sinks.engine.reconcile import Report
 from sinks.engine.status import FlowStatus, Task
 from sinks.kinds.controller import GroupSummary
 from streaming.flow import Flow
+from streaming.restarts import QueryState, QueryStatus
 
 PHASES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """Histogram bounds in seconds: a look takes hundredths, a first comparison of a large cluster a minute."""
@@ -61,6 +62,9 @@ class Metrics:
         self._reconcile = self._histogram("reconcile_seconds", "Seconds of a walk's phases", *flow, "phase")
         self._batch_seconds = self._histogram("batch_seconds", "Seconds of a micro-batch in the sink")
         self._batch_rows = self._gauge("batch_rows", "Records in the last micro-batch")
+        self._query_state = self._gauge("query_state", "1 for the state that a query is in", "target", "state")
+        self._restarts = self._counter("query_restarts", "Starts of a query after it failed", "target")
+        self._restarted: dict[str, int] = {}
         self._gauge("build_info", "Always 1", "version").labels(version).set(1)
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
@@ -94,6 +98,13 @@ class Metrics:
         self._batch_rows.set(rows)
         for (topic, _), count in undecodable.items():
             self._undecodable.labels(topic).inc(count)
+
+    def query(self, target: str, status: QueryStatus) -> None:
+        """What the streaming query of a target does now."""
+        for state in QueryState:
+            self._query_state.labels(target, state.value).set(state is status.state)
+        self._restarts.labels(target).inc(status.restarts - self._restarted.get(target, 0))
+        self._restarted[target] = status.restarts
 
     def report(self, report: Report) -> None:
         """What a pass did."""

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.kafka.ports.cluster import Cluster, Placed, Record, Stretch, Tail
+from sinks.kafka.ports.cluster import CHUNK, Cluster, Placed, Record, Stretch, Tail
 
 SOON = 30.0
 """Seconds until what was appended must be told."""
@@ -66,6 +66,23 @@ def test_log_that_ends_before_that_offset_was_made_again_and_is_read_whole(clust
     cluster.create_log(unique, 1, {})
     cluster.append_log(unique, [(b"a", b"1")])
     assert cluster.read_log_from(unique, 4) == Stretch([Placed(0, b"a", b"1")], whole=True)
+
+
+def test_log_is_read_in_chunks_of_which_none_is_long(cluster: Cluster, unique: str) -> None:
+    cluster.create_log(unique, 1, {})
+    cluster.append_log(unique, [(b"", b"%d" % number) for number in range(CHUNK + 5)])
+    for position, whole in ((0, True), (2, False)):
+        chunks = list(cluster.read_log_in_chunks(unique, position))
+        assert [placed.position for chunk in chunks for placed in chunk.records] == list(range(position, CHUNK + 5))
+        assert {chunk.whole for chunk in chunks} == {whole}
+        assert max(len(chunk.records) for chunk in chunks) <= CHUNK
+
+
+def test_log_that_has_nothing_to_tell_is_one_chunk(cluster: Cluster, unique: str) -> None:
+    assert list(cluster.read_log_in_chunks(unique, 0)) == [Stretch([], whole=True)]
+    cluster.create_log(unique, 1, {})
+    cluster.append_log(unique, [(b"a", b"1")])
+    assert list(cluster.read_log_in_chunks(unique, 1)) == [Stretch([], whole=False)]
 
 
 def told(tail: Tail, count: int) -> list[Record]:

@@ -18,6 +18,7 @@ from app.wiring import flow_in_job
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from streaming.query import SparkQueries
 from tests.conftest import Clusters
 from tests.kafka.staging import alter, client_of, create, shown, wait_until_shown, write_properties, writes
 
@@ -47,7 +48,7 @@ class Attempts:
             if broken:
                 raise RuntimeError("the process dies here")
 
-        keeper = QuerySupervisor(self.settings, self.spark, flow.flow.target, sink, once=True)
+        keeper = QuerySupervisor(self.settings, SparkQueries(self.spark), flow.flow.target, sink, once=True)
         try:
             keeper.drain(threading.Event())
         finally:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.flow import Flow
-from streaming.hints import CheckpointSeen, HeartbeatSeen, Hints, LatestHeartbeats, Summary, SyncSeen, hints_of
+from streaming.hints import (
+    TOLERANCE_MS,
+    CheckpointSeen,
+    HeartbeatSeen,
+    Hints,
+    LatestHeartbeats,
+    Summary,
+    SyncSeen,
+    age_seconds,
+    hints_of,
+    replaces,
+)
 from streaming.mm2.codec import REASONS
 from streaming.mm2.records import RecordKind
 
@@ -120,3 +132,52 @@ def test_a_batch_that_comes_twice_changes_nothing() -> None:
     latest.note(Hints(heartbeats={AB: HeartbeatSeen(7, 1)}))
     latest.note(Hints(heartbeats={AB: HeartbeatSeen(5, 9)}))
     assert latest.of(AB) == HeartbeatSeen(7, 1)
+
+
+def note(latest: LatestHeartbeats, timestamp_ms: int, read_ms: int) -> int:
+    """The timestamp that counts after a batch with this heartbeat."""
+    latest.note(hints_of([heartbeat(AB, timestamp_ms)], read_ms))
+    seen = latest.of(AB)
+    assert seen is not None
+    return seen.timestamp_ms
+
+
+def test_a_heartbeat_from_the_future_counts_from_its_arrival_and_is_replaced_by_the_next() -> None:
+    latest = LatestHeartbeats()
+    assert note(latest, timestamp_ms=2**62, read_ms=READ_MS) == READ_MS
+    assert note(latest, timestamp_ms=READ_MS + 900, read_ms=READ_MS + 1_000) == READ_MS + 900
+
+
+def test_when_a_clock_is_set_back_the_next_heartbeat_replaces_the_one_that_is_now_in_the_future() -> None:
+    latest = LatestHeartbeats()
+    note(latest, timestamp_ms=3_600_000, read_ms=3_600_000)
+    assert note(latest, timestamp_ms=READ_MS, read_ms=READ_MS) == READ_MS
+
+
+NOW_MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("seen_ms", "known_ms", "replaced"),
+    [
+        (5, None, True),
+        (6, 5, True),
+        (5, 5, False),
+        (4, 5, False),
+        (5, NOW_MS + TOLERANCE_MS, False),
+        (5, NOW_MS + TOLERANCE_MS + 1, True),
+        (NOW_MS + TOLERANCE_MS + 1, NOW_MS + TOLERANCE_MS + 2, False),
+    ],
+)
+def test_a_later_heartbeat_replaces_an_earlier_one_and_any_one_from_the_future(
+    seen_ms: int, known_ms: int | None, replaced: bool
+) -> None:
+    assert replaces(seen_ms, known_ms, NOW_MS) is replaced
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "age"),
+    [(NOW_MS - 2_500, 2.5), (NOW_MS, 0.0), (NOW_MS + TOLERANCE_MS, 0.0), (NOW_MS + TOLERANCE_MS + 1, None)],
+)
+def test_a_heartbeat_from_the_future_has_no_age(timestamp_ms: int, age: float | None) -> None:
+    assert age_seconds(timestamp_ms, NOW_MS) == age

@@ -10,8 +10,8 @@ import pytest
 
 from streaming.flow import Flow
 from streaming.mm2.records import RecordKind
-from streaming.mm2.topic_roles import TopicRole
-from streaming.query_plan import ClusterSource, QueryPlan
+from streaming.mm2.topic_roles import TopicOn, TopicRole
+from streaming.query_plan import ClusterSource, FlowTopics, QueryPlan, sources_of
 
 HEARTBEATS = {"heartbeats": TopicRole(RecordKind.HEARTBEAT)}
 
@@ -70,9 +70,12 @@ def test_a_plan_without_any_cluster_is_the_clock_alone() -> None:
 
 
 def test_sources_out_of_order_are_refused_because_spark_finds_offsets_by_place() -> None:
-    with pytest.raises(ValueError, match="sorted by alias, each once"):
+    with pytest.raises(ValueError, match="sorted by alias and pattern"):
         plan(source("b"), source("a"))
-    with pytest.raises(ValueError, match="sorted by alias, each once"):
+
+
+def test_a_topic_is_read_by_one_source_alone() -> None:
+    with pytest.raises(ValueError, match="would read a topic twice"):
         plan(source("a"), source("a"))
 
 
@@ -90,3 +93,42 @@ def test_a_source_needs_bootstrap_servers_and_topics() -> None:
 
 def test_client_properties_do_not_appear_when_a_source_is_printed() -> None:
     assert "pass" not in repr(source("a"))
+
+
+AB, CB = Flow("a", "b"), Flow("c", "b")
+GENERAL, OWN = {"bootstrap.servers": "h:1"}, {"bootstrap.servers": "h:1", "fetch.max.bytes": "5"}
+
+
+def flow_topics(flow: Flow, on_target: dict[str, str]) -> FlowTopics:
+    roles = {
+        TopicOn(flow.source, "syncs"): TopicRole(RecordKind.OFFSET_SYNC, flow),
+        TopicOn("b", f"{flow.source}.heartbeats"): TopicRole(RecordKind.HEARTBEAT, flow),
+        TopicOn("b", "heartbeats"): TopicRole(RecordKind.HEARTBEAT),
+    }
+    return FlowTopics(flow, roles, {flow.source: GENERAL, "b": on_target})
+
+
+def shape(sources: tuple[ClusterSource, ...]) -> list[tuple[str, list[str], bool]]:
+    """Alias, topics, and whether a flow's own settings are in use."""
+    return [(source.alias, sorted(source.topics), source.options == OWN) for source in sources]
+
+
+def test_flows_with_the_same_settings_of_a_cluster_share_a_source() -> None:
+    sources = sources_of([flow_topics(AB, GENERAL), flow_topics(CB, dict(GENERAL))])
+    assert shape(sources) == [
+        ("a", ["syncs"], False),
+        ("b", ["a.heartbeats", "c.heartbeats", "heartbeats"], False),
+        ("c", ["syncs"], False),
+    ]
+
+
+def test_a_flow_with_settings_of_its_own_reads_the_cluster_with_them_and_no_topic_is_read_twice() -> None:
+    sources = sources_of([flow_topics(AB, GENERAL), flow_topics(CB, OWN)])
+    assert shape(sources)[1:3] == [("b", ["a.heartbeats", "heartbeats"], False), ("b", ["c.heartbeats"], True)]
+    assert plan(*sources).topics == plan(*sources_of([flow_topics(AB, GENERAL), flow_topics(CB, GENERAL)])).topics
+
+
+def test_the_only_flow_finds_its_checkpoint_again_when_it_gets_settings_of_its_own() -> None:
+    general, own = (plan(*sources_of([flow_topics(AB, options)])) for options in (GENERAL, OWN))
+    assert general.checkpoint == own.checkpoint
+    assert general != own

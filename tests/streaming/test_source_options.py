@@ -6,11 +6,11 @@ import pytest
 
 from streaming.mm2.records import RecordKind
 from streaming.mm2.topic_roles import TopicRole
-from streaming.query_plan import ClusterSource
+from streaming.query_plan import MAX_OFFSETS, ClusterSource
 from streaming.source import SPARKS_OWN, source_options
 
 
-def options(limit: int | None = None, **client: str) -> dict[str, str]:
+def options(limit: int = MAX_OFFSETS, **client: str) -> dict[str, str]:
     properties = {"bootstrap.servers": "h:1", **{name.replace("_", "."): value for name, value in client.items()}}
     source = ClusterSource("a", properties, {"heartbeats": TopicRole(RecordKind.HEARTBEAT)})
     return source_options(source, limit)
@@ -38,6 +38,6 @@ def test_what_spark_refuses_to_be_given_is_left_out(name: str) -> None:
     assert f"kafka.{name}" not in options(**{name.replace(".", "_"): "x"})
 
 
-def test_a_batch_is_limited_only_if_a_limit_is_set() -> None:
-    assert "maxOffsetsPerTrigger" not in options()
-    assert options(500)["maxOffsetsPerTrigger"] == "500"
+def test_a_batch_is_limited_so_that_what_it_says_fits_into_the_driver() -> None:
+    assert options()["maxOffsetsPerTrigger"] == str(MAX_OFFSETS)
+    assert options(limit=500)["maxOffsetsPerTrigger"] == "500"

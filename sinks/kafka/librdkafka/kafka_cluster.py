@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any
@@ -181,6 +181,11 @@ class KafkaCluster:
 
     def read_log_from(self, topic: str, position: int) -> Stretch:
         return self._log.read_from(topic, position) if topic in self.list_topics() else Stretch([], whole=True)
+
+    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
+        if topic not in self.list_topics():
+            return iter([Stretch([], whole=True)])
+        return self._log.read_in_chunks(topic, position)
 
     def follow_log(self, topic: str) -> Tail:
         return self._log.follow(topic)

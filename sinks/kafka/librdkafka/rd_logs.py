@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.error_codes import error_of, raised
-from sinks.kafka.ports.cluster import Placed, Stretch
+from sinks.kafka.ports.cluster import CHUNK, Placed, Stretch
 
 TIMEOUT = 30.0
 """Seconds that reading or appending may go without progress."""
 
+AT_ONCE = 1000
+"""Records that librdkafka hands over in one call."""
+
+FETCHED_AHEAD = 16 * 1024
+"""Kilobytes that librdkafka fetches before they are asked for; 64 MiB if nothing is said."""
 
 READING: dict[str, str | int] = {
     "group.id": "lockstep-reads-without-group",
     "enable.auto.commit": "false",
     "auto.offset.reset": "earliest",
+    "queued.max.messages.kbytes": FETCHED_AHEAD,
 }
+
+
+def _joined(chunks: Iterable[Stretch]) -> Stretch:
+    records: list[Placed] = []
+    whole = True
+    for chunk in chunks:
+        records += chunk.records
+        whole = chunk.whole
+    return Stretch(records, whole)
 
 
 class Log:
@@ -58,21 +73,27 @@ class Log:
         def start(first: int, end: int) -> int:
             return first if last is None else max(first, end - last)
 
-        return [(key, value) for _, key, value in self._read(topic, start).records]
+        return [(key, value) for _, key, value in _joined(self._chunks(topic, start)).records]
 
     def read_from(self, topic: str, position: int) -> Stretch:
         """Every record at and behind an offset, or all of a log that ends before. Raises ClusterUnreachable."""
-        return self._read(topic, lambda first, end: first if position > end else max(first, position))
+        return _joined(self.read_in_chunks(topic, position))
 
-    def _read(self, topic: str, start: Callable[[int, int], int]) -> Stretch:
+    def read_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
+        """The same, in pieces. librdkafka fetches ahead of whoever reads, by no more than FETCHED_AHEAD."""
+        return self._chunks(topic, lambda first, end: first if position > end else max(first, position))
+
+    def _chunks(self, topic: str, start: Callable[[int, int], int]) -> Iterator[Stretch]:
         consumer = Consumer(self._config | READING | {"enable.partition.eof": True, "fetch.wait.max.ms": 20})
         try:
             first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT)
             chosen = start(first, end)
             if chosen >= end:
-                return Stretch([], whole=first == end)
+                yield Stretch([], whole=first == end)
+                return
             consumer.assign([TopicPartition(topic, 0, chosen)])
-            return Stretch(self._read_to_end(consumer, topic), whole=chosen == first)
+            for records in self._to_end(consumer, topic):
+                yield Stretch(records, whole=chosen == first)
         except KafkaException as exception:
             error = error_of(exception)
             if error is None:
@@ -81,17 +102,22 @@ class Log:
         finally:
             consumer.close()
 
-    def _read_to_end(self, consumer: Consumer, topic: str) -> list[Placed]:
+    def _to_end(self, consumer: Consumer, topic: str) -> Iterator[list[Placed]]:
+        """Chunks up to the end of the log; the last one may be empty."""
         records: list[Placed] = []
         deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
-            for message in consumer.consume(num_messages=1000, timeout=0.2):
+            if len(records) > CHUNK - AT_ONCE:
+                yield records
+                records, deadline = [], time.monotonic() + TIMEOUT
+            for message in consumer.consume(num_messages=AT_ONCE, timeout=0.2):
                 error = message.error()
                 if error is None:
                     records.append(Placed(message.offset() or 0, message.key() or b"", message.value()))
                     deadline = time.monotonic() + TIMEOUT
                 elif error.code() == KafkaError._PARTITION_EOF:
-                    return records
+                    yield records
+                    return
                 elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
                     # librdkafka looks for the group's coordinator, though nothing here needs one, nor rights on groups.
                     raise KafkaException(error)

@@ -5,12 +5,13 @@ Refusals of one's own are given by `policy`: a function of (topic, config name, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sinks.faults import IncrementalUnsupported, ItemFault, Observed
 from sinks.kafka.memory.memory_answers import answer, permit
 from sinks.kafka.ports.cluster import (
+    CHUNK,
     Alterations,
     ConfigEntry,
     Faults,
@@ -163,6 +164,11 @@ class MemoryCluster:
         records = [Placed(at, *record) for at, record in enumerate(self.read_log(topic))]
         whole = position == 0 or position > len(records) or topic not in self.topics
         return Stretch(records if whole else records[position:], whole)
+
+    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
+        records, whole = self.read_log_from(topic, position)
+        for start in range(0, max(1, len(records)), CHUNK):
+            yield Stretch(records[start : start + CHUNK], whole)
 
     def follow_log(self, topic: str) -> Tail:
         return MemoryTail(self, topic)

@@ -6,7 +6,7 @@ request is raised: `ClusterUnreachable`, `RightsMissing`, `IncrementalUnsupporte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
@@ -64,8 +64,12 @@ class Placed(NamedTuple):
     value: bytes | None
 
 
+CHUNK = 10_000
+"""Records of a log that are held at once where it is read in chunks."""
+
+
 class Stretch(NamedTuple):
-    """A part of a log, oldest record first. `whole`: it is all that the log has."""
+    """A part of a log, oldest record first. `whole`: it is all that the log has, or a chunk of that."""
 
     records: list[Placed]
     whole: bool
@@ -106,6 +110,12 @@ class Reader(Protocol):
 
         All of them where the log ends before that offset, since it was made again then; none, which is the whole, if
         there is no such topic.
+        """
+
+    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
+        """What `read_log_from` returns, in at least one piece of no more than `CHUNK` records.
+
+        For logs that are too long to be held at once. Raises as it is iterated.
         """
 
     def follow_log(self, topic: str) -> Tail:

@@ -4,12 +4,14 @@ from, which are kept whether groups are synced or not."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sinks.engine.backoff import Backoff
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import make_plan
+from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.group_watch import GroupWatch
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
@@ -214,7 +216,9 @@ class OffsetController:
         if self._matches is not None:
             self._matches.close()
         if self._ledger is not None and self._scope is None:
-            self._memory.drain()
+            with suppress(ClusterUnreachable):
+                # What overflowed is read from MM2's topics, now or at the next start.
+                self._memory.drain()
             self._memory.save(self._ledger)
 
 

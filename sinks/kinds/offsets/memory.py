@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from sinks.engine.ledger import Entry, EntryKey, Ledger
 from sinks.kafka.ports.cluster import Placed, Reader
+from sinks.kinds.offsets.heard_queue import MOST_HEARD, HeardQueue
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, History, Pair
 from sinks.kinds.offsets.translation import Answer
@@ -68,34 +68,39 @@ class Heard(NamedTuple):
 class OffsetMemory:
     """All of it for one flow. `hear` may be called from any thread, everything else from one."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_heard: int = MOST_HEARD) -> None:
         self.histories = Histories()
         self.checkpoints: dict[Place, Pair] = {}
         """MM2's newest, by partition on the target."""
         self.answers: dict[Place, Answer] = {}
         """The last one given, by partition on the source."""
         self._ids: dict[str, TopicIds] = {}
-        self._heard: SimpleQueue[tuple[Collection[SyncSeen], Collection[CheckpointSeen]]] = SimpleQueue()
+        self._heard = HeardQueue(most_heard)
+        self._topics: MirrorTopics | None = None
         self._saved_to = NOWHERE
         self._dropped: set[TopicPartition] = set()
 
     def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a batch of the stream told; taken in by `drain`."""
-        if syncs or checkpoints:
-            self._heard.put((syncs, checkpoints))
+        self._heard.put(syncs, checkpoints)
 
     def drain(self) -> Heard:
-        """Takes in what was heard."""
+        """Takes in what was heard; what was too much of it is read from MM2's topics. Raises as `load` does."""
         groups: set[str] = set()
         restarted: set[TopicPartition] = set()
-        while True:
+        batches, overflowed = self._heard.take()
+        if overflowed and self._topics is not None:
             try:
-                syncs, checkpoints = self._heard.get_nowait()
-            except Empty:
-                return Heard(groups, restarted)
+                restarted |= self.catch_up(self._topics)
+                groups |= self._read_checkpoints(self._topics)
+            except BaseException:
+                self._heard.overflow()
+                raise
+        for syncs, checkpoints in batches:
             restarted |= self._take_syncs(syncs)
             self._take_checkpoints(checkpoints)
             groups |= {seen.group for seen in checkpoints}
+        return Heard(groups, restarted)
 
     def load(self, ledger: Ledger, topics: MirrorTopics) -> None:
         """What the ledger kept, and what MM2 wrote since then. Raises ClusterUnreachable, RightsMissing."""
@@ -103,18 +108,32 @@ class OffsetMemory:
             self.histories.restore(where, history)
         self._ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
         self._saved_to = self.histories.position
+        self._topics = topics
         self.catch_up(topics)
-        self._take_checkpoints(_checkpoints(topics.checkpoints_on.read_log_from(topics.checkpoints, 0).records))
+        self._read_checkpoints(topics)
 
-    def catch_up(self, topics: MirrorTopics) -> None:
-        """Takes in what the offset-syncs topic has beyond what is known, and notices when it was made again."""
-        read = topics.syncs_on.read_log_from(topics.syncs, self.histories.position + 1)
-        if read.whole and self.histories.position != NOWHERE:
-            log.warning("%s was made again: its offset-syncs are counted anew", topics.syncs)
-            self.histories.forget_positions()
-            self._saved_to = NOWHERE
-            self._ids = {topic: TopicIds(ids.source, ids.target) for topic, ids in self._ids.items()}
-        self._take_syncs(_syncs(read.records))
+    def _read_checkpoints(self, topics: MirrorTopics) -> set[str]:
+        groups: set[str] = set()
+        for chunk in topics.checkpoints_on.read_log_in_chunks(topics.checkpoints, 0):
+            seen = list(_checkpoints(chunk.records))
+            self._take_checkpoints(seen)
+            groups |= {one.group for one in seen}
+        return groups
+
+    def catch_up(self, topics: MirrorTopics) -> set[TopicPartition]:
+        """Takes in what the offset-syncs topic has beyond what is known, and notices when it was recreated.
+
+        Returns the partitions that a restart of MM2 was told of.
+        """
+        known, restarted = self.histories.position, set[TopicPartition]()
+        for chunk in topics.syncs_on.read_log_in_chunks(topics.syncs, known + 1):
+            if chunk.whole and known != NOWHERE:
+                log.warning("%s was recreated: its offset-syncs are counted anew", topics.syncs)
+                self.histories.forget_positions()
+                self._saved_to = known = NOWHERE
+                self._ids = {topic: TopicIds(ids.source, ids.target) for topic, ids in self._ids.items()}
+            restarted |= self._take_syncs(_syncs(chunk.records))
+        return restarted
 
     def _take_syncs(self, syncs: Iterable[SyncSeen]) -> set[TopicPartition]:
         """The partitions that a restart of MM2 was told of."""

@@ -16,6 +16,7 @@ from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task
 from sinks.faults import ItemFault
 from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
+from streaming.restarts import QueryState, QueryStatus
 from tests.sinks.builders import FLOW, config_change, topic_change
 
 PROMISED = {
@@ -35,6 +36,8 @@ PROMISED = {
     "lockstep_undecodable_total": {"topic"},
     "lockstep_listener_calls_total": {"source", "target", "listener", "result"},
     "lockstep_reporter_failures_total": {"reporter"},
+    "lockstep_query_state": {"target", "state"},
+    "lockstep_query_restarts_total": {"target"},
     "lockstep_build_info": {"version"},
 }
 """Name of a sample to its labels."""
@@ -84,6 +87,10 @@ def metrics() -> Metrics:
     built.count_request("b", "CreateTopics", "ok")
     built.count_listener(FLOW, "topic", "ok")
     built.count_reporter("acme.metrics:Reporter")
+    for restarts in (1, 1, 3):
+        built.query(
+            "b", QueryStatus(QueryState.BACKING_OFF, "why", datetime(2024, 1, 1, tzinfo=timezone.utc), restarts)
+        )
     built.batch(0.4, 12, {("a.heartbeats", "short value"): 2, ("a.heartbeats", "tombstone"): 1})
     return built
 
@@ -99,6 +106,13 @@ def test_nothing_is_exposed_that_was_not_promised(metrics: Metrics) -> None:
     families = {family.name for family in text_string_to_metric_families(generate_latest(metrics.registry).decode())}
     promised = {name.removesuffix("_total").removesuffix("_bucket") for name in PROMISED}
     assert {name.removesuffix("_created") for name in families} == promised
+
+
+def test_a_query_is_in_one_state_and_its_restarts_are_counted_once(metrics: Metrics) -> None:
+    found = samples(metrics)
+    states = {state: value(found, "lockstep_query_state", target="b", state=state.value) for state in QueryState}
+    assert states == {state: float(state is QueryState.BACKING_OFF) for state in QueryState}
+    assert value(found, "lockstep_query_restarts_total", target="b") == 3
 
 
 def test_every_family_says_what_it_is(metrics: Metrics) -> None:

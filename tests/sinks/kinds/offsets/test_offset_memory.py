@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
 from sinks.engine.ledger import Entry, Ledger
+from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import CHUNK, Placed, Reader, Stretch
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -135,3 +144,85 @@ def test_cluster_without_topic_ids_makes_nobody_forget() -> None:
         assert memory.recognize({"x": "a.x"}, {"x": ""}, {"a.x": ""}) == set()
     assert pairs(memory) == [Pair(10, 5)]
     assert world.ledger.values(Entry.TOPIC_IDS) == {}
+
+
+BEHIND = [(0, 0), (10, 5), (20, 9), (30, 12), (40, 14), (50, 15), (60, 16)]
+"""Syncs of `x` of which each says something new."""
+
+
+def told(*positions: int) -> list[SyncSeen]:
+    return [SyncSeen(position, "x", 0, *BEHIND[position]) for position in positions]
+
+
+def test_what_is_too_much_to_wait_for_a_flow_is_read_from_the_topics_again() -> None:
+    world = World()
+    world.sync(BEHIND[0])
+    memory = OffsetMemory(most_heard=3)
+    memory.load(world.ledger, world.topics)
+    world.sync(*BEHIND[1:6])
+    for batch in (told(1, 2), told(3, 4), told(5)):
+        memory.hear(batch, [])
+    memory.drain()
+    assert pairs(memory) == pairs(world.begun())
+    world.a.reachable = False
+    memory.hear(told(6), [])
+    memory.drain()
+    assert pairs(memory)[-1] == Pair(*BEHIND[6]), "what fits was not kept"
+
+
+def test_what_was_let_go_of_is_not_lost_where_the_topics_cannot_be_read_at_once() -> None:
+    world = World()
+    world.sync(BEHIND[0])
+    memory = OffsetMemory(most_heard=1)
+    memory.load(world.ledger, world.topics)
+    world.sync(*BEHIND[1:3])
+    memory.hear(told(1, 2), [])
+    world.a.reachable = False
+    with pytest.raises(ClusterUnreachable):
+        memory.drain()
+    memory.hear(told(3), [])
+    world.a.reachable = True
+    world.sync(BEHIND[3])
+    memory.drain()
+    assert pairs(memory) == pairs(world.begun())
+
+
+def test_groups_and_restarts_are_told_of_although_they_were_let_go_of() -> None:
+    world = World()
+    world.b.create_log(CHECKPOINTS, 1, {})
+    world.sync((100, 100))
+    memory = OffsetMemory(most_heard=0)
+    memory.load(world.ledger, world.topics)
+    world.sync((40, 140))
+    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 10, 5, ""))])
+    memory.hear([SyncSeen(1, "x", 0, 40, 140)], [CheckpointSeen(0, "g", "a.x", 0, 10, 5)])
+    assert memory.drain() == ({"g"}, {X})
+    assert memory.checkpoints == {("g", AX): Pair(10, 5)}
+
+
+class Chunk(list[Placed]):
+    """One that can be referred to weakly."""
+
+
+@dataclass
+class LongTopic:
+    """An offset-syncs topic of four chunks; none is made before all but the last one were let go of."""
+
+    made: list[weakref.ref[Chunk]] = field(default_factory=list)
+
+    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
+        for start in range(position, 4 * CHUNK if topic == SYNCS else 0, CHUNK):
+            assert sum(chunk() is not None for chunk in self.made) <= 1, "more than the last chunk is held"
+            yield self.chunk(start)
+
+    def chunk(self, start: int) -> Stretch:
+        records = Chunk(Placed(at, *encode_offset_sync(OffsetSync(X, at, at))) for at in range(start, start + CHUNK))
+        self.made.append(weakref.ref(records))
+        return Stretch(records, whole=True)
+
+
+def test_a_long_offset_syncs_topic_is_read_chunk_by_chunk() -> None:
+    long = cast(Reader, LongTopic())
+    memory = OffsetMemory()
+    memory.load(World().ledger, MirrorTopics(SYNCS, long, CHECKPOINTS, long))
+    assert memory.histories.position == 4 * CHUNK - 1

@@ -1,0 +1,98 @@
+"""What of a query's sources can be read now: clusters that answer, topics that the client may READ."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
+
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.librdkafka.rd_rights import ask_allowed
+from streaming.errors import LockstepError
+from streaming.query_plan import ClusterSource, QueryPlan
+
+READ = "READ"
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """As much of a plan as can be read, and for what is left out of it, why."""
+
+    plan: QueryPlan
+    reasons: tuple[str, ...] = ()
+
+
+SourceProbe = Callable[[ClusterSource], tuple[ClusterSource | None, str | None]]
+"""What can be read of a source, None where that is nothing, and why something cannot. May take some seconds."""
+
+
+def probe_source(source: ClusterSource) -> tuple[ClusterSource | None, str | None]:
+    """Asks the cluster, with the client settings of the source itself."""
+    try:
+        cluster = KafkaCluster(source.alias, source.options)
+        try:
+            cluster.ping()
+        finally:
+            cluster.close()
+    except LockstepError as error:
+        return None, f"goes on without the cluster {source.alias}: {error}"
+    denied = _denied(source)
+    if not denied:
+        return source, None
+    left = {topic: role for topic, role in source.topics.items() if topic not in denied}
+    reason = f"READ is missing on {', '.join(sorted(denied))} of the cluster {source.alias}: grant it"
+    return (replace(source, topics=left) if left else None), reason
+
+
+def _denied(source: ClusterSource) -> frozenset[str]:
+    """Topics that the client sees and may not read (KIP-430); none where the cluster does not say."""
+    try:
+        allowed = ask_allowed(Admin(source.alias, source.options), source.topics.keys(), ())
+    except LockstepError:
+        return frozenset()
+    # A topic that cannot be seen has an error's name instead of operations.
+    seen = {topic: words for topic, words in allowed.topics.items() if not isinstance(words, str)}
+    return frozenset(topic for topic, words in seen.items() if words and READ not in words)
+
+
+def readable(plan: QueryPlan, probe: SourceProbe) -> Readable:
+    """Probes every source of a plan."""
+    found = [probe(source) for source in plan.sources]
+    sources = tuple(sorted((one for one, _ in found if one), key=lambda one: (one.alias, one.pattern)))
+    return Readable(replace(plan, sources=sources), tuple(dict.fromkeys(reason for _, reason in found if reason)))
+
+
+Run = Callable[[Callable[[], None]], None]
+
+
+def in_a_thread(call: Callable[[], None]) -> None:
+    """Runs it in a daemon thread: nobody who ends the job waits for a cluster that is silent."""
+    threading.Thread(target=call, name="probe", daemon=True).start()
+
+
+class BackgroundProbe:
+    """Probes while its owner goes on: `ask` begins, `take` has the answer once it is there."""
+
+    def __init__(self, probe: SourceProbe = probe_source, run: Run = in_a_thread) -> None:
+        self._probe, self._run = probe, run
+        self._asked: QueryPlan | None = None
+        self._answers: SimpleQueue[tuple[QueryPlan, Readable]] = SimpleQueue()
+
+    def ask(self, plan: QueryPlan) -> None:
+        """Does nothing while the same question is open."""
+        if self._asked is not plan:
+            self._asked = plan
+            self._run(lambda: self._answers.put((plan, readable(plan, self._probe))))
+
+    def take(self) -> Readable | None:
+        """The answer to the last question, once; None while it is open."""
+        while True:
+            try:
+                plan, answer = self._answers.get_nowait()
+            except Empty:
+                return None
+            if plan is self._asked:
+                self._asked = None
+                return answer
