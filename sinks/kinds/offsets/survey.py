@@ -19,6 +19,7 @@ from sinks.kinds.offsets.search_window import search_window, search_window_back
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, translate, translate_back
 from sinks.kinds.offsets.verdicts import Facts, judge
 from streaming.mm2.records import TopicPartition
+from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 Find = Callable[[Mapping[Place, Question]], Mapping[Place, Found]]
 """Looks for records, as many as its budget lets it; what is not answered now may be later."""
@@ -115,8 +116,7 @@ def _stand(
         return _Stand(group, where, offset, None, history)
     if direction.back:
         return _Stand(group, where, offset, LogEnds(log, origin or LogRange(0, 0)), history)
-    # A name that tells where the topic is from is MM2's alone to write; others may be written by anybody.
-    alone = settings.policy.topic_source(across.topic) == settings.flow.source
+    alone = is_written_by_mm2_alone(settings.policy, settings.flow.source, where.topic)
     return _Stand(group, where, offset, LogEnds(origin, log, replication_alone=alone), history)
 
 
