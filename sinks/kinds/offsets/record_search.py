@@ -13,10 +13,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from sinks.kafka.ports.record_reader import Record, Stamp
+from sinks.kinds.offsets.group_partition import GroupPartition
 from streaming.mm2.records import TopicPartition
-
-Asker = tuple[str, TopicPartition]
-"""A group and one of its partitions, on the cluster that it comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +24,8 @@ class Question:
     `low` and `high` are from the last pair at or before the offset and from the next one; `high` None: to the end.
     `until`: records before `high` there have their like before this offset of `here`; it is the next pair's, or, on the
     way to the target, the source's end. None: nobody can tell. `back`: `here` is the target, `there` the source.
+    `generation` of the target's log: an answer from before a truncation is none to a question from after it.
+    `foreign`: others than MM2 may write the log there.
     """
 
     here: TopicPartition
@@ -35,6 +35,8 @@ class Question:
     high: int | None
     until: int | None = None
     back: bool = False
+    generation: int = 0
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +117,10 @@ class Turns:
 
     def __init__(self, rest: float, budget: int) -> None:
         self._rest, self._budget = rest, budget
-        self._since: dict[Asker, float] = {}
-        self._known: dict[Asker, tuple[Question, Found, float]] = {}
+        self._since: dict[GroupPartition, float] = {}
+        self._known: dict[GroupPartition, tuple[Question, Found, float]] = {}
 
-    def choose(self, wanted: Mapping[Asker, Question], now: float) -> list[Question]:
+    def choose(self, wanted: Mapping[GroupPartition, Question], now: float) -> list[Question]:
         """The questions to ask now, each once. `now` in seconds, on a clock that never goes back."""
         open_ = [asker for asker, question in wanted.items() if not self._settled(asker, question, now)]
         for asker in open_:
@@ -130,18 +132,18 @@ class Turns:
             chosen[wanted[asker]] = None
         return list(chosen)
 
-    def _settled(self, asker: Asker, question: Question, now: float) -> bool:
+    def _settled(self, asker: GroupPartition, question: Question, now: float) -> bool:
         question_known, found, at = self._known.get(asker, (None, None, now))
         return question_known == question and found is not None and not (found.passing and at + self._rest <= now)
 
-    def learn(self, wanted: Mapping[Asker, Question], found: Mapping[Question, Found], now: float) -> None:
+    def learn(self, wanted: Mapping[GroupPartition, Question], found: Mapping[Question, Found], now: float) -> None:
         """Keeps what was found, for everybody who wanted it."""
         for asker, question in wanted.items():
             if question in found:
                 self._known[asker] = (question, found[question], now)
                 self._since.pop(asker, None)
 
-    def known(self, asker: Asker, question: Question) -> Found | None:
+    def known(self, asker: GroupPartition, question: Question) -> Found | None:
         """The answer to the question that the asker has now; None: not asked yet."""
         last, found, _ = self._known.get(asker, (None, None, 0.0))
         return found if last == question else None
@@ -154,7 +156,7 @@ class Turns:
         """A topic that is gone or was made again, by its name on either cluster: nothing known of it holds."""
         self._forget(lambda asker, about: topic in (asker[1].topic, about.there.topic if about else None))
 
-    def _forget(self, concerns: Callable[[Asker, Question | None], bool]) -> None:
+    def _forget(self, concerns: Callable[[GroupPartition, Question | None], bool]) -> None:
         for asker in self._since.keys() | self._known.keys():
             last = self._known.get(asker)
             if concerns(asker, last[0] if last else None):

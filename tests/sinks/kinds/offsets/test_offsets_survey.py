@@ -94,7 +94,7 @@ def test_group_behind_the_end_of_its_log_tells_of_a_topic_that_was_made_again(st
     stage.on_a.logs[X] = LogRange(0, 50)
     row = stage.row()
     assert row["verdict"] == "ERROR"
-    assert "truncated or made again" in str(row["reason"])
+    assert "truncated or recreated" in str(row["reason"])
 
 
 def test_on_the_way_back_a_group_goes_on_at_the_source_behind_what_it_read_on_the_target(stage: Stage) -> None:

@@ -1,0 +1,33 @@
+"""The records of MM2's own topics, as they are read beside the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sinks.kafka.ports.cluster import Placed
+from streaming.errors import MalformedRecord
+from streaming.hints import CheckpointSeen, SyncSeen
+from streaming.mm2.codec import decode_checkpoint, decode_offset_sync
+
+
+def sync_of(record: Placed) -> SyncSeen | None:
+    """None for a record that is no offset-sync."""
+    try:
+        sync = decode_offset_sync(record.key, record.value)
+    except MalformedRecord:
+        return None
+    where = sync.topic_partition
+    return SyncSeen(record.position, where.topic, where.partition, sync.upstream_offset, sync.downstream_offset)
+
+
+def checkpoints_of(records: Iterable[Placed]) -> Iterator[CheckpointSeen]:
+    """Those that are checkpoints, in their order."""
+    for position, key, value in records:
+        try:
+            found = decode_checkpoint(key, value)
+        except MalformedRecord:
+            continue
+        where = found.topic_partition
+        yield CheckpointSeen(
+            position, found.group, where.topic, where.partition, found.upstream_offset, found.downstream_offset
+        )
