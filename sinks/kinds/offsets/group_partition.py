@@ -1,4 +1,4 @@
-"""The key under which groups' offsets, checkpoints and answers are kept."""
+"""The key under which groups' offsets, checkpoints and answers are stored."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class History:
     def to_bytes(self, codec: Codec) -> bytes:
         """All of it, for the ledger."""
         arrays = {"live": self._live, "older": self._older, "restarts": self._restarts}
-        return codec.encode({"position": self.position} | {name: kept.tolist() for name, kept in arrays.items()})
+        return codec.encode({"position": self.position} | {name: numbers.tolist() for name, numbers in arrays.items()})
 
     @classmethod
     def from_bytes(cls, data: bytes, codec: Codec) -> History:
@@ -221,14 +221,14 @@ class History:
 
 def _thinned(pairs: list[Pair], upstream: int) -> array[int]:
     """One pair for each power of two of the distance to `upstream`, and the earliest: 64 at the most."""
-    kept: list[Pair] = []
+    thinned: list[Pair] = []
     for pair in reversed(pairs):
-        nearer = (upstream - kept[-1].upstream).bit_length() if kept else 0
+        nearer = (upstream - thinned[-1].upstream).bit_length() if thinned else 0
         if (upstream - pair.upstream).bit_length() > nearer:
-            kept.append(pair)
-    if pairs and kept[-1] != pairs[0]:
-        kept[-1] = pairs[0]
-    return array("q", [number for pair in reversed(kept) for number in pair]) if kept else _NONE
+            thinned.append(pair)
+    if pairs and thinned[-1] != pairs[0]:
+        thinned[-1] = pairs[0]
+    return array("q", [number for pair in reversed(thinned) for number in pair]) if thinned else _NONE
 
 
 def _well_formed(live: Sequence[int], older: Sequence[int], restarts: Sequence[int]) -> bool:

@@ -11,7 +11,7 @@ from sinks.kinds.offsets.record_finder import Budget, find
 from sinks.kinds.offsets.record_search import Found, Question, Turns
 
 REST = 2.0
-"""Seconds until a question is asked again whose answer may be another one by then."""
+"""Seconds until a search is repeated whose answer may be another one by then."""
 
 QUESTIONS_IN_A_PASS = 500
 """Questions in one pass at the most; those for which there was no time keep their turn."""

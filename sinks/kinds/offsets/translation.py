@@ -107,9 +107,9 @@ def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unan
     history, previous = evidence.history, evidence.previous
     limit = limit_while_resending(history, ends.target)
     below, following = history.around(upstream, limit) if history else (None, None)
-    kept = (previous.method, previous.downstream) if previous and previous.upstream <= upstream else None
+    last = (previous.method, previous.downstream) if previous and previous.upstream <= upstream else None
     found = list(_candidates(upstream, ends, evidence, below, (following or NEVER).downstream, limit))
-    chosen = _choose(found, kept, ends.target)
+    chosen = _choose(found, last, ends.target)
     if chosen is None:
         return _reason(history, bool(found))
     method, offset = chosen
@@ -194,19 +194,19 @@ def translate_back(downstream: int, ends: LogEnds, evidence: Evidence) -> Answer
     """
     history, previous = evidence.history, evidence.previous
     below, following = history.around_downstream(downstream) if history else (None, None)
-    kept = (previous.method, previous.upstream) if previous and previous.downstream <= downstream else None
+    last = (previous.method, previous.upstream) if previous and previous.downstream <= downstream else None
     found = list(_candidates_back(downstream, evidence, below))
-    chosen = _choose(found, kept, ends.source)
+    chosen = _choose(found, last, ends.source)
     if chosen is None:
         return _reason(history, bool(found))
     method, offset = chosen
     bounds = [max(0, ends.source.end - offset)] if ends.source else []
     if history and below:
         # Before a restart the target got records that lie far ahead of the pair; where it was is known by the next one.
-        last = following.downstream if following else downstream
+        newest = following.downstream if following else downstream
         exact = evidence.exact and _reached_match(found, offset) is not None
         read = 0 if exact else max(0, downstream - below.downstream - 1)
-        bounds.append(read + history.resent_before(last))
+        bounds.append(read + history.resent_before(newest))
     return Answer(offset, downstream, method, min(bounds, default=None))
 
 
@@ -224,7 +224,7 @@ def _candidates_back(downstream: int, evidence: Evidence, below: Pair | None) ->
 
 
 def _reached_match(found: list[tuple[Method, int]], offset: int) -> int | None:
-    """The match, if the answer does not lie before it: one that was kept may have been that of an earlier record."""
+    """The match, if the answer does not lie before it: the last one given may have been that of an earlier record."""
     return next((matched for method, matched in found if method is Method.MATCHED and matched <= offset), None)
 
 
@@ -233,13 +233,13 @@ def _by_offset(candidate: tuple[Method, int]) -> int:
 
 
 def _choose(
-    found: list[tuple[Method, int]], kept: tuple[Method, int] | None, log: LogRange | None
+    found: list[tuple[Method, int]], last: tuple[Method, int] | None, log: LogRange | None
 ) -> tuple[Method, int] | None:
-    """The first that the log reaches to, unless the answer kept from before lies further on."""
+    """The first that the log reaches to, unless the last answer lies further on."""
     end = log.end if log else MAX_INT64
     chosen = next((candidate for candidate in found if candidate[1] <= end), None)
-    if kept and kept[1] <= end and (chosen is None or chosen[1] < kept[1]):
-        chosen = kept
+    if last and last[1] <= end and (chosen is None or chosen[1] < last[1]):
+        chosen = last
     # What lies before the start is gone; a consumer sent there would go where auto.offset.reset says.
     return (chosen[0], max(chosen[1], log.start if log else 0)) if chosen else None
 

@@ -29,19 +29,19 @@ class Step(NamedTuple):
     lost: int = 0
 
 
-TOLD = st.just(True)
+TOLD, NOTHING = st.just(True), st.just(0)
 MISSING = st.sampled_from([0, 0, 0, 1, 7])
 WITH_RESTARTS = st.lists(
-    st.builds(Step, st.integers(0, 12), MISSING, st.integers(0, 15), st.none(), TOLD)
-    | st.builds(Step, st.just(0), st.just(0), st.integers(1, 15), st.integers(0, 25), TOLD),
+    st.builds(Step, st.integers(0, 12), MISSING, st.integers(0, 15), st.none(), TOLD, NOTHING)
+    | st.builds(Step, st.just(0), st.just(0), st.integers(1, 15), st.integers(0, 25), TOLD, NOTHING),
     min_size=1,
     max_size=10,
 )
 
 
 WITH_TRUNCATIONS = st.lists(
-    st.builds(Step, st.integers(0, 12), MISSING, st.integers(0, 15), st.none(), TOLD)
-    | st.builds(Step, st.just(0), st.just(0), st.integers(1, 15), st.integers(0, 25), TOLD)
+    st.builds(Step, st.integers(0, 12), MISSING, st.integers(0, 15), st.none(), TOLD, NOTHING)
+    | st.builds(Step, st.just(0), st.just(0), st.integers(1, 15), st.integers(0, 25), TOLD, NOTHING)
     | st.builds(Step, st.integers(0, 12), MISSING, st.integers(0, 15), st.none(), TOLD, st.integers(2, 20)),
     min_size=1,
     max_size=10,

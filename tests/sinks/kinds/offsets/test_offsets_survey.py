@@ -144,6 +144,17 @@ def test_group_before_all_that_is_known_says_so(stage: Stage) -> None:
     assert stage.row()["verdict"] == "TOO_OLD"
 
 
+def test_command_that_looks_once_does_not_use_what_the_ledger_has_of_a_topic_that_was_recreated(stage: Stage) -> None:
+    stage.on_a.offsets["g"][X] = 60
+    stage.sync(40, 30)
+    memory = stage.memory()
+    memory.recognize({"x": "a.x"}, {"x": "id-of-x"}, {"a.x": "id-of-a.x"})
+    memory.save(Ledger(stage.settings.internal.ledger, stage.b, stage.b, 1))
+    assert stage.row()["downstream_offset"] == 31
+    stage.on_b.ids["a.x"] = "another"
+    assert stage.row()["verdict"] == "NO_OFFSET_SYNC"
+
+
 def test_offset_that_is_there_already_is_synced(stage: Stage) -> None:
     stage.on_b.offsets["g"] = {AX: 90}
     assert stage.row()["verdict"] == "SYNCED"
