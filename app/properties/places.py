@@ -116,9 +116,12 @@ class Properties:
         return key.default if entry is None else parsed(key, entry)
 
     def of_flow(self, flow: Flow) -> dict[str, str]:
-        """What a plug-in of the flow is configured with: every key that holds for it, by its bare name."""
-        ends = {"source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
-        return ends | self._bare((None, flow))
+        """What a plug-in of the flow is configured with: every key that holds for it, by its bare name.
+
+        Its aliases are the flow's own, whatever the file says, as in `MirrorMakerConfig.connectorBaseConfig`.
+        """
+        aliases = {"source.cluster.alias": flow.source, "target.cluster.alias": flow.target}
+        return self._bare((None, flow)) | aliases
 
     def of_job(self) -> dict[str, str]:
         """What a plug-in of the whole job is configured with: every key that holds for all flows, by its bare name."""

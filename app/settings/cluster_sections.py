@@ -123,7 +123,7 @@ def check_shared_servers(
 ) -> None:
     """Source and target of a flow have no address in common: an address is of one cluster."""
     for flow in flows:
-        source, target = (_addresses(clusters[alias]) for alias in (flow.source, flow.target))
+        source, target = (addresses(clusters[alias]) for alias in (flow.source, flow.target))
         if shared := sorted(source & target):
             findings.mistake(
                 properties.at(flow.target, False, SERVERS) or properties.entry(SERVERS),
@@ -133,5 +133,6 @@ def check_shared_servers(
             )
 
 
-def _addresses(settings: ClusterSettings) -> set[str]:
+def addresses(settings: ClusterSettings) -> set[str]:
+    """Those of a cluster's brokers that the file names, as `host:port`."""
     return {address.rpartition("://")[2].lower() for address in items(settings.bootstrap_servers)}

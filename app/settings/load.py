@@ -21,6 +21,7 @@ from app.settings.cluster_sections import (
 )
 from app.settings.contradictions import check_collisions, check_rounds
 from app.settings.flow_sections import chosen_flows, enabled_flows, flow_settings
+from app.settings.internal_topic_collisions import check_internal_topics
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings
 from app.settings.kept_plugins import kept_flow
 from app.settings.metric_reporters import reporters
@@ -53,6 +54,7 @@ def load(
     built = [one for flow in enabled if (one := _flow(properties, flow, findings, before)) is not None]
     check_collisions(properties, built, findings)
     check_rounds(properties, built, findings)
+    check_internal_topics(properties, clusters, built, findings)
     kept = before.reporters if before is not None else {}
     told = reporters(properties, findings, kept)
     chosen = chosen_flows(enabled, flows, findings)

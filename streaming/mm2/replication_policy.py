@@ -1,4 +1,4 @@
-"""How topics are called on both sides of a flow (KIP-382, KIP-690): MM2's replication policies, method by method.
+"""Names of topics on both sides of a flow (KIP-382, KIP-690): MM2's replication policies, method by method.
 
 They follow Kafka 4. Up to 3.9 every topic ending in `.internal` or `-internal` was internal, since KIP-1074 only MM2's
 own are. Beside an MM2 of Kafka 3, exclude the others: `topics.exclude = .*[\\-\\.]internal, .*\\.replica, __.*`.
@@ -72,7 +72,7 @@ class BaseReplicationPolicy(ABC):
     def upstream_topic(self, topic: str) -> str | None: ...
 
     def original_topic(self, topic: str) -> str:
-        """The end of the chain of upstream names. Raises NamingError where a policy's names go round."""
+        """The end of the chain of upstream names. Raises NamingError where a policy's names make a cycle."""
         return [*_upstream_names(self, topic)][-1]
 
     def heartbeats_topic(self) -> str:
@@ -182,7 +182,9 @@ def _upstream_names(policy: ReplicationPolicy | BaseReplicationPolicy, topic: st
             return
         if upstream in seen:
             named = " -> ".join([*seen, upstream])
-            raise NamingError(f"{type(policy).__name__}.upstream_topic leads round: {named}; mend the policy")
+            raise NamingError(
+                f"{type(policy).__name__}.upstream_topic makes a replication cycle: {named}; mend the policy"
+            )
         seen.append(upstream)
 
 
@@ -204,6 +206,22 @@ def replicates(
     wanted = topic_filter.should_replicate_topic(topic)
     wanted |= heartbeats_replication and policy.is_heartbeats_topic(topic)
     return wanted and not policy.is_internal_topic(topic) and not is_cycle(policy, topic, target_alias)
+
+
+def is_written_by_mm2_alone(policy: ReplicationPolicy, source_alias: str, topic: str) -> bool:
+    """Whether the name of a topic's copy says that it is a copy, so that nobody but MM2 has a reason to write there.
+
+    `topic`: the name on the source. False where the copy keeps that name, where the policy does not lead from the copy
+    back to source and topic, and where it calls the source's own topic a remote one of the source as well: such an
+    answer, as `IdentityReplicationPolicy` gives it for every topic, tells nothing.
+    """
+    remote = policy.format_remote_topic(source_alias, topic)
+    return (
+        remote != topic
+        and policy.topic_source(remote) == source_alias
+        and policy.upstream_topic(remote) == topic
+        and policy.topic_source(topic) != source_alias
+    )
 
 
 def check_topic_name(name: str) -> None:

@@ -16,7 +16,7 @@ class ScriptedPass:
     """Stands in for the pass: raises or reports what it is told, and notes what it was asked."""
 
     def __init__(self) -> None:
-        self.settings = flow_settings()
+        self.settings = flow_settings(enabled=tuple(Kind))
         self.paused: frozenset[Kind] = frozenset()
         self.asked: list[tuple[set[str], bool]] = []
         self.error: Exception | None = None

@@ -19,25 +19,25 @@ CONFIGS: Mapping[str, str] = {"cleanup.policy": "compact"}
 
 
 class CheckpointEmitter:
-    """Writes the checkpoints topic of one flow, which is made at the first checkpoint."""
+    """Writes the checkpoints topic of one flow, which is created at the first checkpoint."""
 
     def __init__(self, topic: str, target: Cluster, factor: int, memory: OffsetMemory) -> None:
         self._topic, self._target, self._factor, self._memory = topic, target, factor, memory
         self._created = False
 
     def __call__(self, rows: Iterable[GroupOffset]) -> None:
-        """One checkpoint for each row that the topic's newest does not say already. Raises ClusterUnreachable."""
-        known = self._memory.checkpoints
-        news = {
+        """One checkpoint for each row that the topic's newest does not have already. Raises ClusterUnreachable."""
+        known = self._memory.checkpoints.newest
+        changed = {
             (row.group, row.where): Pair(row.at, offset)
             for row in rows
             if (offset := row.goes_on_at) is not None and known.get((row.group, row.where)) != (row.at, offset)
         }
-        if not news:
+        if not changed:
             return
         if not self._created:
             self._target.create_log(self._topic, self._factor, CONFIGS)
             self._created = True
-        records = [encode_checkpoint(Checkpoint(group, where, *pair, "")) for (group, where), pair in news.items()]
+        records = [encode_checkpoint(Checkpoint(group, where, *pair, "")) for (group, where), pair in changed.items()]
         self._target.append_log(self._topic, records)
-        known |= news
+        known |= changed

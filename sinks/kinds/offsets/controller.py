@@ -3,7 +3,7 @@ from, which are kept whether groups are synced or not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -17,12 +17,20 @@ from sinks.kafka.ports.group_watch import GroupWatch
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
 from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext
 from sinks.kinds.offsets.checkpoints import CheckpointEmitter
-from sinks.kinds.offsets.direction import ClusterGroups, Direction, GroupOffset, backward, count_verdicts, forward
+from sinks.kinds.offsets.direction import (
+    ClusterGroups,
+    Direction,
+    GroupOffset,
+    backward,
+    count_verdicts,
+    forward,
+    worst_bounds,
+)
 from sinks.kinds.offsets.group_schedule import GroupSchedule
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
-from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets, survey_offsets
-from sinks.kinds.offsets.verdicts import Verdict
 from sinks.kinds.offsets.writer import GroupWriter
 from sinks.kinds.topics.listing import Listed
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -75,7 +83,7 @@ class OffsetController:
         heard = self._memory.drain()
         if context.everything and self._scope is None:
             self._keep(context)
-        if not self._active or (Kind.GROUP_OFFSET in context.idle and not self._is_shown):
+        if not self._active or (Kind.GROUP_OFFSET in context.idle and not _is_shown(self._scope)):
             return False
         groups = self._wanted(context.listed)
         self._forget(self._chosen - frozenset(groups))
@@ -101,12 +109,8 @@ class OffsetController:
         return chosen if asked is None else [group for group in chosen if group in asked]
 
     @property
-    def _is_shown(self) -> bool:
-        return self._scope is not None and self._scope.shown
-
-    @property
     def _active(self) -> bool:
-        return self._settings.enabled[Kind.GROUP_OFFSET] or self._emit is not None or self._is_shown
+        return self._settings.enabled[Kind.GROUP_OFFSET] or self._emit is not None or _is_shown(self._scope)
 
     @property
     def rows(self) -> list[GroupOffset]:
@@ -190,24 +194,20 @@ class OffsetController:
         """What was written is where it should be; what was refused is backed off; checkpoints are emitted."""
         self._backoff.learn(outcomes, context.now)
         done = {outcome.change.key for outcome in outcomes if outcome.error is None}
+        onto = self._settings.flow.source if self._scope and self._scope.back else self._settings.flow.target
         for group in {outcome.change.key[0] for outcome in outcomes}:
-            self._rows[group] = [row.after(done, self._onto) for row in self._rows.get(group, ())]
+            self._rows[group] = [row.after(done, onto) for row in self._rows.get(group, ())]
         for group in groups:
             self._schedule.compared(group, self._rows.get(group, ()), context.now)
         if self._emit is not None:
             self._emit([row for group in groups for row in self._rows.get(group, ())])
-
-    @property
-    def _onto(self) -> str:
-        back = self._scope is not None and self._scope.back
-        return self._settings.flow.source if back else self._settings.flow.target
 
     def status(self, context: PassContext) -> ControllerStatus:
         """How many partitions have each verdict, and offsets that the target refused."""
         if self._summary is None and self._active:
             rows = [row for rows in self._rows.values() for row in rows]
             verdicts = {verdict.value: count for verdict, count in count_verdicts(rows).items()}
-            self._summary = GroupSummary(verdicts, _worst(rows))
+            self._summary = GroupSummary(verdicts, worst_bounds(rows))
         return ControllerStatus(refused=self._backoff.waiting(context.now), groups=self._summary)
 
     def close(self) -> None:
@@ -222,13 +222,8 @@ class OffsetController:
             self._memory.save(self._ledger)
 
 
-def _worst(rows: Iterable[GroupOffset]) -> Mapping[str, int]:
-    """By group, the most records that one of its partitions reads twice."""
-    worst: dict[str, int] = {}
-    for row in rows:
-        if row.judgement.verdict in (Verdict.SYNCED, Verdict.PENDING) and row.error_bound is not None:
-            worst[row.group] = max(worst.get(row.group, 0), row.error_bound)
-    return worst
+def _is_shown(scope: GroupScope | None) -> bool:
+    return scope is not None and scope.shown
 
 
 def assemble(parts: Assembly) -> Assembled:

@@ -1,4 +1,4 @@
-"""Consumer groups on their way from one cluster to the other: which way they go, and where each stands."""
+"""The direction in which consumer groups' offsets are translated, and one row of the outcome."""
 
 from __future__ import annotations
 
@@ -38,6 +38,20 @@ class Direction:
     def across(self, where: TopicPartition) -> TopicPartition:
         """The same partition there."""
         return TopicPartition(self.names[where.topic], where.partition)
+
+    def on_both(self, where: TopicPartition) -> tuple[TopicPartition, TopicPartition]:
+        """The same partition on the flow's source and on its target."""
+        return (self.across(where), where) if self.back else (where, self.across(where))
+
+    @property
+    def source(self) -> ClusterGroups:
+        """The flow's source, whichever way the groups go."""
+        return self.there if self.back else self.here
+
+    @property
+    def target(self) -> ClusterGroups:
+        """The flow's target."""
+        return self.here if self.back else self.there
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +139,12 @@ def count_verdicts(rows: Iterable[GroupOffset]) -> dict[Verdict, int]:
     for row in rows:
         counts[row.judgement.verdict] += 1
     return counts
+
+
+def worst_bounds(rows: Iterable[GroupOffset]) -> Mapping[str, int]:
+    """By group, the most records that one of its partitions reads twice."""
+    worst: dict[str, int] = {}
+    for row in rows:
+        if row.judgement.verdict in (Verdict.SYNCED, Verdict.PENDING) and row.error_bound is not None:
+            worst[row.group] = max(worst.get(row.group, 0), row.error_bound)
+    return worst

@@ -1,8 +1,8 @@
-"""The offset histories of all partitions of a flow, and the place in MM2's offset-syncs topic that they go up to."""
+"""The offset histories of all partitions of a flow, and how far MM2's offset-syncs topic was read for them."""
 
 from __future__ import annotations
 
-from sinks.kinds.offsets.history import NOWHERE, History
+from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History
 from streaming.mm2.records import TopicPartition
 
 
@@ -13,48 +13,56 @@ class Histories:
         self._topics: dict[str, dict[int, History]] = {}
         self._hole = NOWHERE
         self.position = NOWHERE
-        """The highest offset in the offset-syncs topic that a sync was taken from."""
+        """The highest offset in the offset-syncs topic that was seen."""
 
-    def take(self, topic: str, partition: int, upstream: int, downstream: int, position: int) -> bool:
-        """Takes in the sync at the offset `position` of the offset-syncs topic; twice does no harm.
+    def take(self, topic: str, partition: int, upstream: int, downstream: int, position: int) -> Discontinuity | None:
+        """Takes in the sync at the offset `position` of the offset-syncs topic, and what it tells besides.
 
-        Whether it tells of a restart of MM2.
+        One that comes again, as after a restart of the job, changes nothing.
         """
-        restarted = False
+        if position > self.position:
+            self.reach(position)
         partitions = self._topics.get(topic)
         if partitions is None:
             partitions = self._topics[topic] = {}
         history = partitions.get(partition)
         if history is None:
             partitions[partition] = History(upstream, downstream, position)
-        else:
-            restarted = history.take(upstream, downstream, position, history.position < self._hole <= position)
-        if position > self.position:
-            self.position = position
-        return restarted
+            return None
+        return history.take(upstream, downstream, position, history.position < self._hole <= position)
 
-    def note_hole(self, position: int) -> None:
-        """Syncs before this offset of the offset-syncs topic may be missing: compaction took them before we read."""
-        self._hole = max(self._hole, position)
+    def reach(self, position: int) -> None:
+        """The record at this offset of the offset-syncs topic was seen, whatever it is.
+
+        Those between the last one and it are missing: compaction took them before they were read.
+        """
+        if position > self.position + 1:
+            self._hole = position
+        self.position = max(self.position, position)
 
     def forget_positions(self) -> None:
-        """The offset-syncs topic was made again and counts from 0: all that comes is new, and some may be missing."""
+        """The offset-syncs topic was recreated and counts from 0: all that comes is new, and some may be missing."""
         for partitions in self._topics.values():
             for history in partitions.values():
                 history.position = NOWHERE
         self.position, self._hole = NOWHERE, 0
 
     def restore(self, where: TopicPartition, history: History) -> None:
-        """Puts a history in place that the ledger kept."""
+        """Takes over a history that the ledger has."""
         self._topics.setdefault(where.topic, {})[where.partition] = history
         self.position = max(self.position, history.position)
 
     def drop(self, topic: str) -> list[TopicPartition]:
-        """Forgets a topic that is gone, or was made again; returns the partitions whose histories that were."""
+        """Forgets a topic that is gone, or was recreated; returns the partitions whose histories those were."""
         return [TopicPartition(topic, partition) for partition in sorted(self._topics.pop(topic, {}))]
 
     def of(self, where: TopicPartition) -> History | None:
-        """The history of one partition, None where no sync was seen."""
+        """The history of one partition, None where no sync was seen, or none since a truncation."""
+        history = self.with_empty(where)
+        return None if history is None or history.is_empty else history
+
+    def with_empty(self, where: TopicPartition) -> History | None:
+        """The same, also one that a truncation emptied."""
         return self._topics.get(where.topic, {}).get(where.partition)
 
     def topics(self) -> frozenset[str]:
@@ -62,9 +70,9 @@ class Histories:
         return frozenset(self._topics)
 
     def changed_since(self, position: int) -> list[TopicPartition]:
-        """The partitions that took a sync behind this offset of the offset-syncs topic, for who writes them down.
+        """The partitions that took a sync behind this offset of the offset-syncs topic, to be written to the ledger.
 
-        Ask with `Histories.position` as it was at the last writing; with -1 for all that took one.
+        Call with `Histories.position` as it was at the last writing; with -1 for all that took one.
         """
         return [
             TopicPartition(topic, partition)

@@ -8,14 +8,16 @@ A sync says that the record at an upstream offset arrived at a downstream one. O
   history is the better one. MM2 forgets the older ones;
 - the *restarts*, each with the most records that were sent again, for the error bound, and how far MM2 was before.
 
-A downstream offset that goes back means that the target's partition was truncated or made again: nothing known holds.
-A topic that was deleted and made again between two syncs is not seen here: whoever knows its id drops its histories.
+A downstream offset that goes back means that the target's partition was truncated or recreated: nothing known holds.
+Who notices a truncation otherwise empties the history. It stays, so that syncs from before are not taken once more.
+A topic that was deleted and recreated between two syncs is not seen here: whoever knows its id drops its histories.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 from sinks.kinds.offsets.offset_slots import SLOTS, WIDTH, admit, first
@@ -25,8 +27,8 @@ from streaming.mm2.records import MAX_INT64
 MAX_RESTARTS = 8
 """So many are told apart; what lies before counts as one."""
 _FIELDS = 3
-"""Of a restart: the downstream offset it went on at, how many records were sent again, and the upstream offset that MM2
-was to send next before it."""
+"""Of a restart: the downstream offset it began to write at, the most records that were sent again, and the upstream
+offset that MM2 was to send next before it."""
 NOWHERE = -1
 """The position of a history that took no sync from the topic as it is now."""
 
@@ -38,6 +40,13 @@ class Pair(NamedTuple):
 
     upstream: int
     downstream: int
+
+
+class Discontinuity(Enum):
+    """What a sync tells besides the two offsets."""
+
+    RESTART = "MM2 was restarted and sends records again"
+    TRUNCATION = "the target's log was truncated at or before the sync's downstream offset"
 
 
 class Codec(Protocol):
@@ -61,43 +70,80 @@ class History:
         self._live = first(upstream, downstream)
         self._older = self._restarts = _NONE
 
-    def take(self, upstream: int, downstream: int, position: int, after_hole: bool = False) -> bool:
-        """Takes a sync in; one that was taken before changes nothing. Whether it tells of a restart.
+    def take(self, upstream: int, downstream: int, position: int, after_hole: bool = False) -> Discontinuity | None:
+        """Takes a sync in; one that was taken before changes nothing.
 
         `after_hole`: syncs of this partition may be missing between the last one and this.
         """
         if position <= self.position:
-            return False
+            return None
         self.position = position
         live = self._live
+        if not live:
+            self._begin(upstream, downstream)
+            return Discontinuity.TRUNCATION
         ahead, written = upstream - live[0], downstream - live[1]
         if written <= 0:
-            if ahead or written:
-                self._begin(upstream, downstream)
-            return False
+            if not ahead and not written:
+                return None
+            self._begin(upstream, downstream)
+            return Discontinuity.TRUNCATION
         restarted = after_hole or written > ahead
         if restarted:
-            self._note_restart(upstream, downstream, written - (min(ahead, 0) if after_hole else ahead))
+            resent = written - (min(ahead, 0) if after_hole else ahead)
+            self._note_restart(downstream, resent, live[0] + written)
         if ahead < 0:
             self._older = _thinned([pair for pair in self.pairs() if pair.upstream < upstream], upstream)
             self._live = first(upstream, downstream)
         else:
             admit(live, upstream, downstream)
-        return restarted
+        return Discontinuity.RESTART if restarted else None
 
-    def _note_restart(self, upstream: int, downstream: int, resent: int) -> None:
+    def _note_restart(self, downstream: int, resent: int, was_at: int) -> None:
+        """`was_at`: had each record since the last sync been a new one, MM2 was to send this upstream offset next.
+
+        Farther it cannot have been, unless the source has gaps whose syncs are missing as well (after a hole).
+        """
         # More records on the target than offsets on the source: some of them are there twice.
         known = self._restarts
         if len(known) == _FIELDS * MAX_RESTARTS:
             known = array("q", (known[3], known[1] + known[4], max(known[2], known[5]))) + known[6:]
-        self._restarts = known + array("q", (downstream, resent, min(upstream + resent, MAX_INT64)))
+        self._restarts = known + array("q", (downstream, resent, min(was_at, MAX_INT64)))
+
+    def cap_restarts(self, source_end: int) -> bool:
+        """MM2 was never beyond an end that the source was seen to have later; whether that says more than was known."""
+        capped = array("q", self._restarts)
+        for at in range(_FIELDS - 1, len(capped), _FIELDS):
+            capped[at] = min(capped[at], source_end)
+        changed = capped != self._restarts
+        self._restarts = capped if capped else _NONE
+        return changed
+
+    def empty(self) -> None:
+        """Forgets all pairs: the target's log was truncated, and nothing tells which of them it still has."""
+        self._live = self._older = self._restarts = _NONE
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no sync was taken since a truncation; only `position`, `take` and `to_bytes` are of use then."""
+        return not self._live
+
+    def contradicts(self, pair: Pair) -> int | None:
+        """Where a record at or behind the pair's upstream offset lies before its downstream one, if one does.
+
+        A group that has yet to read that record would skip it: the pair is from before a truncation.
+        """
+        _, following = self.around(pair.upstream)
+        first_behind = following or self.latest
+        untrue = first_behind.upstream >= pair.upstream and first_behind.downstream < pair.downstream
+        return first_behind.downstream if untrue else None
 
     def _restarted(self) -> Iterator[tuple[int, int, int]]:
         known = iter(self._restarts)
         return zip(known, known, known, strict=True)
 
     def pairs(self) -> Iterator[Pair]:
-        """All that is kept, oldest first; downstream offsets rise, upstream offsets never fall."""
+        """All that is known, oldest first; downstream offsets rise, upstream offsets never fall."""
         older, live = self._older, self._live
         for at in range(0, len(older), 2):
             yield Pair(older[at], older[at + 1])
@@ -157,7 +203,7 @@ class History:
     def to_bytes(self, codec: Codec) -> bytes:
         """All of it, for the ledger."""
         arrays = {"live": self._live, "older": self._older, "restarts": self._restarts}
-        return codec.encode({"position": self.position} | {name: kept.tolist() for name, kept in arrays.items()})
+        return codec.encode({"position": self.position} | {name: numbers.tolist() for name, numbers in arrays.items()})
 
     @classmethod
     def from_bytes(cls, data: bytes, codec: Codec) -> History:
@@ -166,26 +212,29 @@ class History:
         live, older, restarts = fields["live"], fields["older"], fields["restarts"]
         if not _well_formed(live, older, restarts):
             raise LockstepError("an offset history is damaged: its offsets are out of order")
-        history = cls(live[0], live[1], fields["position"])
-        history._live = array("q", live)
-        history._older, history._restarts = (array("q", kept) if kept else _NONE for kept in (older, restarts))
+        history = cls(0, 0, fields["position"])
+        history._live, history._older, history._restarts = (
+            array("q", numbers) if numbers else _NONE for numbers in (live, older, restarts)
+        )
         return history
 
 
 def _thinned(pairs: list[Pair], upstream: int) -> array[int]:
     """One pair for each power of two of the distance to `upstream`, and the earliest: 64 at the most."""
-    kept: list[Pair] = []
+    thinned: list[Pair] = []
     for pair in reversed(pairs):
-        nearer = (upstream - kept[-1].upstream).bit_length() if kept else 0
+        nearer = (upstream - thinned[-1].upstream).bit_length() if thinned else 0
         if (upstream - pair.upstream).bit_length() > nearer:
-            kept.append(pair)
-    if pairs and kept[-1] != pairs[0]:
-        kept[-1] = pairs[0]
-    return array("q", [number for pair in reversed(kept) for number in pair]) if kept else _NONE
+            thinned.append(pair)
+    if pairs and thinned[-1] != pairs[0]:
+        thinned[-1] = pairs[0]
+    return array("q", [number for pair in reversed(thinned) for number in pair]) if thinned else _NONE
 
 
 def _well_formed(live: Sequence[int], older: Sequence[int], restarts: Sequence[int]) -> bool:
-    if not live or len(live) % WIDTH or len(older) % 2 or len(restarts) % _FIELDS or live[-1] != SLOTS:
+    if not live:
+        return not older and not restarts
+    if len(live) % WIDTH or len(older) % 2 or len(restarts) % _FIELDS or live[-1] != SLOTS:
         return False
     upstreams, downstreams = [*older[::2], *live[-3::-3]], [*older[1::2], *live[-2::-3]]
     return (

@@ -1,4 +1,4 @@
-"""Where groups' records lie in the other cluster: asked within a budget, and remembered as long as it holds."""
+"""The offsets of groups' records in the other cluster: looked up within a budget, remembered as long as they hold."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Collection, Mapping
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
-from sinks.kinds.offsets.memory import Place
+from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.record_finder import Budget, find
 from sinks.kinds.offsets.record_search import Found, Question, Turns
 
 REST = 2.0
-"""Seconds until a question is asked again whose answer may be another one by then."""
+"""Seconds until a search is repeated whose answer may be another one by then."""
 
 QUESTIONS_IN_A_PASS = 500
-"""Questions in one walk at the most; those for which there was no time keep their turn."""
+"""Questions in one pass at the most; those for which there was no time keep their turn."""
 
-IN_A_WALK = Budget(seconds=0.75)
-"""What a walk spends on reading records: the other kinds of its flow wait for it."""
+IN_A_PASS = Budget(seconds=0.75)
+"""What a pass spends on reading records: the other kinds of its flow wait for it."""
 
 AT_LEISURE, EVERY_QUESTION = Budget(seconds=120.0), 1_000_000_000
 """For a command, which comes once."""
@@ -32,14 +32,14 @@ class MatchCache:
         self,
         source: RecordReader,
         target: RecordReader,
-        budget: Budget = IN_A_WALK,
+        budget: Budget = IN_A_PASS,
         at_once: int = QUESTIONS_IN_A_PASS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source, self._target, self._budget, self._clock = source, target, budget, clock
         self._turns = Turns(REST, at_once)
 
-    def __call__(self, wanted: Mapping[Place, Question]) -> dict[Place, Found]:
+    def __call__(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, Found]:
         """All that is known now. The questions all go the same way. Raises ClusterUnreachable, RightsMissing."""
         now = self._clock()
         chosen = self._turns.choose(wanted, now)
@@ -50,7 +50,7 @@ class MatchCache:
         return {place: found for place, found in known.items() if found is not None}
 
     def forget(self, groups: Collection[str], topics: Collection[str] = ()) -> None:
-        """Groups that are gone, and topics that were made again."""
+        """Groups that are gone, and topics that were recreated."""
         self._turns.forget_groups(groups)
         for topic in topics:
             self._turns.forget_topic(topic)

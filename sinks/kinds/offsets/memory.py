@@ -8,58 +8,29 @@ one that comes twice changes nothing, and a gap shows that compaction took some.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from sinks.engine.ledger import Entry, EntryKey, Ledger
-from sinks.kafka.ports.cluster import Placed, Reader
+from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.heard_queue import MOST_HEARD, HeardQueue
 from sinks.kinds.offsets.histories import Histories
-from sinks.kinds.offsets.history import NOWHERE, History, Pair
+from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History, Pair
+from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
+from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
+from sinks.kinds.offsets.target_logs import TargetLogs
+from sinks.kinds.offsets.topic_ids import TopicIds
 from sinks.kinds.offsets.translation import Answer
-from streaming.errors import MalformedRecord
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.mm2.codec import decode_checkpoint, decode_offset_sync
 from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
 
-Place = tuple[str, TopicPartition]
-"""A group and one of its partitions."""
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorTopics:
-    """Where MM2 writes what a flow is about: its two topics, each with the cluster to read it from."""
-
-    syncs: str
-    syncs_on: Reader
-    checkpoints: str
-    checkpoints_on: Reader
-
-
-@dataclass(frozen=True, slots=True)
-class TopicIds:
-    """The ids that a topic has on both sides, and the place in the offset-syncs topic from which syncs are about it."""
-
-    source: str
-    target: str
-    since: int = NOWHERE
-
-    def as_text(self) -> str:
-        """For the ledger."""
-        return f"{self.source} {self.target} {self.since}"
-
-    @classmethod
-    def parse(cls, text: str) -> TopicIds:
-        """What `as_text` wrote."""
-        source, target, since = text.split(" ")
-        return cls(source, target, int(since))
-
 
 class Heard(NamedTuple):
-    """What the stream told of: groups that MM2 wrote a checkpoint for, partitions on the source that it restarted."""
+    """What the stream told of: groups that MM2 wrote a checkpoint for; partitions on the source that MM2 sends again,
+    or whose target log was truncated."""
 
     groups: set[str]
     restarted: set[TopicPartition]
@@ -70,15 +41,17 @@ class OffsetMemory:
 
     def __init__(self, most_heard: int = MOST_HEARD) -> None:
         self.histories = Histories()
-        self.checkpoints: dict[Place, Pair] = {}
-        """MM2's newest, by partition on the target."""
-        self.answers: dict[Place, Answer] = {}
-        """The last one given, by partition on the source."""
+        self.target_logs = TargetLogs()
+        self.checkpoints = KnownCheckpoints()
+        # The last one given, by partition on the source.
+        self.answers: dict[GroupPartition, Answer] = {}
         self._ids: dict[str, TopicIds] = {}
+        self._remote: dict[str, str] = {}
+        self._doubted: set[str] = set()
         self._heard = HeardQueue(most_heard)
         self._topics: MirrorTopics | None = None
         self._saved_to = NOWHERE
-        self._dropped: set[TopicPartition] = set()
+        self._unsaved: set[TopicPartition] = set()
 
     def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a batch of the stream told; taken in by `drain`."""
@@ -98,12 +71,12 @@ class OffsetMemory:
                 raise
         for syncs, checkpoints in batches:
             restarted |= self._take_syncs(syncs)
-            self._take_checkpoints(checkpoints)
+            self.checkpoints.take(checkpoints)
             groups |= {seen.group for seen in checkpoints}
         return Heard(groups, restarted)
 
     def load(self, ledger: Ledger, topics: MirrorTopics) -> None:
-        """What the ledger kept, and what MM2 wrote since then. Raises ClusterUnreachable, RightsMissing."""
+        """What the ledger has, and what MM2 wrote since then. Raises ClusterUnreachable, RightsMissing."""
         for where, history in ledger.histories():
             self.histories.restore(where, history)
         self._ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
@@ -111,19 +84,23 @@ class OffsetMemory:
         self._topics = topics
         self.catch_up(topics)
         self._read_checkpoints(topics)
+        if any(ids.checkpoints_since > self.checkpoints.read_to for ids in self._ids.values()):
+            # The checkpoints topic was recreated and counts from 0: all that it has is new.
+            self._ids = {topic: replace(ids, checkpoints_since=NOWHERE) for topic, ids in self._ids.items()}
 
     def _read_checkpoints(self, topics: MirrorTopics) -> set[str]:
+        """All of them; the groups that they are about."""
         groups: set[str] = set()
         for chunk in topics.checkpoints_on.read_log_in_chunks(topics.checkpoints, 0):
-            seen = list(_checkpoints(chunk.records))
-            self._take_checkpoints(seen)
+            seen = list(checkpoints_of(chunk.records))
+            self.checkpoints.take(seen)
             groups |= {one.group for one in seen}
         return groups
 
     def catch_up(self, topics: MirrorTopics) -> set[TopicPartition]:
         """Takes in what the offset-syncs topic has beyond what is known, and notices when it was recreated.
 
-        Returns the partitions that a restart of MM2 was told of.
+        Returns the partitions that MM2 sends again, or whose target log was truncated.
         """
         known, restarted = self.histories.position, set[TopicPartition]()
         for chunk in topics.syncs_on.read_log_in_chunks(topics.syncs, known + 1):
@@ -131,97 +108,144 @@ class OffsetMemory:
                 log.warning("%s was recreated: its offset-syncs are counted anew", topics.syncs)
                 self.histories.forget_positions()
                 self._saved_to = known = NOWHERE
-                self._ids = {topic: TopicIds(ids.source, ids.target) for topic, ids in self._ids.items()}
-            restarted |= self._take_syncs(_syncs(chunk.records))
+                self._ids = {topic: replace(ids, syncs_since=NOWHERE) for topic, ids in self._ids.items()}
+            for record in chunk.records:
+                sync = sync_of(record)
+                if sync is None:
+                    self.histories.reach(record.position)
+                else:
+                    restarted |= self._take_syncs((sync,))
+        if not self.checkpoints.is_settled:
+            since = self.checkpoints.settle(topics.read_checkpoints(self.checkpoints.read_to + 1))
+            for topic, ids in self._ids.items():
+                position = since.get(self._remote.get(topic, ""))
+                self._ids[topic] = ids if position is None else replace(ids, checkpoints_since=position)
         return restarted
 
     def _take_syncs(self, syncs: Iterable[SyncSeen]) -> set[TopicPartition]:
-        """The partitions that a restart of MM2 was told of."""
+        """The partitions that MM2 sends again, or whose target log was truncated."""
         restarted: set[TopicPartition] = set()
         for sync in syncs:
-            if sync.position != self.histories.position + 1:
-                # What compaction took from between two syncs of a partition may have told of a restart.
-                self.histories.note_hole(sync.position)
-            ids = self._ids.get(sync.topic)
-            if (ids is None or sync.position > ids.since) and self.histories.take(
-                sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position
-            ):
-                restarted.add(TopicPartition(sync.topic, sync.partition))
+            ids, where = self._ids.get(sync.topic), TopicPartition(sync.topic, sync.partition)
+            if ids is not None and sync.position <= ids.syncs_since:
+                self.histories.reach(sync.position)
+                continue
+            told = self.histories.take(sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position)
+            if told is Discontinuity.TRUNCATION:
+                self.target_logs.note_truncation(where, sync.downstream)
+                self._forget_truncated(where)
+            if told is not None:
+                restarted.add(where)
         return restarted
 
-    def _take_checkpoints(self, checkpoints: Iterable[CheckpointSeen]) -> None:
-        for seen in checkpoints:
-            place = (seen.group, TopicPartition(seen.topic, seen.partition))
-            self.checkpoints[place] = Pair(seen.upstream, seen.downstream)
+    def note_target_end(self, where: TopicPartition, remote: TopicPartition, end: int) -> None:
+        """Takes in the end of a log on the target; one that lost its tail leaves nothing known of it.
+
+        `where`: its partition on the source.
+        """
+        if not self.target_logs.note_end(where, end):
+            return
+        log.warning("%s lost its tail: what was known of its offsets is forgotten", remote)
+        if (history := self.histories.with_empty(where)) is not None:
+            history.empty()
+            self._unsaved.add(where)
+        self._forget_truncated(where)
+
+    def note_source_end(self, where: TopicPartition, end: int) -> None:
+        """Takes in the end of a log on the source: farther MM2 never was, before any restart that is known."""
+        history = self.histories.of(where)
+        if history is not None and history.cap_restarts(end):
+            self._unsaved.add(where)
+
+    def drop_untrue(self, group: str, where: TopicPartition) -> None:
+        """Forgets a group's last answer where newer syncs contradict it: they tell of a truncation of the target."""
+        answer, history = self.answers.get((group, where)), self.histories.of(where)
+        if answer is None or history is None:
+            return
+        at = history.contradicts(Pair(answer.upstream, answer.downstream))
+        if at is not None:
+            self.target_logs.note_truncation(where, at)
+            self._forget_truncated(where)
+
+    def checkpoint(self, group: str, where: TopicPartition, remote: TopicPartition) -> Pair | None:
+        """MM2's checkpoint; None where no sync of the partition is known, which MM2 must have had: it is an old one."""
+        return None if self.histories.of(where) is None else self.checkpoints.newest.get((group, remote))
+
+    def _forget_truncated(self, where: TopicPartition) -> None:
+        self.answers = {key: answer for key, answer in self.answers.items() if key[1] != where}
+        self._doubt_checkpoints(where.topic)
+
+    def _doubt_checkpoints(self, topic: str) -> None:
+        """Those that MM2 has written up to now count no more, also after a restart of the job."""
+        if (remote := self._remote.get(topic)) is None:
+            self._doubted.add(topic)
+            return
+        self.checkpoints.doubt(remote)
+        self._ids[topic] = replace(self._ids[topic], checkpoints_since=self.checkpoints.read_to)
 
     def forget_groups(self, groups: Collection[str]) -> None:
         """Groups that are on the source no more."""
-        self.answers = {place: answer for place, answer in self.answers.items() if place[0] not in groups}
-        self.checkpoints = {place: pair for place, pair in self.checkpoints.items() if place[0] not in groups}
+        self.answers = {key: answer for key, answer in self.answers.items() if key[0] not in groups}
+        self.checkpoints.forget_groups(groups)
+
+    def unrecognized(self, topics: Iterable[str]) -> set[str]:
+        """Of these topics on the source, those whose ids this memory was not told yet."""
+        return set(topics) - self._remote.keys()
 
     def recognize(self, remote: Mapping[str, str], source: Mapping[str, str], target: Mapping[str, str]) -> set[str]:
-        """Compares the ids of topics; forgets those that were made again, and returns their names on the source.
+        """Compares the ids of topics; forgets those that were recreated, and returns their names on the source.
 
         `remote`: the name on the target by the name on the source; `source`, `target`: ids by name, "" where a
         cluster has none.
         """
-        again: set[str] = set()
+        recreated: set[str] = set()
         for topic in remote.keys() & source.keys():
             known, seen = self._ids.get(topic), TopicIds(source[topic], target.get(remote[topic], ""))
+            if topic not in self._remote and remote[topic] in target:
+                self._remote[topic] = remote[topic]
+                self.checkpoints.believe_since(remote[topic], known.checkpoints_since if known else NOWHERE)
             if known is None or not known.target:
-                self._ids[topic] = TopicIds(seen.source, seen.target, known.since if known else NOWHERE)
+                self._ids[topic] = replace(known or seen, source=seen.source, target=seen.target)
             elif (known.source, known.target) != (seen.source, seen.target) and seen.target:
-                self._forget(topic, remote[topic], seen)
-                again.add(topic)
-        return again
+                self._ids[topic] = replace(seen, syncs_since=self.histories.position)
+                self._doubted.add(topic)
+                self._drop(topic)
+                recreated.add(topic)
+            if topic in self._doubted and topic in self._remote:
+                self._doubted.discard(topic)
+                self._doubt_checkpoints(topic)
+        return recreated
 
-    def _forget(self, topic: str, remote: str, ids: TopicIds) -> None:
-        self._ids[topic] = TopicIds(ids.source, ids.target, self.histories.position)
-        self._dropped |= set(self.histories.drop(topic))
-        self.checkpoints = {place: pair for place, pair in self.checkpoints.items() if place[1].topic != remote}
-        self.answers = {place: answer for place, answer in self.answers.items() if place[1].topic != topic}
+    def _drop(self, topic: str) -> None:
+        self._unsaved |= set(self.histories.drop(topic))
+        self.target_logs.forget(topic)
+        self.answers = {key: answer for key, answer in self.answers.items() if key[1].topic != topic}
 
     def topics(self) -> frozenset[str]:
-        """Those with a history, by their names on the source."""
-        return self.histories.topics()
+        """Those that something is known of, by their names on the source."""
+        return self.histories.topics() | self._remote.keys()
 
     def gone(self, topics: Collection[str]) -> None:
         """Forgets topics that are on the source no more."""
         for topic in topics:
-            self._dropped |= set(self.histories.drop(topic))
-            self.answers = {place: answer for place, answer in self.answers.items() if place[1].topic != topic}
+            self._drop(topic)
+            if (ids := self._ids.get(topic)) is not None:
+                # Syncs that come again must not bring the history back.
+                self._ids[topic] = replace(ids, syncs_since=self.histories.position)
+                self._doubt_checkpoints(topic)
+            self._remote.pop(topic, None)
 
     def save(self, ledger: Ledger) -> None:
         """Writes down what changed since the last time. Raises ClusterUnreachable."""
         position = self.histories.position
-        kept: dict[TopicPartition, History | None] = dict.fromkeys(self._dropped)
-        kept |= {where: self.histories.of(where) for where in self.histories.changed_since(self._saved_to)}
+        changed = self._unsaved | set(self.histories.changed_since(self._saved_to))
+        histories: dict[TopicPartition, History | None] = {
+            where: self.histories.with_empty(where) for where in sorted(changed)
+        }
         ids: dict[EntryKey, str | None] = {
             (Entry.TOPIC_IDS, (topic,)): found.as_text() for topic, found in self._ids.items()
         }
         ledger.put(ids)
-        ledger.put_histories(kept)
+        ledger.put_histories(histories)
         self._saved_to = position
-        self._dropped.clear()
-
-
-def _syncs(records: Iterable[Placed]) -> Iterator[SyncSeen]:
-    for position, key, value in records:
-        try:
-            sync = decode_offset_sync(key, value)
-        except MalformedRecord:
-            continue
-        where = sync.topic_partition
-        yield SyncSeen(position, where.topic, where.partition, sync.upstream_offset, sync.downstream_offset)
-
-
-def _checkpoints(records: Iterable[Placed]) -> Iterator[CheckpointSeen]:
-    for position, key, value in records:
-        try:
-            found = decode_checkpoint(key, value)
-        except MalformedRecord:
-            continue
-        where = found.topic_partition
-        yield CheckpointSeen(
-            position, found.group, where.topic, where.partition, found.upstream_offset, found.downstream_offset
-        )
+        self._unsaved.clear()

@@ -7,7 +7,7 @@
 3. There: the first record like it, among a bounded number.
 4. A copy may have been taken away, and a later twin been found in its stead, where the log lost records from its
    midst or begins behind `low`. Then a match needs a proof: each offset from `low` to it was seen; or here, between
-   the record and `until`, there is no twin. Else it is no answer.
+   the record and `until`, there is no twin, and none but MM2 writes the log there. Else it is no answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NARROW = 500
 """Offsets; a bracket of so many is read from its start rather than asking first where to begin."""
 
 AT_FIRST = 50
-"""Questions that walk through the steps together; then twice as many, and so on. More at once cost less each, but where
+"""Questions in the first round through the steps; then twice as many, and so on. More at once cost less each, but where
 time is short some must come to an end."""
 
 OUT_OF_TIME = Found(reason="there was no time left to look", passing=True)
@@ -79,7 +79,7 @@ class _Finding:
             self.found |= dict.fromkeys(spans, OUT_OF_TIME)
             return {}
         endings = reader.scan(list(spans.values()), seconds)
-        kept: dict[Question, Ending] = {}
+        complete: dict[Question, Ending] = {}
         for question, span in spans.items():
             ending = endings[span]
             if ending.why is Why.FAULT:
@@ -87,16 +87,16 @@ class _Finding:
             elif ending.why is Why.TIME:
                 self.found[question] = OUT_OF_TIME
             else:
-                kept[question] = ending
-        return kept
+                complete[question] = ending
+        return complete
 
     def _first(
         self, reader: RecordReader, spans: Mapping[Question, tuple[TopicPartition, int, int | None]]
     ) -> tuple[dict[Question, Record], dict[Question, Ending]]:
         """The first record of each stretch (partition, start, stop); and how those ended that have none."""
         seen: dict[Question, Record] = {}
-        asked = {question: Span(*stretch, 1, _into(seen, question)) for question, stretch in spans.items()}
-        endings = self._scan(reader, asked)
+        searched = {question: Span(*stretch, 1, _into(seen, question)) for question, stretch in spans.items()}
+        endings = self._scan(reader, searched)
         return seen, {question: ending for question, ending in endings.items() if question not in seen}
 
     def read_here(self, questions: Collection[Question]) -> dict[Question, Record]:
@@ -194,7 +194,7 @@ class _Finding:
         spans = {
             question: Span(question.here, search.wanted.offset + 1, question.until, self._most, search.is_twin)
             for question, search in unproven.items()
-            if question.until is not None
+            if question.until is not None and not question.foreign
         }
         endings = self._scan(self._here, spans)
         for question, search in searches.items():

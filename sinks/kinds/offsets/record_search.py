@@ -1,4 +1,4 @@
-"""Finding a record again in the other cluster: what is asked, what counts as the same record, whose turn it is.
+"""Finding a record in the other cluster: the questions, what counts as the same record, and whose turn it is.
 
 A question reads the record that a group gets next, and looks for it where the group is to go on, between two pairs of a
 history. MM2 sends in order, so that the first record like it skips nothing: the copy lies there, or behind. That holds
@@ -13,10 +13,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from sinks.kafka.ports.record_reader import Record, Stamp
+from sinks.kinds.offsets.group_partition import GroupPartition
 from streaming.mm2.records import TopicPartition
-
-Asker = tuple[str, TopicPartition]
-"""A group and one of its partitions, on the cluster that it comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +24,8 @@ class Question:
     `low` and `high` are from the last pair at or before the offset and from the next one; `high` None: to the end.
     `until`: records before `high` there have their like before this offset of `here`; it is the next pair's, or, on the
     way to the target, the source's end. None: nobody can tell. `back`: `here` is the target, `there` the source.
+    `generation` of the target's log: an answer from before a truncation is none to a question from after it.
+    `foreign`: others than MM2 may write the log there.
     """
 
     here: TopicPartition
@@ -35,6 +35,8 @@ class Question:
     high: int | None
     until: int | None = None
     back: bool = False
+    generation: int = 0
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,57 +112,57 @@ class Turns:
     """Which questions are asked under a budget, and what is known already.
 
     Who waits longest is first, whether its question stayed the same or not: so each one has its turn. An answer is
-    kept as long as its asker has the same question; one that may pass is asked again after `rest` seconds.
+    reused as long as the group has the same question; one that may pass is searched again after `rest` seconds.
     """
 
     def __init__(self, rest: float, budget: int) -> None:
         self._rest, self._budget = rest, budget
-        self._since: dict[Asker, float] = {}
-        self._known: dict[Asker, tuple[Question, Found, float]] = {}
+        self._since: dict[GroupPartition, float] = {}
+        self._known: dict[GroupPartition, tuple[Question, Found, float]] = {}
 
-    def choose(self, wanted: Mapping[Asker, Question], now: float) -> list[Question]:
+    def choose(self, wanted: Mapping[GroupPartition, Question], now: float) -> list[Question]:
         """The questions to ask now, each once. `now` in seconds, on a clock that never goes back."""
-        open_ = [asker for asker, question in wanted.items() if not self._settled(asker, question, now)]
-        for asker in open_:
-            self._since.setdefault(asker, now)
+        open_ = [key for key, question in wanted.items() if not self._settled(key, question, now)]
+        for key in open_:
+            self._since.setdefault(key, now)
         chosen: dict[Question, None] = {}
-        for asker in sorted(open_, key=lambda asker: (self._since[asker], asker)):
+        for key in sorted(open_, key=lambda key: (self._since[key], key)):
             if len(chosen) == self._budget:
                 break
-            chosen[wanted[asker]] = None
+            chosen[wanted[key]] = None
         return list(chosen)
 
-    def _settled(self, asker: Asker, question: Question, now: float) -> bool:
-        question_known, found, at = self._known.get(asker, (None, None, now))
+    def _settled(self, key: GroupPartition, question: Question, now: float) -> bool:
+        question_known, found, at = self._known.get(key, (None, None, now))
         return question_known == question and found is not None and not (found.passing and at + self._rest <= now)
 
-    def learn(self, wanted: Mapping[Asker, Question], found: Mapping[Question, Found], now: float) -> None:
+    def learn(self, wanted: Mapping[GroupPartition, Question], found: Mapping[Question, Found], now: float) -> None:
         """Keeps what was found, for everybody who wanted it."""
-        for asker, question in wanted.items():
+        for key, question in wanted.items():
             if question in found:
-                self._known[asker] = (question, found[question], now)
-                self._since.pop(asker, None)
+                self._known[key] = (question, found[question], now)
+                self._since.pop(key, None)
 
-    def known(self, asker: Asker, question: Question) -> Found | None:
-        """The answer to the question that the asker has now; None: not asked yet."""
-        last, found, _ = self._known.get(asker, (None, None, 0.0))
+    def known(self, key: GroupPartition, question: Question) -> Found | None:
+        """The answer to the question that the group has now; None: there is none yet."""
+        last, found, _ = self._known.get(key, (None, None, 0.0))
         return found if last == question else None
 
     def forget_groups(self, groups: Collection[str]) -> None:
         """Groups that are gone."""
-        self._forget(lambda asker, _: asker[0] in groups)
+        self._forget(lambda key, _: key[0] in groups)
 
     def forget_topic(self, topic: str) -> None:
-        """A topic that is gone or was made again, by its name on either cluster: nothing known of it holds."""
-        self._forget(lambda asker, about: topic in (asker[1].topic, about.there.topic if about else None))
+        """A topic that is gone or was recreated, by its name on either cluster: nothing known of it holds."""
+        self._forget(lambda key, about: topic in (key[1].topic, about.there.topic if about else None))
 
-    def _forget(self, concerns: Callable[[Asker, Question | None], bool]) -> None:
-        for asker in self._since.keys() | self._known.keys():
-            last = self._known.get(asker)
-            if concerns(asker, last[0] if last else None):
-                self._since.pop(asker, None)
-                self._known.pop(asker, None)
+    def _forget(self, concerns: Callable[[GroupPartition, Question | None], bool]) -> None:
+        for key in self._since.keys() | self._known.keys():
+            last = self._known.get(key)
+            if concerns(key, last[0] if last else None):
+                self._since.pop(key, None)
+                self._known.pop(key, None)
 
     def __len__(self) -> int:
-        """How many answers are kept."""
+        """How many answers are known."""
         return len(self._known)

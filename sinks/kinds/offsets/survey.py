@@ -1,4 +1,4 @@
-"""Where consumer groups go on in the other cluster, for each of their partitions. Reads both, writes nothing.
+"""The offsets of consumer groups in the other cluster, for each of their partitions. Reads both, writes nothing.
 
 The same survey serves `lockstep offsets`, the job, and the way back: a `Direction` says which way it goes.
 """
@@ -12,20 +12,22 @@ from sinks.faults import ItemFault, Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange, Offsets
 from sinks.kinds.offsets.direction import Direction, GroupOffset
+from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import History
-from sinks.kinds.offsets.memory import OffsetMemory, Place
+from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_search import Found, Question
 from sinks.kinds.offsets.search_window import search_window, search_window_back
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, translate, translate_back
 from sinks.kinds.offsets.verdicts import Facts, judge
 from streaming.mm2.records import TopicPartition
+from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
-Find = Callable[[Mapping[Place, Question]], Mapping[Place, Found]]
+Find = Callable[[Mapping[GroupPartition, Question]], Mapping[GroupPartition, Found]]
 """Looks for records, as many as its budget lets it; what is not answered now may be later."""
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Observation:
     """What was read, partitions by their names on their own cluster."""
 
     committed: Observed[str, Offsets]
@@ -58,134 +60,174 @@ def survey_offsets(
     """A row for each group and partition, sorted. `committed` must have been read just before.
 
     `find`: looks for records; None translates without. Answers are remembered, so that the next one lies no further
-    back. Raises ClusterUnreachable, RightsMissing.
+    back; topics that it has not compared the ids of are compared first. Raises ClusterUnreachable, RightsMissing.
     """
-    seen = _look(direction, committed)
-    stands = [
-        _stand(settings, direction, seen, memory, group, where, offset)
+    partitions = {where for offsets in committed.values() for where in offsets}
+    _recognize(direction, partitions, memory)
+    seen = _observe(direction, committed, partitions)
+    _note_ends(direction, partitions, seen, memory)
+    positions = [
+        _position(settings, direction, seen, memory, group, where, offset)
         for group, offsets in committed.items()
         for where, offset in sorted(offsets.items())
     ]
-    questions = _questions(direction, seen, stands) if find else {}
+    questions = _questions(direction, seen, positions) if find else {}
     found = find(questions) if find and questions else {}
     rows = []
-    for stand in stands:
-        place = (stand.group, stand.where)
-        row = _row(direction, seen, memory, stand, found.get(place))
-        rows.append(replace(row, sought=place in questions and place not in found, held=_is_held(direction, stand)))
+    for position in positions:
+        key = (position.group, position.where)
+        row = _row(direction, seen, memory, position, found.get(key))
+        rows.append(replace(row, sought=key in questions and key not in found, held=_is_held(direction, position)))
     return rows
 
 
-def _look(direction: Direction, committed: Mapping[str, Offsets]) -> _Seen:
-    here = {where for offsets in committed.values() for where in offsets}
+def _recognize(direction: Direction, partitions: Collection[TopicPartition], memory: OffsetMemory) -> None:
+    """What the memory was loaded with may be about topics that were recreated since."""
+    pairs = [direction.on_both(where) for where in partitions]
+    remote = {upstream.topic: downstream.topic for upstream, downstream in pairs}
+    wanted = {topic: remote[topic] for topic in memory.unrecognized(remote)}
+    if wanted:
+        source, target = direction.source.groups, direction.target.groups
+        memory.recognize(wanted, source.topic_ids(wanted), target.topic_ids(wanted.values()))
+
+
+def _note_ends(
+    direction: Direction, partitions: Collection[TopicPartition], seen: _Observation, memory: OffsetMemory
+) -> None:
+    source, target = (seen.there, seen.here) if direction.back else (seen.here, seen.there)
+    for upstream, downstream in map(direction.on_both, partitions):
+        if (log := target.items.get(downstream)) is not None:
+            memory.note_target_end(upstream, downstream, log.end)
+        if (log := source.items.get(upstream)) is not None:
+            memory.note_source_end(upstream, log.end)
+
+
+def _observe(
+    direction: Direction, committed: Mapping[str, Offsets], partitions: Collection[TopicPartition]
+) -> _Observation:
     groups = direction.there.groups
     # The ends there before those here: a group at the end here has then read all that lies below the end there.
-    return _Seen(
+    return _Observation(
         committed=groups.committed(committed),
         members=groups.members(committed),
-        there=groups.ends({direction.across(where) for where in here}),
-        here=direction.here.groups.ends(here),
+        there=groups.ends({direction.across(where) for where in partitions}),
+        here=direction.here.groups.ends(partitions),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Stand:
-    """Where a group stands in one partition; `ends` None: the partition does not exist there."""
+class GroupPosition:
+    """A group's offset in one partition, and what is known of both logs; `ends` None: there is no such partition there.
+
+    `generation` of the target's log, as in `sinks.kinds.offsets.target_logs`.
+    """
 
     group: str
     where: TopicPartition
     offset: int
     ends: LogEnds | None
     history: History | None
+    generation: int
 
 
-def _stand(
+def _position(
     settings: FlowSettings,
     direction: Direction,
-    seen: _Seen,
+    seen: _Observation,
     memory: OffsetMemory,
     group: str,
     where: TopicPartition,
     offset: int,
-) -> _Stand:
+) -> GroupPosition:
     across = direction.across(where)
-    log, origin = seen.there.items.get(across), seen.here.items.get(where)
-    history = memory.histories.of(across if direction.back else where)
-    if log is None:
-        return _Stand(group, where, offset, None, history)
-    if direction.back:
-        return _Stand(group, where, offset, LogEnds(log, origin or LogRange(0, 0)), history)
-    # A name that tells where the topic is from is MM2's alone to write; others may be written by anybody.
-    alone = settings.policy.topic_source(across.topic) == settings.flow.source
-    return _Stand(group, where, offset, LogEnds(origin, log, replication_alone=alone), history)
+    there, here = seen.there.items.get(across), seen.here.items.get(where)
+    upstream, _ = direction.on_both(where)
+    if not direction.back:
+        memory.drop_untrue(group, where)
+    ends = None
+    if there is not None and direction.back:
+        ends = LogEnds(there, here or LogRange(0, 0))
+    elif there is not None:
+        alone = is_written_by_mm2_alone(settings.policy, settings.flow.source, where.topic)
+        ends = LogEnds(here, there, replication_alone=alone)
+    known = memory.histories.of(upstream), memory.target_logs.generation(upstream)
+    return GroupPosition(group, where, offset, ends, *known)
 
 
-def _questions(direction: Direction, seen: _Seen, stands: Iterable[_Stand]) -> dict[Place, Question]:
+def _questions(
+    direction: Direction, seen: _Observation, positions: Iterable[GroupPosition]
+) -> dict[GroupPartition, Question]:
     """What is to be found, by group and partition. A group that has members there needs no answer."""
-    questions: dict[Place, Question] = {}
-    for stand in stands:
-        if stand.ends is None or seen.members.items.get(stand.group):
+    questions: dict[GroupPartition, Question] = {}
+    for at in positions:
+        if at.ends is None or seen.members.items.get(at.group):
             continue
         if direction.back:
-            place = search_window_back(stand.offset, stand.history)
+            window = search_window_back(at.offset, at.history)
         else:
-            place = search_window(stand.offset, stand.ends, stand.history)
-        if place is not None:
-            across = direction.across(stand.where)
-            asked = Question(stand.where, stand.offset, across, *place, back=direction.back)
-            questions[stand.group, stand.where] = asked
+            window = search_window(at.offset, at.ends, at.history)
+        if window is not None:
+            across, foreign = direction.across(at.where), not at.ends.replication_alone
+            questions[at.group, at.where] = Question(
+                at.where, at.offset, across, *window, direction.back, at.generation, foreign
+            )
     return questions
 
 
-def _row(direction: Direction, seen: _Seen, memory: OffsetMemory, stand: _Stand, found: Found | None) -> GroupOffset:
-    group, across = stand.group, direction.across(stand.where)
-    origin = seen.here.items.get(stand.where)
-    answer = _translated(direction, memory, stand, found)
+def _row(
+    direction: Direction, seen: _Observation, memory: OffsetMemory, at: GroupPosition, found: Found | None
+) -> GroupOffset:
+    group, across = at.group, direction.across(at.where)
+    origin = seen.here.items.get(at.where)
+    answer = _translated(direction, memory, at, found)
     before = seen.committed.items.get(group, {}).get(across)
     facts = Facts(
         onto=direction.there.reader.alias,
-        answer=answer if isinstance(answer, Unanswered) else _goes_on_at(direction, answer),
+        answer=answer if isinstance(answer, Unanswered) else _offset_there(direction, answer),
         log=seen.there.items.get(across),
         committed=before,
         members=seen.members.items.get(group, 0),
         enabled=direction.enabled,
         source_empty=origin is not None and origin.start == origin.end,
-        beyond_end=origin is not None and stand.offset > origin.end,
+        beyond_end=origin is not None and at.offset > origin.end,
+        untrue=not direction.back and memory.target_logs.is_untrue(group, at.where, before),
         error=_unseen(seen, group, across),
     )
-    return GroupOffset(group, across, stand.offset, answer, judge(facts), before, direction.back)
+    return GroupOffset(group, across, at.offset, answer, judge(facts), before, direction.back)
 
 
-def _is_held(direction: Direction, stand: _Stand) -> bool:
-    if direction.back or stand.ends is None or stand.history is None:
+def _is_held(direction: Direction, at: GroupPosition) -> bool:
+    if direction.back or at.ends is None or at.history is None:
         return False
-    return stand.history.resending_since(stand.ends.target.end) is not None
+    return at.history.resending_since(at.ends.target.end) is not None
 
 
-def _goes_on_at(direction: Direction, answer: Answer) -> int:
+def _offset_there(direction: Direction, answer: Answer) -> int:
     return answer.upstream if direction.back else answer.downstream
 
 
-def _translated(direction: Direction, memory: OffsetMemory, stand: _Stand, found: Found | None) -> Answer | Unanswered:
-    if stand.ends is None:
+def _translated(
+    direction: Direction, memory: OffsetMemory, at: GroupPosition, found: Found | None
+) -> Answer | Unanswered:
+    if at.ends is None:
         return Unanswered.NO_OFFSET_SYNC
-    ends, on_target = stand.ends, stand.where if direction.back else direction.across(stand.where)
+    ends, (upstream, remote) = at.ends, direction.on_both(at.where)
     if found is not None and ends.source is not None and not direction.back:
         ends = replace(ends, markers_only=found.nothing_before(ends.source.end))
     evidence = Evidence(
-        stand.history,
+        at.history,
         matched=found.offset if found else None,
         exact=found.exact if found else True,
-        checkpoint=memory.checkpoints.get((stand.group, on_target)),
-        previous=memory.answers.get((stand.group, stand.where)),
+        checkpoint=memory.checkpoint(at.group, upstream, remote),
+        previous=memory.answers.get((at.group, at.where)),
     )
-    answer = (translate_back if direction.back else translate)(stand.offset, ends, evidence)
+    answer = (translate_back if direction.back else translate)(at.offset, ends, evidence)
     if isinstance(answer, Answer):
-        memory.answers[stand.group, stand.where] = answer
+        memory.answers[at.group, at.where] = answer
     return answer
 
 
-def _unseen(seen: _Seen, group: str, across: TopicPartition) -> str | None:
+def _unseen(seen: _Observation, group: str, across: TopicPartition) -> str | None:
     """Why the group or its log there could not be read; a log that does not exist is no such fault."""
     faults: list[ItemFault | None] = [
         seen.committed.errors.get(group),

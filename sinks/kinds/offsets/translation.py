@@ -1,4 +1,4 @@
-"""Where a consumer group goes on in the other cluster: an offset that skips no record, and how many are read twice.
+"""The offset in the other cluster at which a consumer group skips no record, and how many it reads twice.
 
 In order of preference, for a group at the upstream offset x, each answer safe by itself:
 
@@ -8,21 +8,23 @@ In order of preference, for a group at the upstream offset x, each answer safe b
 - conservative: MM2's own answer (`OffsetSyncStore.translateDownstream`), from a longer memory;
 - checkpoint: MM2's answer for this group, where it is the better one.
 
-Read x and D first, E last: an x that lies beyond E then means that the source's partition was truncated or made again.
+Read x and D first, E last: an x that lies beyond E then means that the source's partition was truncated or recreated.
 
-Back again, for a group that went on at the target: the same pairs, read the other way. There is no tip then, since the
+The way back, for a group that worked on the target: the same pairs, read the other way. There is no tip then, since the
 source may hold what never reached the target.
 
 An error bound counts as far as the syncs were read. What MM2 sends again after its next crash is in no bound; and a
 restart stays unseen where MM2 joined its sync with a later one and as many offsets are missing as were sent twice.
 After a restart MM2 sends records again. Until it is as far as it was, the new copies may never come, should it die once
 more; so what counts is what lies before the restart. MM2's own answers count on the copies that are still to come.
+A checkpoint or earlier answer that, by the syncs, lies behind a record that the group has yet to read is from before a
+truncation of the target's log, and counts no more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from sinks.kafka.ports.groups import LogRange
@@ -52,7 +54,7 @@ class Unanswered(str, Enum):
     TOO_OLD = "TOO_OLD"
     """The group's offset lies before all that is known."""
     BEYOND_END = "BEYOND_END"
-    """The answer lies behind the end of the log it is for, which was truncated or made again."""
+    """The answer lies behind the end of the log it is for, which was truncated or recreated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Evidence:
     `matched`: the offset in the other log of the first record like the one at the group's offset, at or behind the
     last pair before it; or that of the next pair, if nothing is to be read before. `checkpoint`: MM2's newest for the
     group. `previous`: the answer given last in this direction. `exact`: no earlier record was taken for the match.
-    None of them may be from before a topic was deleted and made again.
+    None of them may be from before a topic was deleted and recreated.
     """
 
     history: History | None = None
@@ -101,12 +103,13 @@ class Evidence:
 
 def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unanswered:
     """The answer for a group at `upstream` on the source. It goes back only where the group did."""
+    evidence = _without_untrue(evidence)
     history, previous = evidence.history, evidence.previous
     limit = limit_while_resending(history, ends.target)
     below, following = history.around(upstream, limit) if history else (None, None)
-    kept = (previous.method, previous.downstream) if previous and previous.upstream <= upstream else None
+    last = (previous.method, previous.downstream) if previous and previous.upstream <= upstream else None
     found = list(_candidates(upstream, ends, evidence, below, (following or NEVER).downstream, limit))
-    chosen = _choose(found, kept, ends.target)
+    chosen = _choose(found, last, ends.target)
     if chosen is None:
         return _reason(history, bool(found))
     method, offset = chosen
@@ -115,6 +118,13 @@ def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unan
         match = _reached_match(found, offset) if evidence.exact else None
         bounds += _bounds(upstream, offset, match, history, (below, following))
     return Answer(upstream, offset, method, min(bounds, default=None))
+
+
+def _without_untrue(evidence: Evidence) -> Evidence:
+    known, checkpoint, last = evidence.history, evidence.checkpoint, evidence.previous
+    untrue = known and checkpoint and known.contradicts(checkpoint) is not None
+    gone = known and last and known.contradicts(Pair(last.upstream, last.downstream)) is not None
+    return replace(evidence, checkpoint=None if untrue else checkpoint, previous=None if gone else last)
 
 
 def limit_while_resending(history: History | None, target: LogRange) -> int:
@@ -184,19 +194,19 @@ def translate_back(downstream: int, ends: LogEnds, evidence: Evidence) -> Answer
     """
     history, previous = evidence.history, evidence.previous
     below, following = history.around_downstream(downstream) if history else (None, None)
-    kept = (previous.method, previous.upstream) if previous and previous.downstream <= downstream else None
+    last = (previous.method, previous.upstream) if previous and previous.downstream <= downstream else None
     found = list(_candidates_back(downstream, evidence, below))
-    chosen = _choose(found, kept, ends.source)
+    chosen = _choose(found, last, ends.source)
     if chosen is None:
         return _reason(history, bool(found))
     method, offset = chosen
     bounds = [max(0, ends.source.end - offset)] if ends.source else []
     if history and below:
         # Before a restart the target got records that lie far ahead of the pair; where it was is known by the next one.
-        last = following.downstream if following else downstream
+        newest = following.downstream if following else downstream
         exact = evidence.exact and _reached_match(found, offset) is not None
         read = 0 if exact else max(0, downstream - below.downstream - 1)
-        bounds.append(read + history.resent_before(last))
+        bounds.append(read + history.resent_before(newest))
     return Answer(offset, downstream, method, min(bounds, default=None))
 
 
@@ -214,7 +224,7 @@ def _candidates_back(downstream: int, evidence: Evidence, below: Pair | None) ->
 
 
 def _reached_match(found: list[tuple[Method, int]], offset: int) -> int | None:
-    """The match, if the answer does not lie before it: one that was kept may have been that of an earlier record."""
+    """The match, if the answer does not lie before it: the last one given may have been that of an earlier record."""
     return next((matched for method, matched in found if method is Method.MATCHED and matched <= offset), None)
 
 
@@ -223,13 +233,13 @@ def _by_offset(candidate: tuple[Method, int]) -> int:
 
 
 def _choose(
-    found: list[tuple[Method, int]], kept: tuple[Method, int] | None, log: LogRange | None
+    found: list[tuple[Method, int]], last: tuple[Method, int] | None, log: LogRange | None
 ) -> tuple[Method, int] | None:
-    """The first that the log reaches to, unless the answer kept from before lies further on."""
+    """The first that the log reaches to, unless the last answer lies further on."""
     end = log.end if log else MAX_INT64
     chosen = next((candidate for candidate in found if candidate[1] <= end), None)
-    if kept and kept[1] <= end and (chosen is None or chosen[1] < kept[1]):
-        chosen = kept
+    if last and last[1] <= end and (chosen is None or chosen[1] < last[1]):
+        chosen = last
     # What lies before the start is gone; a consumer sent there would go where auto.offset.reset says.
     return (chosen[0], max(chosen[1], log.start if log else 0)) if chosen else None
 

@@ -38,7 +38,8 @@ class Facts:
     `answer`: the offset found for it, or why there is none. `log`: the partition there, None where it does not exist.
     `committed`: the group's offset there, None if it has none. `members`: how many the group has there. `enabled`:
     whether the offset is to be written at all. `source_empty`: no record is left where the group comes from, and
-    `beyond_end`: the group's offset there lies behind the log's end.
+    `beyond_end`: the group's offset there lies behind the log's end. `untrue`: `committed` is from before a truncation
+    of the log on `onto`, and behind it.
     `error`: why one of these could not be read.
     """
 
@@ -50,6 +51,7 @@ class Facts:
     enabled: bool = True
     source_empty: bool = False
     beyond_end: bool = False
+    untrue: bool = False
     error: str | None = None
 
 
@@ -74,9 +76,18 @@ def _ahead(facts: Facts) -> bool:
     return facts.committed is not None and not isinstance(facts.answer, Unanswered) and facts.committed > facts.answer
 
 
+def _beyond_log(facts: Facts) -> bool:
+    return facts.committed is not None and facts.log is not None and facts.committed > facts.log.end
+
+
+def _untrue(facts: Facts) -> bool:
+    return facts.untrue and not facts.members and (isinstance(facts.answer, Unanswered) or _ahead(facts))
+
+
 Rule = tuple[Callable[[Facts], bool], Verdict, str]
 SYNCED = "the group goes on at this offset on {onto}"
-MADE_AGAIN = "the offset lies outside the log on {onto}, which was truncated or made again"
+RECREATED = "the offset lies outside the log on {onto}, which was truncated or recreated"
+RESET = "; reset the group's offset there, and it is written anew"
 
 VERDICTS: tuple[Rule, ...] = (
     (lambda facts: facts.error is not None, Verdict.ERROR, "{error}"),
@@ -84,9 +95,20 @@ VERDICTS: tuple[Rule, ...] = (
     (
         lambda facts: facts.beyond_end,
         Verdict.ERROR,
-        "the group's offset lies behind the end of the log that it comes from, which was truncated or made again",
+        "the group's offset lies behind the end of the log that it comes from, which was truncated or recreated",
     ),
-    (lambda facts: facts.answer is Unanswered.BEYOND_END, Verdict.ERROR, MADE_AGAIN),
+    (
+        _beyond_log,
+        Verdict.ERROR,
+        "the group is at {committed} on {onto}, behind the end of the log, which was truncated or recreated" + RESET,
+    ),
+    (
+        _untrue,
+        Verdict.ERROR,
+        "the group is at {committed} on {onto} since before the log there lost its tail, and would skip what was "
+        "written in its place" + RESET,
+    ),
+    (lambda facts: facts.answer is Unanswered.BEYOND_END, Verdict.ERROR, RECREATED),
     (
         lambda facts: isinstance(facts.answer, Unanswered) and facts.source_empty,
         Verdict.SOURCE_EMPTY,
@@ -100,9 +122,9 @@ VERDICTS: tuple[Rule, ...] = (
     (
         lambda facts: facts.answer is Unanswered.TOO_OLD,
         Verdict.TOO_OLD,
-        "the group stands before the earliest offset-sync of the partition",
+        "the group is before the earliest offset-sync of the partition",
     ),
-    (_outside, Verdict.ERROR, MADE_AGAIN),
+    (_outside, Verdict.ERROR, RECREATED),
     (
         lambda facts: facts.committed == facts.answer,
         Verdict.SYNCED,
@@ -129,7 +151,7 @@ def written(onto: str) -> Judgement:
 
 
 def judge(facts: Facts) -> Judgement:
-    """The verdict. Ask again with fresh facts right before a write: a group may have woken up in between."""
+    """The verdict. Call again with fresh facts right before a write: the group may have a member by then."""
     verdict, reason = next((verdict, reason) for applies, verdict, reason in VERDICTS if applies(facts))
     committed = "no offset" if facts.committed is None else facts.committed
     text = reason.format(onto=facts.onto, error=facts.error, members=facts.members, committed=committed)

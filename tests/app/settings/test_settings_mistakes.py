@@ -291,3 +291,51 @@ def test_what_comes_from_elsewhere_is_shown_as_it_is_written_never_as_what_it_sa
     assert len(caught.value.mistakes) == 4
     assert "hush" not in str(caught.value)
     assert "'${env:P}' is no address" in str(caught.value)
+
+
+SHARING = (
+    "from streaming.mm2.replication_policy import DefaultReplicationPolicy\n"
+    "class Syncs(DefaultReplicationPolicy):\n"
+    "    def offset_syncs_topic(self, alias): return 'mm2-offset-syncs.internal'\n"
+    "class Checkpoints(DefaultReplicationPolicy):\n"
+    "    def checkpoints_topic(self, alias): return 'all.checkpoints.internal'\n"
+    "class Both(Syncs):\n"
+    "    def checkpoints_topic(self, alias): return 'mm2-offset-syncs.internal'\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shared"),
+    [
+        (
+            THREE + "replication.policy.class=sharing_policy:Checkpoints\n",
+            "all.checkpoints.internal on b would hold the checkpoints of a->b and the checkpoints of c->b",
+        ),
+        (
+            THREE + "replication.policy.class=sharing_policy:Syncs\noffset-syncs.topic.location=target\n",
+            "mm2-offset-syncs.internal on b would hold the offset-syncs of a->b and the offset-syncs of c->b",
+        ),
+        (
+            TWO + "replication.policy.class=sharing_policy:Both\noffset-syncs.topic.location=target\n",
+            "mm2-offset-syncs.internal on b would hold the offset-syncs of a->b and the checkpoints of a->b",
+        ),
+        (
+            THREE.replace("c.bootstrap.servers=h:3", "c.bootstrap.servers=h:1"),
+            "mm2-offset-syncs.b.internal on c would hold the offset-syncs of a->b and the offset-syncs of c->b",
+        ),
+    ],
+)
+def test_flows_that_share_an_internal_topic_are_refused_with_the_key_to_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, shared: str
+) -> None:
+    (tmp_path / "sharing_policy.py").write_text(SHARING)
+    monkeypatch.syspath_prepend(tmp_path)
+    (found,) = mistakes(tmp_path, text)
+    assert shared in found
+    assert "choose a replication.policy.class" in found
+
+
+def test_flows_of_the_default_policy_share_no_internal_topic(tmp_path: Path) -> None:
+    both_ways = "b->a.enabled=true\nb->c.enabled=true\na->c.enabled=true\n"
+    for location in ("source", "target"):
+        assert warnings(tmp_path, QUIET + THREE + both_ways + f"offset-syncs.topic.location={location}\n") == []

@@ -18,6 +18,7 @@ from streaming.mm2.replication_policy import (
     IdentityReplicationPolicy,
     check_topic_name,
     is_cycle,
+    is_written_by_mm2_alone,
     replicates,
 )
 
@@ -164,7 +165,9 @@ def test_a_topic_that_was_on_the_target_before_is_a_cycle() -> None:
 
 
 def test_upstream_names_that_lead_round_are_an_error_that_shows_the_way() -> None:
-    with pytest.raises(NamingError, match=re.escape("Loops.upstream_topic leads round: orders -> returns -> orders")):
+    with pytest.raises(
+        NamingError, match=re.escape("Loops.upstream_topic makes a replication cycle: orders -> returns -> orders")
+    ):
         is_cycle(Loops(), "orders", "b")
     with pytest.raises(NamingError, match="mend the policy"):
         Loops().original_topic("returns")
@@ -236,3 +239,36 @@ def test_our_own_topics_have_the_policys_separator_and_a_dot_where_it_has_none()
     named = internal_topics(default("_"), Flow("a", "b"), "source")
     assert (named.ledger, named.audit) == ("lockstep-ledger_a_internal", "lockstep-audit_a_internal")
     assert internal_topics(Loops(), Flow("a", "b"), "source").ledger == "lockstep-ledger.a.internal"
+
+
+class Constant(BaseReplicationPolicy):
+    """Renames topics, and calls all of them the source's."""
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        return f"dr.{topic}"
+
+    def topic_source(self, topic: str) -> str:
+        return "a"
+
+    def upstream_topic(self, topic: str) -> str:
+        return topic.removeprefix("dr.")
+
+
+@pytest.mark.parametrize(
+    ("policy", "alias", "topic", "alone"),
+    [
+        (DefaultReplicationPolicy(), "a", "x", True),
+        (DefaultReplicationPolicy(), "a", "c.x", True),
+        (DefaultReplicationPolicy(), "a", "a.x", False),
+        (DefaultReplicationPolicy(), "a.b", "x", False),
+        (IdentityReplicationPolicy(), "a", "x", False),
+        (IdentityReplicationPolicy(), "a", "heartbeats", True),
+        (Constant(), "a", "x", False),
+    ],
+)
+def test_only_a_name_that_leads_back_to_its_source_says_that_mm2_alone_writes_the_topic(
+    policy: DefaultReplicationPolicy | Constant, alias: str, topic: str, alone: bool
+) -> None:
+    if isinstance(policy, DefaultReplicationPolicy):
+        policy.configure({"source.cluster.alias": alias})
+    assert is_written_by_mm2_alone(policy, alias, topic) is alone

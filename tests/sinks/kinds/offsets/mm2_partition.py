@@ -11,14 +11,14 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.history import History
+from sinks.kinds.offsets.history import Discontinuity, History
 from sinks.kinds.offsets.translation import LogEnds, limit_while_resending
 
 
 class Step(NamedTuple):
     """`produced` records come, then offsets that hold none; MM2 sends `copied` of them, or goes `back` at a restart.
 
-    `told`: whether the sync that this makes reaches us.
+    `told`: whether the sync that this makes reaches us. `lost`: records that the target's log loses from its end first.
     """
 
     produced: int = 0
@@ -26,13 +26,23 @@ class Step(NamedTuple):
     copied: int = 0
     back: int | None = None
     told: bool = True
+    lost: int = 0
 
 
-TOLD = st.just(True)
+TOLD, NOTHING = st.just(True), st.just(0)
 MISSING = st.sampled_from([0, 0, 0, 1, 7])
 WITH_RESTARTS = st.lists(
-    st.builds(Step, st.integers(0, 12), MISSING, st.integers(0, 15), st.none(), TOLD)
-    | st.builds(Step, st.just(0), st.just(0), st.integers(1, 15), st.integers(0, 25), TOLD),
+    st.builds(Step, st.integers(0, 12), MISSING, st.integers(0, 15), st.none(), TOLD, NOTHING)
+    | st.builds(Step, st.just(0), st.just(0), st.integers(1, 15), st.integers(0, 25), TOLD, NOTHING),
+    min_size=1,
+    max_size=10,
+)
+
+
+WITH_TRUNCATIONS = st.lists(
+    st.builds(Step, st.integers(0, 12), MISSING, st.integers(0, 15), st.none(), TOLD, NOTHING)
+    | st.builds(Step, st.just(0), st.just(0), st.integers(1, 15), st.integers(0, 25), TOLD, NOTHING)
+    | st.builds(Step, st.integers(0, 12), MISSING, st.integers(0, 15), st.none(), TOLD, st.integers(2, 20)),
     min_size=1,
     max_size=10,
 )
@@ -48,12 +58,17 @@ class Partition:
     target: list[int] = field(default_factory=list)
     history: History | None = None
     emitted: int = 0
+    truncations: int = 0
     _next: int = 0
     _last_sync: int | None = None
     _previous: int | None = None
+    _written_to: int = -1
     _hole: bool = False
 
     def step(self, step: Step) -> None:
+        if len(self.target) > 1:
+            # MM2 tells of no single record that another one took the place of.
+            del self.target[max(0, len(self.target) - step.lost) :]
         self.source += range(self.source_end, self.source_end + step.produced)
         self.source_end += step.produced + step.missing
         if step.back is not None:
@@ -64,8 +79,9 @@ class Partition:
             self._sync(upstream, len(self.target) - 1, step.told)
 
     def _sync(self, upstream: int, downstream: int, told: bool) -> None:
-        last = self._last_sync
-        if last is None or downstream - (last + 1) >= self.lag_max or upstream - (self._previous or 0) != 1:
+        last, went_back = self._last_sync, downstream < self._written_to
+        far = last is None or downstream - (last + 1) >= self.lag_max
+        if far or went_back or upstream - (self._previous or 0) != 1:
             self._last_sync = downstream
             self.emitted += 1
             if not told:
@@ -73,9 +89,10 @@ class Partition:
             elif self.history is None:
                 self.history, self._hole = History(upstream, downstream, self.emitted), False
             else:
-                self.history.take(upstream, downstream, self.emitted, self._hole)
+                sign = self.history.take(upstream, downstream, self.emitted, self._hole)
+                self.truncations += sign is Discontinuity.TRUNCATION
                 self._hole = False
-        self._previous = upstream
+        self._previous, self._written_to = upstream, downstream
 
     @property
     def told(self) -> bool:

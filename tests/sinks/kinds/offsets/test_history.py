@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.engine.avro import SingleObject
+from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, History, Pair
 from sinks.kinds.offsets.offset_slots import SLOTS, WIDTH, admit, first
+from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, translate
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step, untold
@@ -75,7 +77,7 @@ def test_a_history_comes_back_from_its_bytes(steps: list[Step]) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        {"live": []},
+        {"live": [], "older": [1, 1]},
         {"live": [5, 5, 63]},
         {"live": [5, 5, 9, 7, 4, 64]},
         {"live": [5, 5]},
@@ -125,7 +127,6 @@ def test_who_writes_histories_down_learns_which_changed() -> None:
 def test_behind_a_hole_each_partition_counts_what_may_have_been_sent_unseen() -> None:
     known = Histories()
     known.take("orders", 0, 0, 0, 10)
-    known.note_hole(20)
     known.take("orders", 0, 50, 50, 20)
     known.take("orders", 0, 60, 60, 21)
     found = known.of(ORDERS)
@@ -133,7 +134,7 @@ def test_behind_a_hole_each_partition_counts_what_may_have_been_sent_unseen() ->
     assert found.resent_after(0) == 50
 
 
-def test_when_the_topic_of_syncs_was_made_again_its_first_syncs_are_new() -> None:
+def test_when_the_topic_of_syncs_was_recreated_its_first_syncs_are_new() -> None:
     known = Histories()
     known.take("orders", 0, 0, 0, 10)
     known.forget_positions()
@@ -150,3 +151,61 @@ def test_a_topic_that_is_gone_is_forgotten_and_what_the_ledger_kept_is_put_back(
     assert known.drop("orders") == [ORDERS]
     assert known.of(ORDERS) is None
     assert known.drop("orders") == []
+
+
+def test_after_a_hole_a_group_is_not_held_back_to_before_it_where_nothing_was_sent_twice() -> None:
+    known = Histories()
+    known.take("orders", 0, 1_000_000, 1_000_000, 10)
+    known.take("orders", 0, 11_000_000, 11_000_000, 20)
+    found = known.of(ORDERS)
+    assert found is not None
+    assert found.resending_since(11_000_001) is None
+    answer = translate(11_000_000, LogEnds(None, LogRange(0, 11_000_001)), Evidence(found))
+    assert isinstance(answer, Answer)
+    assert answer.downstream == 11_000_000
+
+
+def test_held_state_after_a_hole_ends_where_the_source_was_seen_to_end() -> None:
+    known = History(0, 0, position=0)
+    known.take(100, 200, 5, after_hole=True)
+    assert known.resending_since(201) == 200
+    assert known.cap_restarts(101)
+    assert known.resending_since(201) is None
+    assert not known.cap_restarts(500)
+
+
+SYNC_STEPS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 50)), min_size=2, max_size=20)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SYNC_STEPS, st.data())
+def test_syncs_that_come_again_are_no_holes_and_change_nothing(
+    steps: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    ends, syncs = [0, 0, 0], []
+    for position, (partition, copied) in enumerate(steps):
+        ends[partition] += copied
+        syncs.append(("orders", partition, ends[partition], ends[partition], position))
+    once, again = Histories(), Histories()
+    for number, sync in enumerate(syncs):
+        once.take(*sync)
+        again.take(*sync)
+        for replayed in syncs[data.draw(st.integers(0, number)) : number + 1]:
+            again.take(*replayed)
+    for partition in range(3):
+        known, replayed_too = (of.of(TopicPartition("orders", partition)) for of in (once, again))
+        assert (known is None) == (replayed_too is None)
+        if known is not None and replayed_too is not None:
+            assert known.to_bytes(CODEC) == replayed_too.to_bytes(CODEC)
+            assert replayed_too.resent_after(0) == 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(untold())
+def test_no_group_is_held_back_once_mm2_has_sent_all_that_the_source_has(steps: list[Step]) -> None:
+    made = Partition()
+    for step in [*(step._replace(missing=0) for step in steps), Step(produced=1, copied=300)]:
+        made.step(step)
+    if made.history is not None and made.told:
+        made.history.cap_restarts(made.source_end)
+        assert made.history.resending_since(len(made.target)) is None

@@ -1,4 +1,4 @@
-"""A restart forgets nothing of MM2's offset-syncs, and what was made again is known anew."""
+"""A restart forgets nothing of MM2's offset-syncs, and what was recreated is known anew."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import CHUNK, Placed, Reader, Stretch
 from sinks.kinds.offsets.history import Pair
-from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.topic_ids import TopicIds
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
@@ -84,7 +86,7 @@ def test_only_what_changed_is_saved_again() -> None:
     assert len(world.b.read_log("lockstep-ledger.a.internal")) == written + 1
 
 
-def test_offset_syncs_topic_that_was_made_again_is_read_anew() -> None:
+def test_offset_syncs_topic_that_was_recreated_is_read_anew() -> None:
     world = World()
     world.sync((10, 5), (20, 15), (30, 25))
     memory = world.begun()
@@ -99,13 +101,13 @@ def test_newest_checkpoint_of_a_group_counts_whether_read_at_the_start_or_heard(
     world.b.create_log(CHECKPOINTS, 1, {})
     world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, at, at - 5, "")) for at in (10, 20)])
     memory = world.begun()
-    assert memory.checkpoints == {("g", AX): Pair(20, 15)}
+    assert memory.checkpoints.newest == {("g", AX): Pair(20, 15)}
     memory.hear([], [CheckpointSeen(2, "g", "a.x", 0, 30, 25)])
     memory.drain()
-    assert memory.checkpoints == {("g", AX): Pair(30, 25)}
+    assert memory.checkpoints.newest == {("g", AX): Pair(30, 25)}
 
 
-def test_topic_made_again_on_either_side_loses_its_history_for_good() -> None:
+def test_topic_recreated_on_either_side_loses_its_history_for_good() -> None:
     remote = {"x": "a.x"}
     for source, target in (("2", "1"), ("1", "2")):
         world = World()
@@ -197,7 +199,7 @@ def test_groups_and_restarts_are_told_of_although_they_were_let_go_of() -> None:
     world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 10, 5, ""))])
     memory.hear([SyncSeen(1, "x", 0, 40, 140)], [CheckpointSeen(0, "g", "a.x", 0, 10, 5)])
     assert memory.drain() == ({"g"}, {X})
-    assert memory.checkpoints == {("g", AX): Pair(10, 5)}
+    assert memory.checkpoints.newest == {("g", AX): Pair(10, 5)}
 
 
 class Chunk(list[Placed]):
@@ -226,3 +228,76 @@ def test_a_long_offset_syncs_topic_is_read_chunk_by_chunk() -> None:
     memory = OffsetMemory()
     memory.load(World().ledger, MirrorTopics(SYNCS, long, CHECKPOINTS, long))
     assert memory.histories.position == 4 * CHUNK - 1
+
+
+def test_restart_of_the_job_that_replays_the_stream_makes_no_restart_of_mm2() -> None:
+    world = World()
+    world.sync((0, 0), (100, 100), (200, 200))
+    world.begun().save(world.ledger)
+    memory = world.begun()
+    replayed = [SyncSeen(at, "x", 0, 100 * at, 100 * at) for at in range(3)]
+    memory.hear(replayed, [])
+    memory.hear([*replayed[1:], SyncSeen(3, "x", 0, 300, 300)], [])
+    assert memory.drain().restarted == set()
+    history = memory.histories.of(X)
+    assert history is not None
+    assert (history.latest, history.resent_after(0)) == (Pair(300, 300), 0)
+
+
+def test_record_in_mm2s_topic_that_is_no_sync_makes_no_hole() -> None:
+    world = World()
+    world.sync((0, 0))
+    world.a.append_log(SYNCS, [(b"foreign", b"")])
+    world.sync((100, 100))
+    history = world.begun().histories.of(X)
+    assert history is not None
+    assert history.resent_after(0) == 0
+
+
+def checkpoints(world: World, *pairs: tuple[int, int]) -> None:
+    world.b.create_log(CHECKPOINTS, 1, {})
+    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, *pair, "")) for pair in pairs])
+
+
+def test_checkpoint_of_a_topic_that_was_recreated_does_not_count_after_a_restart() -> None:
+    remote, ids = {"x": "a.x"}, ({"x": "1"}, {"a.x": "1"})
+    world = World()
+    world.sync((0, 0))
+    checkpoints(world, (900, 800))
+    memory = world.begun()
+    memory.recognize(remote, *ids)
+    memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
+    memory.save(world.ledger)
+    world.sync((1, 1))
+    again = world.begun()
+    assert again.unrecognized(["x"]) == {"x"}
+    again.recognize(remote, {"x": "2"}, {"a.x": "1"})
+    assert again.checkpoint("g", X, AX) is None
+    again.hear([], [CheckpointSeen(0, "g", "a.x", 0, 900, 800), CheckpointSeen(1, "g", "a.x", 0, 5, 5)])
+    again.drain()
+    assert again.checkpoint("g", X, AX) == Pair(5, 5)
+
+
+def test_topic_recreated_while_the_job_was_down_leaves_no_checkpoint() -> None:
+    remote = {"x": "a.x"}
+    world = World()
+    world.sync((0, 0))
+    checkpoints(world, (900, 800))
+    before = world.begun()
+    before.recognize(remote, {"x": "1"}, {"a.x": "1"})
+    before.save(world.ledger)
+    memory = world.begun()
+    assert memory.recognize(remote, {"x": "1"}, {"a.x": "2"}) == {"x"}
+    memory.hear([SyncSeen(1, "x", 0, 1, 1)], [])
+    memory.drain()
+    assert memory.checkpoint("g", X, AX) is None
+    checkpoints(world, (7, 7))
+    memory.catch_up(world.topics)
+    memory.hear([], [CheckpointSeen(2, "g", "a.x", 0, 8, 8)])
+    memory.drain()
+    assert memory.checkpoint("g", X, AX) == Pair(8, 8)
+
+
+def test_ids_that_an_earlier_version_wrote_are_read() -> None:
+    assert TopicIds.parse("1 2 7") == TopicIds("1", "2", 7)
+    assert TopicIds.parse(TopicIds("1", "", 7, 9).as_text()) == TopicIds("1", "", 7, 9)

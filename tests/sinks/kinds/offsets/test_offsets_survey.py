@@ -13,7 +13,8 @@ from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.direction import ClusterGroups, Direction, GroupOffset, backward, count_verdicts, forward
-from sinks.kinds.offsets.memory import MirrorTopics, OffsetMemory
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets, survey_offsets
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.kinds.topics.listing import list_both
@@ -94,7 +95,7 @@ def test_group_behind_the_end_of_its_log_tells_of_a_topic_that_was_made_again(st
     stage.on_a.logs[X] = LogRange(0, 50)
     row = stage.row()
     assert row["verdict"] == "ERROR"
-    assert "truncated or made again" in str(row["reason"])
+    assert "truncated or recreated" in str(row["reason"])
 
 
 def test_on_the_way_back_a_group_goes_on_at_the_source_behind_what_it_read_on_the_target(stage: Stage) -> None:
@@ -142,6 +143,17 @@ def test_group_before_all_that_is_known_says_so(stage: Stage) -> None:
     assert stage.row()["verdict"] == "NO_OFFSET_SYNC"
     stage.sync(40, 30)
     assert stage.row()["verdict"] == "TOO_OLD"
+
+
+def test_command_that_looks_once_does_not_use_what_the_ledger_has_of_a_topic_that_was_recreated(stage: Stage) -> None:
+    stage.on_a.offsets["g"][X] = 60
+    stage.sync(40, 30)
+    memory = stage.memory()
+    memory.recognize({"x": "a.x"}, {"x": "id-of-x"}, {"a.x": "id-of-a.x"})
+    memory.save(Ledger(stage.settings.internal.ledger, stage.b, stage.b, 1))
+    assert stage.row()["downstream_offset"] == 31
+    stage.on_b.ids["a.x"] = "another"
+    assert stage.row()["verdict"] == "NO_OFFSET_SYNC"
 
 
 def test_offset_that_is_there_already_is_synced(stage: Stage) -> None:

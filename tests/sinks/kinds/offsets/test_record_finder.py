@@ -145,6 +145,14 @@ def test_match_behind_a_gap_counts_where_no_later_record_is_the_same() -> None:
     assert found(question(6, until=None), here, there) == Found(6)
 
 
+def test_match_behind_a_gap_is_no_answer_where_others_may_have_written_the_same_record() -> None:
+    here, there = numbered(*range(9)), numbered(*range(9)).lose(2, 4)
+    answer = found(replace(question(6, until=9), foreign=True), here, there, compact=True)
+    assert answer.offset is None
+    whole = numbered(*range(9))
+    assert found(replace(question(6, until=9), foreign=True), here, whole, compact=True) == Found(6)
+
+
 def test_match_right_behind_the_bracket_s_start_needs_no_other_proof() -> None:
     here, there = numbered(*range(9)), numbered(*range(9)).lose(2)
     assert found(question(4, low=3), here, there, compact=True) == Found(4)

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.record_reader import Record, Stamp
-from sinks.kinds.offsets.record_search import Asker, Found, Question, Search, Turns, is_like, shares_timestamps
+from sinks.kinds.offsets.group_partition import GroupPartition
+from sinks.kinds.offsets.record_search import Found, Question, Search, Turns, is_like, shares_timestamps
 from sinks.kinds.offsets.translation import limit_while_resending
 from streaming.mm2.records import TopicPartition
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step, untold
@@ -26,7 +27,7 @@ def question(offset: int, low: int = 0, high: int | None = None) -> Question:
     return Question(HERE, offset, THERE, low, high)
 
 
-def asker(number: int) -> Asker:
+def asker(number: int) -> GroupPartition:
     return f"g{number:02}", HERE
 
 
@@ -120,7 +121,7 @@ def test_every_asker_has_its_turn_though_others_move_and_new_ones_come(
     askers: int, budget: int, data: st.DataObject
 ) -> None:
     turns = Turns(REST, budget)
-    asked: set[Asker] = set()
+    asked: set[GroupPartition] = set()
     rounds = -(-askers // budget)
     for now in range(rounds):
         late = data.draw(st.integers(0, 4)) if now else 0

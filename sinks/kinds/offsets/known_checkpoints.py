@@ -1,0 +1,67 @@
+"""MM2's newest checkpoint of each group and partition, without those that a recreation or a truncation made untrue."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from sinks.kinds.offsets.group_partition import GroupPartition
+from sinks.kinds.offsets.history import NOWHERE, Pair
+from streaming.hints import CheckpointSeen
+from streaming.mm2.records import TopicPartition
+
+
+class KnownCheckpoints:
+    """A flow's checkpoints. MM2 goes on keeping those of a deleted topic in its own topic, and never says so there."""
+
+    def __init__(self) -> None:
+        self.newest: dict[GroupPartition, Pair] = {}
+        """By partition on the target."""
+        self.read_to = NOWHERE
+        """The highest offset in the checkpoints topic that was seen."""
+        self._positions: dict[GroupPartition, int] = {}
+        self._since: dict[str, int] = {}
+        self._doubtful: set[str] = set()
+
+    def take(self, checkpoints: Iterable[CheckpointSeen]) -> None:
+        """Takes checkpoints in, in the order of the topic."""
+        for seen in checkpoints:
+            self.read_to = max(self.read_to, seen.position)
+            key = (seen.group, TopicPartition(seen.topic, seen.partition))
+            if seen.topic not in self._doubtful and seen.position > self._since.get(seen.topic, NOWHERE):
+                self.newest[key], self._positions[key] = Pair(seen.upstream, seen.downstream), seen.position
+
+    def believe_since(self, topic: str, position: int) -> None:
+        """Leaves out those of a remote topic at or before an offset of the checkpoints topic."""
+        since = self._since[topic] = max(position, self._since.get(topic, NOWHERE))
+        of_topic = (key for key in self.newest if key[1].topic == topic)
+        self._drop({key for key in of_topic if self._positions.get(key, since) <= since})
+
+    def doubt(self, topic: str) -> None:
+        """A remote topic was recreated or truncated: no checkpoint of it counts until `settle`."""
+        self.believe_since(topic, self.read_to)
+        self._doubtful.add(topic)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` has nothing to do."""
+        return not self._doubtful
+
+    def settle(self, checkpoints: Iterable[CheckpointSeen]) -> dict[str, int]:
+        """What the checkpoints topic has by now may still be about what is gone; what comes from now on counts.
+
+        Returns since where, by remote topic.
+        """
+        self.take(checkpoints)
+        settled = dict.fromkeys(self._doubtful, self.read_to)
+        for topic, position in settled.items():
+            self.believe_since(topic, position)
+        self._doubtful.clear()
+        return settled
+
+    def forget_groups(self, groups: Collection[str]) -> None:
+        """Groups that are on the source no more."""
+        self._drop({key for key in self.newest if key[0] in groups})
+
+    def _drop(self, keys: Collection[GroupPartition]) -> None:
+        for key in keys:
+            self.newest.pop(key, None)

@@ -1,0 +1,49 @@
+"""The records of MM2's own topics, as they are read beside the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sinks.kafka.ports.cluster import Placed, Reader
+from streaming.errors import MalformedRecord
+from streaming.hints import CheckpointSeen, SyncSeen
+from streaming.mm2.codec import decode_checkpoint, decode_offset_sync
+
+
+def sync_of(record: Placed) -> SyncSeen | None:
+    """None for a record that is no offset-sync."""
+    try:
+        sync = decode_offset_sync(record.key, record.value)
+    except MalformedRecord:
+        return None
+    where = sync.topic_partition
+    return SyncSeen(record.position, where.topic, where.partition, sync.upstream_offset, sync.downstream_offset)
+
+
+def checkpoints_of(records: Iterable[Placed]) -> Iterator[CheckpointSeen]:
+    """Those that are checkpoints, in their order."""
+    for position, key, value in records:
+        try:
+            found = decode_checkpoint(key, value)
+        except MalformedRecord:
+            continue
+        where = found.topic_partition
+        yield CheckpointSeen(
+            position, found.group, where.topic, where.partition, found.upstream_offset, found.downstream_offset
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorTopics:
+    """Where MM2 writes what a flow is about: its two topics, each with the cluster to read it from."""
+
+    syncs: str
+    syncs_on: Reader
+    checkpoints: str
+    checkpoints_on: Reader
+
+    def read_checkpoints(self, position: int) -> Iterator[CheckpointSeen]:
+        """The checkpoints at and behind an offset of their topic. Raises ClusterUnreachable, RightsMissing."""
+        for chunk in self.checkpoints_on.read_log_in_chunks(self.checkpoints, position):
+            yield from checkpoints_of(chunk.records)

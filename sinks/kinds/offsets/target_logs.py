@@ -1,0 +1,65 @@
+"""How far each log on the target was seen to reach, and which of its groups' own offsets a truncation made untrue.
+
+A log loses its tail when a replica that lacks it becomes leader (an unclean election). MM2 then writes other records at
+the same offsets, and an offset that a group committed before is that of a record the group never read.
+"""
+
+from __future__ import annotations
+
+from sinks.kinds.offsets.group_partition import GroupPartition
+from streaming.mm2.records import TopicPartition
+
+
+class TargetLogs:
+    """The logs of a flow's remote topics, by the partition on the source."""
+
+    def __init__(self) -> None:
+        self._highest: dict[TopicPartition, int] = {}
+        self._truncated_at: dict[TopicPartition, int] = {}
+        self._unlocated: set[TopicPartition] = set()
+        self._committed: dict[GroupPartition, int] = {}
+        self._generations: dict[TopicPartition, int] = {}
+        self._topic_generations: dict[str, int] = {}
+
+    def note_end(self, where: TopicPartition, end: int) -> bool:
+        """Takes in the end (high watermark) that a log has now; whether the log was truncated since the last time."""
+        truncated = end < self._highest.get(where, 0)
+        self._highest[where] = end
+        if truncated:
+            self.note_truncation(where, end)
+            self._unlocated.add(where)
+        return truncated
+
+    def note_truncation(self, where: TopicPartition, at: int) -> None:
+        """The log was truncated at this offset, or before it; what was committed behind it counts as untrue."""
+        if where in self._unlocated:
+            # The end that told of it may be that of a log which had grown again; this is the first record written then.
+            self._unlocated.discard(where)
+            self._truncated_at[where] = min(at, self._truncated_at[where])
+            return
+        self._truncated_at[where] = at
+        self._generations[where] = self._generations.get(where, 0) + 1
+        self._committed = {key: offset for key, offset in self._committed.items() if key[1] != where}
+
+    def generation(self, where: TopicPartition) -> int:
+        """How often the log was truncated or recreated: what was found in another generation of it is untrue."""
+        return self._generations.get(where, 0) + self._topic_generations.get(where.topic, 0)
+
+    def is_untrue(self, group: str, where: TopicPartition, committed: int | None) -> bool:
+        """Whether a group's own offset on the target is from before the truncation, and behind it.
+
+        One that was committed since is another one than the first that was seen after the truncation.
+        """
+        at = self._truncated_at.get(where)
+        if at is None or committed is None:
+            return False
+        return committed > at and self._committed.setdefault((group, where), committed) == committed
+
+    def forget(self, topic: str) -> None:
+        """A topic that was recreated, or is gone."""
+        self._topic_generations[topic] = self._topic_generations.get(topic, 0) + 1
+        for known in (self._highest, self._truncated_at):
+            for where in [where for where in known if where.topic == topic]:
+                del known[where]
+        self._unlocated = {where for where in self._unlocated if where.topic != topic}
+        self._committed = {key: offset for key, offset in self._committed.items() if key[1].topic != topic}

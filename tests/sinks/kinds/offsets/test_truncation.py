@@ -1,0 +1,204 @@
+"""A target that lost its tail and grew again: nothing that was known of the lost records counts any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sinks.engine.ledger import Ledger
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
+from sinks.kinds.offsets.history import NOWHERE, Pair
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
+from sinks.kinds.offsets.target_logs import TargetLogs
+from sinks.kinds.offsets.translation import Answer, Evidence, translate
+from sinks.kinds.offsets.verdicts import Verdict
+from sinks.kinds.topics.listing import list_both
+from streaming.hints import CheckpointSeen, SyncSeen
+from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
+from tests.sinks.builders import flow_settings, put_topic
+from tests.sinks.kinds.offsets.mm2_partition import WITH_TRUNCATIONS, Partition, Step
+
+X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
+
+
+@dataclass
+class Truncated:
+    """x on a, read by g to its end 1000 and copied to a.x; then a.x loses its last 140 records."""
+
+    settings: FlowSettings = field(default_factory=flow_settings)
+    a: MemoryCluster = field(default_factory=lambda: MemoryCluster("a"))
+    b: MemoryCluster = field(default_factory=lambda: MemoryCluster("b"))
+    on_a: MemoryGroups = field(default_factory=lambda: MemoryGroups("a", {"g": {X: 1000}}, logs={X: LogRange(0, 1000)}))
+    on_b: MemoryGroups = field(default_factory=lambda: MemoryGroups("b", logs={AX: LogRange(0, 1000)}))
+    memory: OffsetMemory = field(default_factory=OffsetMemory)
+    told: int = 0
+
+    def __post_init__(self) -> None:
+        put_topic(self.a, "x")
+        put_topic(self.b, "a.x")
+        self.a.create_log("syncs", 1, {})
+
+    def sync(self, upstream: int, downstream: int) -> None:
+        self.memory.hear([SyncSeen(self.told, "x", 0, upstream, downstream)], [])
+        self.memory.drain()
+        self.told += 1
+        self.a.append_log("syncs", [encode_offset_sync(OffsetSync(X, upstream, downstream))])
+
+    def ends(self, source: int, target: int) -> None:
+        self.on_a.logs[X], self.on_b.logs[AX] = LogRange(0, source), LogRange(0, target)
+
+    def row(self) -> GroupOffset:
+        listed = list_both(self.settings, self.a, self.b)
+        direction = forward(self.settings, ClusterGroups(self.a, self.on_a), ClusterGroups(self.b, self.on_b), listed)
+        (row,) = survey_offsets(self.settings, direction, replicated_offsets(direction, ["g"]), self.memory)
+        return row
+
+    def restart(self, checkpoints: str = "none") -> None:
+        self.memory.save(Ledger("lockstep-ledger.a.internal", self.b, self.b, 1))
+        self.memory = OffsetMemory()
+        ledger = Ledger("lockstep-ledger.a.internal", self.b, self.b, 1)
+        self.memory.load(ledger, MirrorTopics("syncs", self.a, checkpoints, self.b))
+
+    def write(self) -> None:
+        """The group gets the offset that is found for it."""
+        found = self.row().goes_on_at
+        assert found is not None
+        self.on_b.offsets["g"] = {AX: found}
+
+
+@pytest.fixture
+def world() -> Truncated:
+    made = Truncated()
+    made.sync(0, 0)
+    made.sync(800, 800)
+    made.write()
+    assert made.row().judgement.verdict is Verdict.SYNCED
+    return made
+
+
+def test_group_whose_offset_was_truncated_away_is_an_error_though_the_log_grew_again(world: Truncated) -> None:
+    world.ends(1000, 860)
+    assert "behind the end of the log" in world.row().judgement.reason
+    world.ends(1300, 1160)
+    row = world.row()
+    assert row.judgement.verdict is Verdict.ERROR
+    assert "lost its tail" in row.judgement.reason
+
+
+def test_sync_that_goes_back_makes_the_groups_offset_untrue(world: Truncated) -> None:
+    world.sync(999, 999)
+    world.ends(1300, 1160)
+    world.sync(1000, 860)
+    row = world.row()
+    assert (row.goes_on_at, row.judgement.verdict) == (860, Verdict.ERROR)
+
+
+def test_truncation_that_neither_an_end_nor_a_sync_shows_is_known_by_a_record_that_would_be_skipped(
+    world: Truncated,
+) -> None:
+    world.ends(1300, 1160)
+    world.sync(1000, 860)
+    row = world.row()
+    assert (row.goes_on_at, row.judgement.verdict) == (860, Verdict.ERROR)
+
+
+def test_offset_that_was_reset_after_a_truncation_is_written_anew(world: Truncated) -> None:
+    world.ends(1000, 860)
+    world.row()
+    world.ends(1300, 1160)
+    world.sync(1000, 860)
+    world.on_b.offsets["g"] = {AX: 0}
+    assert (world.row().goes_on_at, world.row().judgement.verdict) == (860, Verdict.PENDING)
+    world.write()
+    assert world.row().judgement.verdict is Verdict.SYNCED
+
+
+def test_group_that_went_on_on_the_target_since_the_truncation_is_ahead_and_no_error(world: Truncated) -> None:
+    world.ends(1000, 860)
+    world.row()
+    world.ends(1300, 1160)
+    world.sync(1000, 860)
+    world.on_b.offsets["g"] = {AX: 1100}
+    assert world.row().judgement.verdict is Verdict.TARGET_AHEAD
+
+
+def test_checkpoint_from_before_a_truncation_does_not_count_whether_heard_or_loaded(world: Truncated) -> None:
+    stale = Checkpoint("g", AX, 1000, 1000, "")
+    topic = world.settings.internal.checkpoints
+    world.b.create_log(topic, 1, {})
+    world.b.append_log(topic, [encode_checkpoint(stale)])
+    world.memory.hear([], [CheckpointSeen(0, "g", "a.x", 0, 1000, 1000)])
+    world.ends(1000, 860)
+    world.row()
+    world.ends(1300, 1160)
+    assert world.row().goes_on_at == 860
+    world.memory.hear([], [CheckpointSeen(0, "g", "a.x", 0, 1000, 1000)])
+    world.sync(1000, 860)
+    assert world.row().goes_on_at == 860
+    world.restart(topic)
+    assert world.row().goes_on_at == 860
+
+
+def test_syncs_from_before_a_truncation_do_not_come_back_with_a_restart(world: Truncated) -> None:
+    world.ends(1000, 860)
+    world.row()
+    world.ends(1300, 1160)
+    world.restart()
+    world.told = 0
+    world.sync(0, 0)
+    world.sync(800, 800)
+    assert world.row().goes_on_at is None
+
+
+def test_a_question_from_before_a_truncation_is_another_one(world: Truncated) -> None:
+    asked = []
+    world.on_a.offsets["g"] = {X: 900}
+    listed = list_both(world.settings, world.a, world.b)
+    sides = ClusterGroups(world.a, world.on_a), ClusterGroups(world.b, world.on_b)
+    direction = forward(world.settings, *sides, listed)
+    for source, target in ((1000, 1000), (1000, 860), (1300, 1160)):
+        world.ends(source, target)
+        if target == 1160:
+            world.sync(0, 0)
+            world.sync(800, 800)
+        survey_offsets(
+            world.settings,
+            direction,
+            {"g": {X: 900}},
+            world.memory,
+            lambda questions: asked.extend(questions.values()) or {},  # type: ignore[func-returns-value]  # a note
+        )
+    assert len(asked) == len(set(asked)) == 2
+
+
+@settings(max_examples=200, deadline=None)
+@given(WITH_TRUNCATIONS, st.data())
+def test_no_answer_skips_a_record_while_the_target_loses_its_tail(steps: list[Step], data: st.DataObject) -> None:
+    made, logs = Partition(), TargetLogs()
+    previous: Answer | None = None
+    checkpoint: Pair | None = None
+    upstream = truncations = 0
+    for step in steps:
+        made.step(step)
+        if data.draw(st.booleans()) and logs.note_end(X, len(made.target)) and made.history is not None:
+            made.history.empty()
+            truncations = NOWHERE
+        if made.truncations != truncations:
+            previous, checkpoint, truncations = None, None, made.truncations
+        history = None if made.history is None or made.history.is_empty else made.history
+        upstream = data.draw(st.integers(upstream, made.source_end))
+        answer = translate(upstream, made.ends, Evidence(history, None, checkpoint, previous))
+        if isinstance(answer, Answer):
+            assert not made.skipped(upstream, answer.downstream)
+            previous = answer
+            checkpoint = Pair(upstream, answer.downstream) if data.draw(st.booleans()) else checkpoint
