@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from app.job.submit_options import (
     submit_options,
     with_lockstep,
 )
-from app.local.jar_sets import CONNECTOR_JARS
+from app.local.jar_sets import CONNECTOR_JARS, PROJECT
 from streaming.errors import LockstepError
 
 CONNECTOR = [Path("/jars/spark-sql-kafka-0-10_2.13-4.0.0.jar"), Path("/jars/kafka-clients-3.9.0.jar")]
@@ -124,3 +125,11 @@ def test_a_properties_file_stays_a_file_and_defaults_fill_what_it_leaves_out(
 def test_a_properties_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(LockstepError, match=r"--properties-file .*nowhere\.conf cannot be read"):
         submit_options(["--properties-file", str(tmp_path / "nowhere.conf")])
+
+
+def test_spark_submit_sh_ends_with_exit_code_2_before_anything_starts() -> None:
+    command = [str(PROJECT / "spark-submit.sh"), "--master", "spark://nowhere:7077", "--deploy-mode", "cluster"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert run.returncode == 2
+    assert run.stderr.startswith("--deploy-mode cluster is not supported")
+    assert len(run.stderr.splitlines()) == 1
