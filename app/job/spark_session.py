@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shlex
 
 from pyspark.sql import SparkSession
 
-from app.job.submit_options import given_by, with_lockstep
+from app.job.submit_options import split_environment
 from app.local.jars import connector_jars
 
 UNDER_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
@@ -15,9 +14,6 @@ UNDER_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
 
 SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 """Environment variable: options of spark-submit for the JVM that pyspark starts itself."""
-
-SHELL = "pyspark-shell"
-"""Its last word, which Spark insists on."""
 
 
 def session(name: str = "lockstep") -> SparkSession:
@@ -27,10 +23,8 @@ def session(name: str = "lockstep") -> SparkSession:
     """
     builder = SparkSession.builder.appName(name)
     if SparkSession.getActiveSession() is None and UNDER_SPARK_SUBMIT not in os.environ:
-        given = given_by(shlex.split(os.environ.get(SUBMIT_ARGUMENTS, SHELL)))
-        for key, value in with_lockstep(given.all(), connector_jars).items():
+        properties, left = split_environment(os.environ.get(SUBMIT_ARGUMENTS, ""), connector_jars)
+        for key, value in properties.items():
             builder = builder.config(key, value)
-        # A flag there, such as --jars, would win over what was merged.
-        file = ["--properties-file", str(given.file)] if given.file else []
-        os.environ[SUBMIT_ARGUMENTS] = shlex.join([*file, *given.rest])
+        os.environ[SUBMIT_ARGUMENTS] = left
     return builder.getOrCreate()

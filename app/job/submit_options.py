@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ JARS = "spark.jars"
 PACKAGES = "spark.jars.packages"
 DEPLOY_MODE = "spark.submit.deployMode"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+SHELL = "pyspark-shell"
+"""The last word of PYSPARK_SUBMIT_ARGS, which Spark insists on."""
+
 FLAGS: Mapping[str, str] = {
     "--jars": JARS,
     "--packages": PACKAGES,
@@ -132,6 +136,16 @@ def submit_options(options: Sequence[str]) -> list[str]:
         if name in given.properties or said.get(name) != value:
             told += ["--conf", f"{name}={value}"]
     return [*told, *given.rest]
+
+
+def split_environment(arguments: str, connector: Callable[[], Sequence[Path]]) -> tuple[dict[str, str], str]:
+    """PYSPARK_SUBMIT_ARGS as the properties to start with, and what of it is left to be told to spark-submit.
+
+    A flag left there, such as `--jars`, would win over what was merged. Raises LockstepError.
+    """
+    given = given_by(shlex.split(arguments or SHELL))
+    file = ["--properties-file", str(given.file)] if given.file else []
+    return with_lockstep(given.all(), connector), shlex.join([*file, *given.rest])
 
 
 if __name__ == "__main__":

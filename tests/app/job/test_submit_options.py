@@ -14,6 +14,7 @@ from app.job.submit_options import (
     UnsupportedDeployMode,
     defaults,
     given_by,
+    split_environment,
     submit_options,
     with_lockstep,
 )
@@ -125,6 +126,19 @@ def test_a_properties_file_stays_a_file_and_defaults_fill_what_it_leaves_out(
 def test_a_properties_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(LockstepError, match=r"--properties-file .*nowhere\.conf cannot be read"):
         submit_options(["--properties-file", str(tmp_path / "nowhere.conf")])
+
+
+def test_options_in_pyspark_submit_args_win_and_what_sets_no_property_stays_there() -> None:
+    arguments = "--master 'local[3]' --conf spark.sql.shuffle.partitions=7 --jars /a.jar pyspark-shell"
+    properties, left = split_environment(arguments, lambda: CONNECTOR)
+    assert left == "--master 'local[3]' pyspark-shell"
+    assert properties["spark.sql.shuffle.partitions"] == "7"
+    assert properties["spark.jars"] == f"/a.jar,{OURS}"
+
+
+def test_without_pyspark_submit_args_spark_gets_the_word_that_it_insists_on() -> None:
+    properties, left = split_environment("", lambda: CONNECTOR)
+    assert (left, properties["spark.jars"]) == ("pyspark-shell", OURS)
 
 
 def test_spark_submit_sh_ends_with_exit_code_2_before_anything_starts() -> None:
