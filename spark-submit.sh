@@ -14,8 +14,9 @@ if [ -x "$here/.venv/bin/python" ]; then export PYSPARK_PYTHON=${PYSPARK_PYTHON:
 
 # Lockstep's defaults, and the Kafka connector, which the first start fetches.
 python=${PYSPARK_DRIVER_PYTHON:-${PYSPARK_PYTHON:-python3}}
-options=$("$python" "$here/app/job/submit_options.py" ${submit[@]+"${submit[@]}"}) || exit
-mapfile -t options <<<"$options"
+listed=$("$python" "$here/app/job/submit_options.py" ${submit[@]+"${submit[@]}"}) || exit
+options=()
+while IFS= read -r option; do options+=("$option"); done <<<"$listed"
 
 # spark-submit's JVM would die of a signal with a batch under way. So it runs in a process group of its own, and the
 # signal goes to the driver's Python process, which ends after the batch; the JVM follows.
