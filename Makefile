@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit format docs bench clean
+.PHONY: help setup demo test check unit format docs checksums bench clean
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
 setup: $(STAMP) ## makes .venv with everything in it, `lockstep` too
 
@@ -31,7 +31,7 @@ check: setup ## format, lint, types, import contracts, unit tests: under a minut
 	$(MAKE) --no-print-directory unit
 
 unit: setup ## the tests that need neither Spark nor a broker
-	$(BIN)/python -m pytest tests/app tests/streaming tests/sinks tests/bench
+	$(BIN)/python -m pytest tests/lockstep tests/app tests/streaming tests/sinks tests/bench
 
 test: check ## everything: real brokers, real MM2, real Spark
 	$(BIN)/python -m pytest tests $(ARGS)
@@ -44,6 +44,9 @@ docs: setup ## writes docs/configuration.md, rights.md and metrics.md from the t
 	$(BIN)/python -m app.docs_pages.configuration_page
 	$(BIN)/python -m app.docs_pages.rights_page
 	$(BIN)/python -m app.docs_pages.metrics_page
+
+checksums: setup ## fetches all jars and writes their checksums anew: after a version was changed
+	$(BIN)/python -m app.local.renew_checksums app.local.jar_sets:SETS tests.fetched_jars:SETS
 
 bench: setup ## side by side with MM2; writes docs/benchmarks.md (an hour)
 	$(BIN)/python -m bench $(ARGS)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `lockstep run` on Spark: local by default, any master.
+# Runs `lockstep run` on Spark: local by default, any master, in client mode.
 #   ./spark-submit.sh [spark-submit options] [-- lockstep options]
 #   ./spark-submit.sh --master spark://host:7077 -- --config /etc/lockstep/mirror.properties --flow 'a->b'
 set -u
@@ -12,15 +12,19 @@ bin=${SPARK_HOME:+$SPARK_HOME/bin/}
 if [ -z "$bin" ] && [ -x "$here/.venv/bin/spark-submit" ]; then bin=$here/.venv/bin/; fi
 if [ -x "$here/.venv/bin/python" ]; then export PYSPARK_PYTHON=${PYSPARK_PYTHON:-$here/.venv/bin/python}; fi
 
+# Lockstep's defaults, and the Kafka connector, which the first start fetches.
+python=${PYSPARK_DRIVER_PYTHON:-${PYSPARK_PYTHON:-python3}}
+listed=$("$python" "$here/app/job/submit_options.py" ${submit[@]+"${submit[@]}"}) || exit
+options=()
+while IFS= read -r option; do options+=("$option"); done <<<"$listed"
+
 # spark-submit's JVM would die of a signal with a batch under way. So it runs in a process group of its own, and the
 # signal goes to the driver's Python process, which ends after the batch; the JVM follows.
 LOCKSTEP_PID_FILE=$(mktemp "${TMPDIR:-/tmp}/lockstep-pid.XXXXXX")
 export LOCKSTEP_PID_FILE
 trap 'rm -f "$LOCKSTEP_PID_FILE"' EXIT
 set -m
-"${bin}spark-submit" --properties-file "$here/conf/spark-defaults.conf" \
-  --driver-java-options "-Dlog4j2.configurationFile=file:$here/conf/log4j2.properties" ${submit[@]+"${submit[@]}"} \
-  "$here/app/submit.py" run "$@" </dev/null &
+"${bin}spark-submit" "${options[@]}" "$here/app/submit.py" run "$@" </dev/null &
 job=$!
 set +m
 

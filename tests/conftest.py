@@ -10,17 +10,15 @@ from dataclasses import dataclass
 import pytest
 from pyspark.sql import SparkSession
 
-from app.job.spark_session import defaults
-from app.local.jars import PROJECT
+from app.job.submit_options import with_lockstep
+from app.local.jars import connector_jars, fetched
 from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
+from tests.fetched_jars import MIRROR_CLIENT
 from tests.kafka.containers import broker_in_container, docker_answers
 
 MARKED = {"kafka": ("kafka",), "spark": ("spark",), "parity": ()}
 """Marks by folder below tests/."""
-
-MIRROR_CLIENT = "org.apache.kafka:connect-mirror-client:3.9.0"
-"""Brings Kafka's own replication policies and MirrorClient onto the driver's class path."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -67,13 +65,11 @@ def docker_cluster() -> Iterator[str]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session for the whole run, with the project's own defaults."""
     builder = SparkSession.builder.master("local[2]").appName("tests")
-    for name, value in defaults().items():
+    given = {"spark.jars": ",".join(map(str, fetched(MIRROR_CLIENT)))}
+    for name, value in with_lockstep(given, connector_jars).items():
         builder = builder.config(name, value)
-    packages = f"{defaults()['spark.jars.packages']},{MIRROR_CLIENT}"
     session = (
-        builder.config("spark.jars.packages", packages)
-        .config("spark.jars.ivy", str(PROJECT / ".lockstep" / "ivy"))
-        .config("spark.ui.enabled", "false")
+        builder.config("spark.ui.enabled", "false")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .getOrCreate()
     )

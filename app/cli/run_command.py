@@ -12,6 +12,8 @@ from app.cli.output import DONE, FAILED, complain
 from app.overrides.in_force import encode_again
 from app.settings import Settings
 
+log = logging.getLogger(__name__)
+
 
 def run(
     config: ConfigOption = DEFAULT_CONFIG,
@@ -31,6 +33,7 @@ def run(
         encode_again(after)
         return after
 
+    log.info("%s is read, starting Spark", config)
     # Not needed by any other command, and a second of imports.
     from app.job.running_job import Job
     from app.job.spark_session import session

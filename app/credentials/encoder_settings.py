@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from app.credentials.encoder import EncoderSettings
 from app.credentials.store import CredentialStore
+from app.plugins import current_name
 from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import is_secret
@@ -41,7 +42,7 @@ def store_path(properties: Mapping[str, str]) -> Path:
 
 def provider_class(properties: Mapping[str, str]) -> str:
     """Who knows the passwords."""
-    return _value(properties, keys.CREDENTIAL_PROVIDER)
+    return current_name(_value(properties, keys.CREDENTIAL_PROVIDER))
 
 
 def open_store(properties: Mapping[str, str]) -> CredentialStore:

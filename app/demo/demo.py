@@ -18,7 +18,7 @@ from app.cli.output import complain, print_line, print_table
 from app.demo.demo_move import GROUP, READ, RECORDS, move
 from app.demo.demo_steps import MECHANISM, PASSWORD, STEPS, TOPICS, USER, override
 from app.local.certificates import write_private
-from app.local.jars import PROJECT
+from app.local.jar_sets import home, is_checkout
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
@@ -28,7 +28,7 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.login import can_log_in
 from streaming.errors import LockstepError
 
-FOLDER = PROJECT / ".lockstep" / "demo"
+FOLDER = home() / "demo"
 ARRIVES_WITHIN = 60.0
 EXCLUDED = "follower.replication.throttled.replicas"
 """In MM2's default `config.properties.exclude`; Cruise Control sets it while it moves replicas (KIP-894)."""
@@ -51,7 +51,7 @@ def demo(keep: bool) -> bool:
         stack.enter_context(LocalMirror(mirror_properties(clusters, ["a->b"], **HEARTBEATS), FOLDER / "mirror"))
         port = free_ports(1)[0]
         config = _properties(clusters, port)
-        complain("starting the job with ./spark-submit.sh ...")
+        complain(f"starting the job with {'./spark-submit.sh' if is_checkout() else 'lockstep run'} ...")
         job = stack.enter_context(LocalJob(config, port, FOLDER / "job.log"))
         job.wait_until_walked()
         rows, good = _changes(source, target, job)
@@ -96,7 +96,7 @@ def _properties(clusters: Mapping[str, str], port: int) -> Path:
         "lockstep.sync.topic.configs.enabled": "true",
         "sync.topic.acls.enabled": "false",
         "sync.full.acl.enabled": "true",
-        "lockstep.credential.provider.class": "app.credentials.credential_providers:DirectoryCredentialProvider",
+        "lockstep.credential.provider.class": "lockstep.credentials:DirectoryCredentialProvider",
         "lockstep.credential.store": str(_passwords()),
         "lockstep.sync.group.offsets.enabled": "true",
         "lockstep.http.port": str(port),
@@ -125,10 +125,11 @@ def _changes(source: KafkaCluster, target: KafkaCluster, job: LocalJob) -> tuple
 
 
 def _stay(config: Path) -> None:
-    shown = config.relative_to(PROJECT)
+    shown = config.relative_to(Path.cwd()) if config.is_relative_to(Path.cwd()) else config
+    lockstep = ".venv/bin/lockstep" if is_checkout() else "lockstep"
     print_line("\nEverything is still running; Ctrl-C ends it. Try, in another terminal:")
     for command in ("status", "topics", "offsets", "plan", "audit"):
-        print_line(f"  .venv/bin/lockstep {command} --config {shown}")
+        print_line(f"  {lockstep} {command} --config {shown}")
     sys.stdout.flush()
     threading.Event().wait()
 

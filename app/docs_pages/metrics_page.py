@@ -56,13 +56,13 @@ REPORTERS = """## Reporters
 `metric.reporters` lists classes that get the job's metrics without being scraped (KIP-226). It may change while the job
 runs: what is new in the list begins, what is gone from it is closed, what stays goes on.
 ```
-lockstep.metric.reporters = sinks.notify.push_gateway:PushGatewayReporter
+lockstep.metric.reporters = lockstep.reporters:PushGatewayReporter
 ```
 With the prefix `lockstep.` the line is Lockstep's alone. Write it so where MM2 reads the same file: it could not load a
 Python class. Without the prefix, Java classes in the list are left to MM2; no client of Lockstep's gets this key.
 
 ### A Pushgateway
-`sinks.notify.push_gateway:PushGatewayReporter` pushes everything to a
+`lockstep.reporters:PushGatewayReporter` pushes everything to a
 [Prometheus Pushgateway](https://github.com/prometheus/pushgateway), at an interval and once more when the job ends: for
 `lockstep run --once` under cron, which is over before anybody scrapes it.
 """

@@ -64,7 +64,7 @@ class Api:
 
     async def page(self, _: Request) -> Response:
         """The status page."""
-        return HTMLResponse(status_page(self._flows(), version("lockstep")))
+        return HTMLResponse(status_page(self._flows(), version("lockstep-kafka")))
 
     async def metrics(self, _: Request) -> Response:
         """Prometheus' text format."""

@@ -56,7 +56,7 @@ class Job:
         self._settings, self._spark, self._once = settings, spark, once
         self._reloading = Reloading(*reread, settings, self._adopt) if reread else None
         self._stop = threading.Event()
-        self._metrics = Metrics(version("lockstep"))
+        self._metrics = Metrics(version("lockstep-kafka"))
         self._reporters = Reporters(self._metrics.registry, self._metrics.count_reporter)
         self._overrides = OverrideWatch(settings.stored_overrides)
         self._changed: dict[str, ChangedFlows] = {}
@@ -152,6 +152,9 @@ class Job:
         return self._settings.job.http_host, self._settings.job.http_port
 
     def _until_stopped(self, supervisors: Sequence[QuerySupervisor]) -> None:
+        for batch in self._batches.values():
+            # Spark needs several seconds for its first batch; what the flows compare first does not wait for it.
+            batch.step(0)
         while not self._stop.is_set():
             for supervisor in supervisors:
                 supervisor.tend()

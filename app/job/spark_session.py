@@ -1,27 +1,30 @@
-"""The SparkSession: the one that spark-submit made, or a local one with the same defaults."""
+"""The SparkSession: of the context that spark-submit prepared, or a local one with the same defaults."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+import os
 
-import javaproperties
 from pyspark.sql import SparkSession
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
-DEFAULTS = PROJECT / "conf" / "spark-defaults.conf"
+from app.job.submit_options import split_environment
+from app.local.jars import connector_jars
 
+UNDER_SPARK_SUBMIT = "PYSPARK_GATEWAY_PORT"
+"""Environment variable that spark-submit sets for the Python that it starts."""
 
-def defaults(path: Path = DEFAULTS) -> Mapping[str, str]:
-    """`spark-defaults.conf`: a name, white space, a value; Java's properties format reads it, as Spark itself does."""
-    with path.open(encoding="utf-8") as file:
-        return {name: value.strip() for name, value in javaproperties.load(file).items()}
+SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+"""Environment variable: options of spark-submit for the JVM that pyspark starts itself."""
 
 
 def session(name: str = "lockstep") -> SparkSession:
-    """The running session, else a new one. What spark-submit or the environment set holds over the defaults."""
+    """The running session, else a new one. What was given to spark-submit, or in PYSPARK_SUBMIT_ARGS, wins.
+
+    Raises LockstepError where the Kafka connector cannot be fetched, or the deploy mode is not supported.
+    """
     builder = SparkSession.builder.appName(name)
-    if SparkSession.getActiveSession() is None:
-        for key, value in defaults().items():
+    if SparkSession.getActiveSession() is None and UNDER_SPARK_SUBMIT not in os.environ:
+        properties, left = split_environment(os.environ.get(SUBMIT_ARGUMENTS, ""), connector_jars)
+        for key, value in properties.items():
             builder = builder.config(key, value)
+        os.environ[SUBMIT_ARGUMENTS] = left
     return builder.getOrCreate()

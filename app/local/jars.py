@@ -1,34 +1,26 @@
-"""Kafka's own jars, fetched once by the Ivy that pyspark ships: nothing but Java is needed."""
+"""Jars fetched once by the Ivy that pyspark ships, and compared with checksums: nothing but Java is needed.
+
+Ivy runs with a home folder of its own: what a Maven of this machine keeps in `~/.m2` must not count, since a POM
+there without its jar would end the download.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import subprocess
+import sys
 import tempfile
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
-import pyspark
-from rich.console import Console
-
+from app.local.jar_sets import CONNECTOR_JARS, KAFKA, KAFKA_JARS, PROJECT, JarSet, home
 from app.local.java import java
 from streaming.errors import LockstepError
 
-KAFKA = "4.3.1"
-"""The version of brokers, tools and MM2."""
-
-Artifact = tuple[str, str, str]
-"""Organisation, name, version."""
-
-ARTIFACTS: tuple[Artifact, ...] = (
-    ("org.apache.kafka", "kafka_2.13", KAFKA),
-    ("org.apache.kafka", "connect-mirror", KAFKA),
-    ("org.apache.kafka", "kafka-tools", KAFKA),
-    ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
-)
-PROJECT = Path(__file__).resolve().parent.parent.parent
-ROOT = PROJECT / ".lockstep" / "jars"
+__all__ = ["KAFKA", "PROJECT", "connector_jars", "fetched", "kafka_jars", "pyspark_jar"]
 
 MODULE = """<ivy-module version="2.0">
   <info organisation="lockstep" module="local"/>
@@ -40,69 +32,121 @@ MODULE = """<ivy-module version="2.0">
 """
 DEPENDENCY = '    <dependency org="{}" name="{}" rev="{}" transitive="{}"/>'
 IVY_LINES = 12
+SHOWN_EVERY = 10
+"""Jars between two lines of progress where stderr is no terminal."""
 
 
-def kafka_jars(root: Path = ROOT) -> list[Path]:
+def kafka_jars(root: Path | None = None) -> list[Path]:
     """The jars of brokers, tools and MM2, about 55 MB; fetched at the first call (a minute), and whole or not at all.
 
     Raises LockstepError where Java is missing or the download fails.
     """
-    return fetched(root / f"kafka-{KAFKA}", ARTIFACTS)
+    return fetched(KAFKA_JARS, root)
 
 
-def fetched(folder: Path, artifacts: Sequence[Artifact], *, alone: bool = False) -> list[Path]:
-    """The jars of these artifacts in `folder`; `alone`: without those that they need. Raises LockstepError."""
-    root = folder.parent
+def connector_jars(root: Path | None = None) -> list[Path]:
+    """Spark's Kafka connector, about 10 MB; as `kafka_jars`."""
+    return fetched(CONNECTOR_JARS, root)
+
+
+def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
+    """The jars of a set, in a folder of its name below `root` (default: `jars` of `home()`). Raises LockstepError.
+
+    What is fetched is compared with the checksums; what is there already is used as it is.
+    """
+    root = root or home() / "jars"
+    folder = root / jars.name
     if not folder.is_dir():
         root.mkdir(parents=True, exist_ok=True)
         with (root / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
-                _fetch(root, folder, artifacts, alone)
+                _fetch(root, folder, jars)
     return sorted(folder.glob("*.jar"))
 
 
-def _fetch(root: Path, folder: Path, artifacts: Sequence[Artifact], alone: bool) -> None:
+def pyspark_jar(pattern: str) -> Path:
+    """A jar that pyspark ships, found without importing it. Raises LockstepError where there is none."""
+    spec = find_spec("pyspark")
+    folders = spec.submodule_search_locations if spec else None
+    found = next((jar for folder in folders or () for jar in Path(folder).glob(f"jars/{pattern}")), None)
+    if found is None:
+        raise LockstepError(f"pyspark came without its jar {pattern}: install pyspark 4.0 from PyPI")
+    return found
+
+
+def download(work: Path, folder: Path, jars: JarSet) -> Path:
+    """Fetches a set into a folder below `work`, which is returned; `folder`: what an error tells to fill instead."""
+    dependencies = "\n".join(DEPENDENCY.format(*artifact, str(not jars.alone).lower()) for artifact in jars.artifacts)
+    (work / "ivy.xml").write_text(MODULE.format(dependencies=dependencies), encoding="utf-8")
+    code, said = _run(_ivy(work), folder)
+    there = {path.name for path in (work / "libs").glob("*.jar")}
+    if code or not there >= {f"{name}-{version}.jar" for _, name, version in jars.artifacts}:
+        raise LockstepError(
+            f"the jars {jars.name} could not be fetched. Maven Central must be within reach (through a proxy: set "
+            f"JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=… -Dhttps.proxyPort=…); or put the jars that {jars.list} names into "
+            f"{folder}. Ivy says:\n{said}"
+        )
+    return work / "libs"
+
+
+def checksums(libs: Path) -> dict[str, str]:
+    """SHA-256 in hexadecimal of every jar in a folder, by file name."""
+    return {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in sorted(libs.glob("*.jar"))}
+
+
+def _fetch(root: Path, folder: Path, jars: JarSet) -> None:
     with tempfile.TemporaryDirectory(dir=root, prefix="part-") as part:
-        work = Path(part)
-        dependencies = "\n".join(DEPENDENCY.format(*artifact, str(not alone).lower()) for artifact in artifacts)
-        (work / "ivy.xml").write_text(MODULE.format(dependencies=dependencies), encoding="utf-8")
-        code, said = _run(_ivy(work), folder)
-        jars = {path.name for path in (work / "libs").glob("*.jar")}
-        if code or not jars >= {f"{name}-{version}.jar" for _, name, version in artifacts}:
-            raise LockstepError(
-                f"Kafka's jars could not be fetched. Maven Central must be within reach (through a proxy: set "
-                f"JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=… -Dhttps.proxyPort=…); or put the jars into {folder}. "
-                f"Ivy says:\n{said}"
-            )
-        (work / "libs").rename(folder)
+        libs = download(Path(part), folder, jars)
+        _check(jars.expected(), checksums(libs), jars)
+        libs.rename(folder)
+
+
+def _check(expected: Mapping[str, str], found: Mapping[str, str], jars: JarSet) -> None:
+    """Raises LockstepError unless these are the very jars that the list names."""
+    wrong = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+    if wrong:
+        what = [f"{name} is {'not in the list' if name not in expected else _state(name, found)}" for name in wrong]
+        raise LockstepError(
+            f"what was fetched is not what {jars.list} lists, and is not used: {'; '.join(what)}. Fetch again; if it "
+            f"stays so, something between here and Maven Central changes jars"
+        )
+
+
+def _state(name: str, found: Mapping[str, str]) -> str:
+    return f"another file (SHA-256 {found[name]})" if name in found else "missing"
 
 
 def _ivy(work: Path) -> list[str]:
     """One invocation for all; with its cache and its idea of a home folder in `work`, so that neither need exist."""
-    ivy = next(iter(Path(pyspark.__file__).parent.glob("jars/ivy-2*.jar")), None)
-    if ivy is None:
-        raise LockstepError("pyspark came without its Ivy jar: install pyspark 4.0 from PyPI")
     return [
-        *(java(), f"-Duser.home={work}", "-jar", str(ivy)),
+        *(java(), f"-Duser.home={work}", "-jar", str(pyspark_jar("ivy-2*.jar"))),
         *("-ivy", str(work / "ivy.xml"), "-confs", "default", "-cache", str(work / "cache")),
         *("-retrieve", f"{work}/libs/[artifact]-[revision].[ext]"),
     ]
 
 
-def _run(command: list[str], folder: Path) -> tuple[int, str]:
-    """Runs Ivy with a line of progress on stderr; returns its exit code and the end of what it said."""
-    console = Console(stderr=True)
-    console.print(f"Fetching jars into {folder} (once; Kafka's are about 55 MB)", soft_wrap=True)
+def _run(command: Sequence[str], folder: Path) -> tuple[int, str]:
+    """Runs Ivy with its progress on stderr; returns its exit code and the end of what it said."""
     last: deque[str] = deque(maxlen=IVY_LINES)
     found = downloaded = 0
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy,
-        console.status("resolving") as status,
-    ):
+    _say(f"fetching jars into {folder}, once", last=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
         for line in ivy.stdout or ():
             last.append(line.rstrip())
             found += line.startswith("\tfound ")
-            downloaded += line.startswith("\t[SUCCESSFUL ]")
-            status.update(f"{downloaded} of {found} jars" if downloaded else f"resolving: {found} modules found")
+            if line.startswith("\t[SUCCESSFUL ]"):
+                downloaded += 1
+                _say(f"{downloaded} of {found} jars", last=downloaded == found, seldom=downloaded % SHOWN_EVERY != 0)
+            elif line.startswith("\tfound "):
+                _say(f"resolving: {found} modules found", seldom=True)
     return ivy.returncode, "\n".join(last)
+
+
+def _say(text: str, *, last: bool = False, seldom: bool = False) -> None:
+    """A line on stderr that the next one overwrites unless it is the `last`; a terminal alone gets `seldom` ones."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{text}{chr(10) if last else ''}")
+    elif last or not seldom:
+        sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import pyspark
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JError
 
-from app.local.jars import kafka_jars
+from app.local.jars import kafka_jars, pyspark_jar
 from app.local.java import QUICK_START, java
 from streaming.errors import LockstepError
 
@@ -30,7 +28,7 @@ def kafka_jvm() -> Iterator[JavaGateway]:
     program, classpath = java(), os.pathsep.join(map(str, kafka_jars()))
     try:
         port, token, process = launch_gateway(
-            jarpath=str(next(Path(pyspark.__file__).parent.glob("jars/py4j-*.jar"))),
+            jarpath=str(pyspark_jar("py4j-*.jar")),
             classpath=classpath,
             java_path=program,
             javaopts=list(OPTIONS),

@@ -1,8 +1,9 @@
-"""The job as users run it, through `./spark-submit.sh`, as a child process with a log file."""
+"""The job as users run it, as a child process with a log file: `./spark-submit.sh`, or `lockstep run` if installed."""
 
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import httpx
 
 from app.local.children import Child, spawn, stop
-from app.local.jars import PROJECT
+from app.local.jar_sets import PROJECT, is_checkout
 from app.local.startable import Startable
 from app.local.waiting import wait_for
 from streaming.errors import LockstepError
@@ -23,13 +24,21 @@ END_WITHIN = 90.0
 
 
 class LocalJob(Startable):
-    """`lockstep run` with this properties file; `port` is that of `lockstep.http.port` in it."""
+    """`lockstep run` with this properties file; `port` is that of `lockstep.http.port` in it.
+
+    `submit_options`: of spark-submit, which a checkout alone can use.
+    """
 
     def __init__(self, config: Path, port: int, log: Path, submit_options: Sequence[str] = ()) -> None:
-        self._command = [str(PROJECT / "spark-submit.sh"), *submit_options, "--", "--config", str(config)]
+        start = [str(PROJECT / "spark-submit.sh"), *submit_options, "--"]
+        if not is_checkout():
+            start = [sys.executable, "-m", "app.main", "run"]
+        self._command = [*start, "--config", str(config)]
         self._log = log
         self.address = f"http://127.0.0.1:{port}"
         self._process: Child | None = None
+        # One for all questions: a new one reads every certificate of this machine.
+        self._client = httpx.Client(timeout=5)
 
     @property
     def pids(self) -> list[int]:
@@ -61,7 +70,7 @@ class LocalJob(Startable):
     def status(self) -> Mapping[str, Any]:
         """The job's `/status`, empty while it does not answer."""
         try:
-            answer: Mapping[str, Any] = httpx.get(f"{self.address}/status", timeout=5).json()
+            answer: Mapping[str, Any] = self._client.get(f"{self.address}/status").json()
         except httpx.HTTPError:
             return {}
         return answer

@@ -73,7 +73,7 @@ RULES: tuple[Rule, ...] = (
         On.TOPICS_LOG,
         ("CREATE", "READ", "WRITE"),
         "tells which topics are replicated",
-        "topic.listener.class=sinks.notify.log_listener:LogListener",
+        "topic.listener.class=lockstep.listeners:LogListener",
         lambda settings: isinstance(settings.listeners.topics, LogListener),
     ),
     Rule(
@@ -89,7 +89,7 @@ RULES: tuple[Rule, ...] = (
         On.GROUPS_LOG,
         ("CREATE", "READ", "WRITE"),
         "tells which groups are replicated",
-        "group.listener.class=sinks.notify.log_listener:LogListener",
+        "group.listener.class=lockstep.listeners:LogListener",
         lambda settings: isinstance(settings.listeners.groups, LogListener),
     ),
 )

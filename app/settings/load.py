@@ -25,6 +25,7 @@ from app.settings.internal_topic_collisions import check_internal_topics
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings
 from app.settings.kept_plugins import kept_flow
 from app.settings.metric_reporters import reporters
+from app.settings.old_names import check_old_names
 from app.settings.stored_overrides import Overrides, override_entries
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
@@ -46,6 +47,7 @@ def load(
     properties = read_properties(path, environ, findings, overrides)
     check(properties, findings)
     check_ambiguous(properties, findings)
+    check_old_names(properties, findings)
     clusters = {alias: cluster_settings(properties, alias) for alias in properties.aliases}
     for settings in clusters.values():
         check_servers(properties, settings, findings)

@@ -21,8 +21,8 @@ from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityR
 MIRROR = "org.apache.kafka.connect.mirror."
 
 PLUGINS = """
-from streaming.mm2.filters import ConfigPropertyFilter, TopicFilter
-from streaming.mm2.replication_policy import BaseReplicationPolicy, DefaultReplicationPolicy
+from lockstep.filters import ConfigPropertyFilter, TopicFilter
+from lockstep.policies import BaseReplicationPolicy, DefaultReplicationPolicy
 
 class Suffix(DefaultReplicationPolicy):
     def format_remote_topic(self, source_alias, topic):
@@ -138,7 +138,7 @@ def test_a_config_filter_that_says_nothing_of_defaults_leaves_them_to_the_target
         ("acme_plugins:CannotBeConfigured", TopicFilter, "configure failed: KeyError: 'my.own.key'"),
         ("acme_plugins:TwoMethods", ReplicationPolicy, "lacks topic_source of ReplicationPolicy"),
         ("acme_plugins:NoPolicy", ReplicationPolicy, "lacks topic_source, upstream_topic, original_topic, "),
-        ("acme_plugins:NoPolicy", ReplicationPolicy, "replication_policy.BaseReplicationPolicy has most of them"),
+        ("acme_plugins:NoPolicy", ReplicationPolicy, "lockstep.policies.BaseReplicationPolicy has most of them"),
     ],
 )
 def test_a_class_that_cannot_serve_is_an_error_that_names_it_its_property_and_what_is_wrong(

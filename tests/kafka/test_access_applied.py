@@ -50,7 +50,7 @@ def test_acls_and_their_user_come_over_and_go_again(clusters: Clusters, unique: 
         **{
             "sync.full.acl.enabled": "true",
             "lockstep.acl.principals": unique,
-            "lockstep.credential.provider.class": "app.credentials.credential_providers:EnvironmentCredentialProvider",
+            "lockstep.credential.provider.class": "lockstep.credentials:EnvironmentCredentialProvider",
         },
     )
     write = AclBinding(TOPIC, topic, LITERAL, principal, "*", "WRITE", ALLOW)

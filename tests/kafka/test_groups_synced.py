@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from app.failover import translate_offsets
 from app.job.running_job import Job
 from app.local.jars import PROJECT
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from app.settings import load
+from lockstep import translate_offsets
 from sinks.engine.audit import read_audit
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.mm2.codec import encode_offset_sync
@@ -70,8 +70,8 @@ def stage(clusters: Clusters, spark: SparkSession, tmp_path_factory: pytest.Temp
         "lockstep.sync.group.offsets.enabled": "true",
         "lockstep.emit.checkpoints.enabled": "true",
         "emit.checkpoints.enabled": "false",
-        "topic.listener.class": "sinks.notify.log_listener:LogListener",
-        "group.listener.class": "sinks.notify.log_listener:LogListener",
+        "topic.listener.class": "lockstep.listeners:LogListener",
+        "group.listener.class": "lockstep.listeners:LogListener",
     }
     folder = tmp_path_factory.mktemp("groups")
     config = write_properties(folder, clusters.a, clusters.b, TOPIC, source=SOURCE, **own)

@@ -222,7 +222,7 @@ def test_reporter_begins_and_ends_with_the_line_that_names_it(stage: Stage) -> N
     sound = stage.config.read_text()
     with gateway_on_a_free_port() as gateway:
         lines = (
-            "lockstep.metric.reporters = sinks.notify.push_gateway:PushGatewayReporter",
+            "lockstep.metric.reporters = lockstep.reporters:PushGatewayReporter",
             f"lockstep.metric.push.url = {gateway.address}",
             "lockstep.metric.push.interval = 1 second",
         )

@@ -6,29 +6,26 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 from py4j import java_gateway, protocol
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from app.local.jars import ROOT, fetched, kafka_jars
+from app.local.jars import fetched, kafka_jars, pyspark_jar
 from app.local.java import java
+from tests.fetched_jars import OLD_CLASSES
 from tests.parity.kafka_classes import Kafka
 
 
 def old_classes() -> list[Path]:
     """Classes that Kafka 4 no longer has; behind all others on the class path, for the rest is Kafka 4's."""
-    return fetched(
-        ROOT / "kafka-server-common-3.9.1", [("org.apache.kafka", "kafka-server-common", "3.9.1")], alone=True
-    )
+    return fetched(OLD_CLASSES)
 
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[Kafka]:
     """One Java process for the whole run."""
-    py4j = next(Path(pyspark.__file__).parent.glob("jars/py4j-*.jar"))
     port, process = launch_gateway(
-        jarpath=str(py4j),
+        jarpath=str(pyspark_jar("py4j-*.jar")),
         classpath=os.pathsep.join(map(str, [*kafka_jars(), *old_classes()])),
         java_path=java(),
         javaopts=["-Xmx512m", "-XX:+UseSerialGC"],

@@ -45,7 +45,7 @@ KEY_LENGTHS = ("128", "192", "256")
 CREDENTIAL_PROVIDER = Key(
     "lockstep.credential.provider.class",
     CLASS,
-    "app.credentials.credential_providers:FileCredentialProvider",
+    "lockstep.credentials:FileCredentialProvider",
     "Lockstep",
     "The class that knows the passwords of SCRAM users; EnvironmentCredentialProvider and DirectoryCredentialProvider "
     "stand beside the default.",

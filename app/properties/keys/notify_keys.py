@@ -10,8 +10,8 @@ TOPIC_LISTENER = Key(
     CLASS,
     f"{MIRROR}DefaultTopicListener",
     "KAFKA-14903",
-    "The class that is told which topics are replicated; sinks.notify.log_listener:LogListener and "
-    "sinks.notify.webhook:WebhookListener are there.",
+    "The class that is told which topics are replicated; lockstep.listeners:LogListener and "
+    "lockstep.listeners:WebhookListener are there.",
 )
 GROUP_LISTENER = Key(
     "group.listener.class",
@@ -38,7 +38,7 @@ METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
     ),
     (JMX_REPORTER,),
     "KIP-226",
-    "Classes that get the job's metrics; sinks.notify.push_gateway:PushGatewayReporter is there.",
+    "Classes that get the job's metrics; lockstep.reporters:PushGatewayReporter is there.",
     Scope.JOB,
     live=Live.REPORTERS,
 )

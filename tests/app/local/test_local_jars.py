@@ -1,15 +1,21 @@
-"""Kafka's jars are fetched once, whole or not at all: told with a `java` that plays Ivy's part."""
+"""Jars are fetched once, compared with checksums, whole or not at all: told with a `java` that plays Ivy's part."""
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import threading
 from pathlib import Path
 
 import pytest
 
-from app.local.jars import ARTIFACTS, KAFKA, kafka_jars
+from app.local.jar_sets import CONNECTOR_JARS, KAFKA_JARS, PROJECT, SETS, JarSet, home
+from app.local.jars import fetched
+from app.local.renew_checksums import renew
 from streaming.errors import LockstepError
+
+ARTIFACTS = (("org.acme", "one", "1.0"), ("org.acme", "two", "2.0"))
+NAMES = ["one-1.0.jar", "two-2.0.jar"]
 
 # Makes one jar for each dependency of the ivy.xml where -retrieve says, and notes every run.
 IVY = """#!{python}
@@ -37,6 +43,16 @@ def ivy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs"
 
 
+@pytest.fixture
+def jars(tmp_path: Path) -> JarSet:
+    """Two artifacts, and the checksums of what Ivy makes of them."""
+    sums = tmp_path / "checksums"
+    sums.mkdir()
+    lines = [f"{hashlib.sha256(name.split('-')[0].encode()).hexdigest()}  {name}\n" for name in NAMES]
+    (sums / "acme-1.sha256").write_text("".join(lines))
+    return JarSet("acme-1", ARTIFACTS, checksums=sums)
+
+
 def set_up(ivy: Path, then: str = "pass") -> None:
     """`then`: what Ivy does after each jar."""
     program = ivy.parent / "jdk" / "bin" / "java"
@@ -45,19 +61,20 @@ def set_up(ivy: Path, then: str = "pass") -> None:
     program.chmod(0o755)
 
 
-def test_jars_are_fetched_in_one_go_and_only_once(ivy: Path, tmp_path: Path) -> None:
+def test_jars_are_fetched_in_one_go_and_only_once(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
     set_up(ivy)
-    expected = [f"{name}-{version}.jar" for _, name, version in sorted(ARTIFACTS, key=lambda artifact: artifact[1])]
     for _ in range(2):
-        assert [path.name for path in kafka_jars(tmp_path / "root")] == expected
+        assert [path.name for path in fetched(jars, tmp_path / "root")] == NAMES
     assert len(ivy.read_text().splitlines()) == 1
-    assert {path.name for path in (tmp_path / "root").iterdir()} == {"lock", f"kafka-{KAFKA}"}
+    assert {path.name for path in (tmp_path / "root").iterdir()} == {"lock", "acme-1"}
 
 
-def test_who_comes_while_another_fetches_waits_for_what_he_fetched(ivy: Path, tmp_path: Path) -> None:
+def test_who_comes_while_another_fetches_waits_for_what_that_one_fetched(
+    ivy: Path, jars: JarSet, tmp_path: Path
+) -> None:
     set_up(ivy)
     found: list[list[Path]] = []
-    threads = [threading.Thread(target=lambda: found.append(kafka_jars(tmp_path / "root"))) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: found.append(fetched(jars, tmp_path / "root"))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -68,18 +85,70 @@ def test_who_comes_while_another_fetches_waits_for_what_he_fetched(ivy: Path, tm
 
 @pytest.mark.parametrize("then", ["sys.exit('no route to the host')", "print('no route to the host'); break"])
 def test_a_download_that_fails_leaves_nothing_and_says_what_to_mend_and_what_ivy_said(
-    ivy: Path, tmp_path: Path, then: str
+    ivy: Path, jars: JarSet, tmp_path: Path, then: str
 ) -> None:
     """By its exit code, or by jars that are missing although it claims success."""
     set_up(ivy, then)
     with pytest.raises(LockstepError, match=r"(?s)Maven Central must be within reach.*no route to the host"):
-        kafka_jars(tmp_path / "root")
+        fetched(jars, tmp_path / "root")
     assert {path.name for path in (tmp_path / "root").iterdir()} == {"lock"}
 
 
-def test_jars_that_somebody_put_there_need_no_download(ivy: Path, tmp_path: Path) -> None:
-    jar = tmp_path / f"kafka-{KAFKA}" / "own.jar"
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ("jar.write_text('changed')", r"one-1\.0\.jar is another file \(SHA-256 [0-9a-f]{64}\); two-2\.0\.jar is an"),
+        ("jar.with_name('more.jar').write_text('more')", r"more\.jar is not in the list"),
+    ],
+)
+def test_jars_that_are_not_those_of_the_list_are_not_used(
+    ivy: Path, jars: JarSet, tmp_path: Path, then: str, said: str
+) -> None:
+    set_up(ivy, then)
+    with pytest.raises(LockstepError, match=said):
+        fetched(jars, tmp_path / "root")
+    assert {path.name for path in (tmp_path / "root").iterdir()} == {"lock"}
+
+
+def test_a_jar_that_the_list_has_and_the_download_lacks_is_missing(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
+    """One that another of the artifacts needs."""
+    set_up(ivy)
+    with jars.list.open("a") as sums:
+        sums.write(f"{'0' * 64}  needed-3.jar\n")
+    with pytest.raises(LockstepError, match=r"needed-3\.jar is missing"):
+        fetched(jars, tmp_path / "root")
+
+
+def test_jars_that_somebody_put_there_need_no_download(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
+    jar = tmp_path / "acme-1" / "own.jar"
     jar.parent.mkdir()
     jar.touch()
-    assert kafka_jars(tmp_path) == [jar]
+    assert fetched(jars, tmp_path) == [jar]
     assert not ivy.exists()
+
+
+def test_a_list_made_anew_is_the_one_that_downloads_are_compared_with(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
+    set_up(ivy, "jar.write_text('a new version')")
+    renew(jars)
+    assert [path.name for path in fetched(jars, tmp_path / "root")] == NAMES
+
+
+@pytest.mark.parametrize("jars", SETS, ids=lambda jars: jars.name)
+def test_every_shipped_list_names_the_artifacts_of_its_set(jars: JarSet) -> None:
+    expected = jars.expected()
+    assert expected.keys() >= {f"{name}-{version}.jar" for _, name, version in jars.artifacts}
+    assert all(len(digest) == 64 for digest in expected.values())
+
+
+def test_the_connector_is_four_jars_and_kafka_is_all_that_a_broker_needs() -> None:
+    assert (len(CONNECTOR_JARS.expected()), len(KAFKA_JARS.expected())) == (4, 94)
+
+
+def test_jars_are_kept_in_the_checkout_unless_lockstep_home_names_a_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("LOCKSTEP_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert home() == PROJECT / ".lockstep"
+    monkeypatch.setenv("LOCKSTEP_HOME", "kept")
+    assert home() == tmp_path / "kept"

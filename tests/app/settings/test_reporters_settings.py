@@ -19,7 +19,7 @@ from sinks.notify.push_gateway import PushGatewayReporter
 from sinks.notify.reporters import MetricsReporter
 from streaming.flow import Flow
 
-PUSH = "sinks.notify.push_gateway:PushGatewayReporter"
+PUSH = "lockstep.reporters:PushGatewayReporter"
 PUSHING = f"lockstep.metric.reporters={PUSH}\nlockstep.metric.push.url="
 PLUGINS = """
 class Remembers:

@@ -1,0 +1,156 @@
+"""The options that spark-submit gets: the user's, over Lockstep's defaults, and with the Kafka connector.
+
+`python app/job/submit_options.py [spark-submit options]` prints them, one a line, for spark-submit.sh.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+if __name__ == "__main__":
+    # Run as a file, so that no folder that happens to be the working directory is searched for our packages.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
+
+import javaproperties
+
+from app.local.jars import connector_jars
+from streaming.errors import LockstepError
+
+FOLDER = Path(__file__).resolve().parent / "defaults"
+SPARK_DEFAULTS = FOLDER / "spark-defaults.conf"
+LOG4J = FOLDER / "log4j2.properties"
+
+JARS = "spark.jars"
+PACKAGES = "spark.jars.packages"
+DEPLOY_MODE = "spark.submit.deployMode"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+SHELL = "pyspark-shell"
+"""The last word of PYSPARK_SUBMIT_ARGS, which Spark insists on."""
+
+FLAGS: Mapping[str, str] = {
+    "--jars": JARS,
+    "--packages": PACKAGES,
+    "--deploy-mode": DEPLOY_MODE,
+    "--driver-java-options": JAVA_OPTIONS,
+}
+"""Flags of spark-submit that say what a property says; the flag wins."""
+
+CONNECTOR = "spark-sql-kafka-0-10"
+"""What the name of every Kafka connector for Spark has in it, as a file and as a package."""
+
+CLUSTER_MODE = (
+    "--deploy-mode cluster is not supported: the driver is where Lockstep works, with the properties file, its secrets "
+    "and its HTTP address, and Spark would start it elsewhere without them (a standalone master refuses Python "
+    "applications in this mode at all). Start it in client mode, which is the default, where the driver shall run: on "
+    "Kubernetes in a pod of its own (`--master k8s://… --conf spark.driver.host=…`), on YARN on a gateway host"
+)
+
+
+class UnsupportedDeployMode(LockstepError):
+    """The driver would be started elsewhere."""
+
+
+def defaults(path: Path = SPARK_DEFAULTS) -> dict[str, str]:
+    """`spark-defaults.conf`: a name, white space, a value; Java's properties format reads it, as Spark itself does."""
+    with path.open(encoding="utf-8") as file:
+        return {name: value.strip() for name, value in javaproperties.load(file).items()}
+
+
+def with_lockstep(given: Mapping[str, str], connector: Callable[[], Sequence[Path]]) -> dict[str, str]:
+    """Properties of Spark that the user gave, over our defaults, and the connector's jars beside those of the user.
+
+    `connector` is asked unless the user names a connector of their own. Raises UnsupportedDeployMode.
+    """
+    if given.get(DEPLOY_MODE, "").strip() == "cluster":
+        raise UnsupportedDeployMode(CLUSTER_MODE)
+    merged = {**defaults(), **given}
+    merged[JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={LOG4J.as_uri()} {given.get(JAVA_OPTIONS, '')}".strip()
+    own = [jar for jar in given.get(JARS, "").split(",") if jar]
+    if not any(CONNECTOR in named for named in (given.get(PACKAGES, ""), *own)):
+        merged[JARS] = ",".join([*own, *map(str, connector())])
+    return merged
+
+
+@dataclass(frozen=True)
+class Given:
+    """What options of spark-submit say: properties by flags and `--conf`, the file of properties, all other options."""
+
+    properties: Mapping[str, str]
+    file: Path | None
+    rest: Sequence[str]
+
+    def all(self) -> dict[str, str]:
+        """With the file's lines, over which the rest wins. Raises LockstepError where it cannot be read."""
+        if self.file is None:
+            return dict(self.properties)
+        try:
+            return {**defaults(self.file), **self.properties}
+        except (OSError, ValueError) as error:
+            raise LockstepError(f"--properties-file {self.file} cannot be read: {error}") from error
+
+
+def given_by(options: Sequence[str]) -> Given:
+    """Reads options of spark-submit."""
+    confs: dict[str, str] = {}
+    flags: dict[str, str] = {}
+    file: Path | None = None
+    rest: list[str] = []
+    left = list(_words(options))
+    while left:
+        word = left.pop(0)
+        if word in FLAGS and left:
+            flags[FLAGS[word]] = left.pop(0)
+        elif word in ("--conf", "-c") and left and "=" in left[0]:
+            name, _, value = left.pop(0).partition("=")
+            confs[name] = value
+        elif word == "--properties-file" and left:
+            file = Path(left.pop(0))
+        else:
+            rest.append(word)
+    return Given({**confs, **flags}, file, rest)
+
+
+def _words(options: Sequence[str]) -> Sequence[str]:
+    """`--flag=value` as two words."""
+    return [
+        word
+        for option in options
+        for word in (option.split("=", 1) if option.startswith("--") and "=" in option else [option])
+    ]
+
+
+def submit_options(options: Sequence[str]) -> list[str]:
+    """What spark-submit is started with. Raises LockstepError.
+
+    A file of the user's stays a file: what is in it may be secret, and a command line is not.
+    """
+    given = given_by(options)
+    said = defaults() if given.file is None else given.all()
+    merged = with_lockstep(given.all(), connector_jars)
+    told = ["--properties-file", str(given.file or SPARK_DEFAULTS)]
+    for name, value in merged.items():
+        if name in given.properties or said.get(name) != value:
+            told += ["--conf", f"{name}={value}"]
+    return [*told, *given.rest]
+
+
+def split_environment(arguments: str, connector: Callable[[], Sequence[Path]]) -> tuple[dict[str, str], str]:
+    """PYSPARK_SUBMIT_ARGS as the properties to start with, and what of it is left to be told to spark-submit.
+
+    A flag left there, such as `--jars`, would win over what was merged. Raises LockstepError.
+    """
+    given = given_by(shlex.split(arguments or SHELL))
+    file = ["--properties-file", str(given.file)] if given.file else []
+    return with_lockstep(given.all(), connector), shlex.join([*file, *given.rest])
+
+
+if __name__ == "__main__":
+    try:
+        print("\n".join(submit_options(sys.argv[1:])))  # noqa: T201 - this is what spark-submit.sh reads
+    except LockstepError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(2 if isinstance(error, UnsupportedDeployMode) else 1)

@@ -1,0 +1,84 @@
+"""Which jars are fetched, each set with its list of SHA-256 checksums, and where they are kept."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+KAFKA: Final = "4.3.1"
+"""The version of brokers, tools and MM2."""
+
+CONNECTOR: Final = "4.0.0"
+"""The version of Spark's Kafka connector: the newest of 4.x whose parts can all be had."""
+
+CLIENTS: Final = "3.9.0"
+"""The version of Kafka's clients that the connector needs."""
+
+PROJECT: Final = Path(__file__).resolve().parent.parent.parent
+CHECKSUMS: Final = Path(__file__).resolve().parent / "checksums"
+HOME: Final = "LOCKSTEP_HOME"
+"""Environment variable: the folder of fetched jars and of the demo, for all working directories together."""
+
+Artifact = tuple[str, str, str]
+"""Organisation, name, version."""
+
+
+@dataclass(frozen=True)
+class JarSet:
+    """Artifacts that are fetched together, into a folder of this name; `alone`: without those that they need.
+
+    `checksums`: the folder with `<name>.sha256`, which names every jar of the set, in the format of `sha256sum`.
+    """
+
+    name: str
+    artifacts: tuple[Artifact, ...]
+    alone: bool = False
+    checksums: Path = CHECKSUMS
+
+    @property
+    def list(self) -> Path:
+        """The file of checksums."""
+        return self.checksums / f"{self.name}.sha256"
+
+    def expected(self) -> dict[str, str]:
+        """SHA-256 in hexadecimal, by file name."""
+        lines = self.list.read_text(encoding="utf-8").splitlines()
+        return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+
+
+KAFKA_JARS: Final = JarSet(
+    f"kafka-{KAFKA}",
+    (
+        ("org.apache.kafka", "kafka_2.13", KAFKA),
+        ("org.apache.kafka", "connect-mirror", KAFKA),
+        ("org.apache.kafka", "kafka-tools", KAFKA),
+        ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
+    ),
+)
+CONNECTOR_JARS: Final = JarSet(
+    f"spark-kafka-{CONNECTOR}",
+    (
+        ("org.apache.spark", "spark-sql-kafka-0-10_2.13", CONNECTOR),
+        ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", CONNECTOR),
+        ("org.apache.kafka", "kafka-clients", CLIENTS),
+        ("org.apache.commons", "commons-pool2", "2.12.0"),
+    ),
+    alone=True,
+)
+"""All that pyspark does not bring itself."""
+
+SETS: Final = (KAFKA_JARS, CONNECTOR_JARS)
+
+
+def home() -> Path:
+    """Where fetched jars and the demo are kept: LOCKSTEP_HOME, else `.lockstep` of the checkout, else of here."""
+    if named := os.environ.get(HOME):
+        return Path(named).expanduser().resolve()
+    return (PROJECT if is_checkout() else Path.cwd()) / ".lockstep"
+
+
+def is_checkout() -> bool:
+    """Whether this code runs from a checkout, where `spark-submit.sh` is; else it was installed."""
+    return (PROJECT / "spark-submit.sh").is_file()

@@ -1,0 +1,30 @@
+"""Writes the checksums of every set of jars anew: `make checksums`, after a version was changed.
+
+`python -m app.local.renew_checksums package.module:SETS …`: the sets of these tuples of JarSet.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+
+from app.local.jar_sets import JarSet
+from app.local.jars import checksums, download
+
+
+def renew(jars: JarSet) -> None:
+    """Fetches a set and writes its list, which decides from then on. Raises LockstepError; the old list then stays."""
+    with tempfile.TemporaryDirectory() as work:
+        found = checksums(download(Path(work), Path(work), jars))
+    jars.checksums.mkdir(exist_ok=True)
+    jars.list.write_text("".join(f"{digest}  {name}\n" for name, digest in found.items()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for reference in sys.argv[1:]:
+        module, _, name = reference.partition(":")
+        for one in attrgetter(name)(import_module(module)):
+            renew(one)

@@ -1,0 +1,18 @@
+"""Where the passwords of SCRAM users come from: for `lockstep.credential.provider.class`; docs/access.md."""
+
+from __future__ import annotations
+
+from app.credentials.credential_providers import (
+    DirectoryCredentialProvider,
+    EnvironmentCredentialProvider,
+    FileCredentialProvider,
+)
+from sinks.kinds.users.credentials import Credential, CredentialProvider
+
+__all__ = [
+    "Credential",
+    "CredentialProvider",
+    "DirectoryCredentialProvider",
+    "EnvironmentCredentialProvider",
+    "FileCredentialProvider",
+]

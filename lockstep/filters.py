@@ -1,0 +1,21 @@
+"""What is replicated: for `topic.filter.class`, `group.filter.class`, `config.property.filter.class`."""
+
+from __future__ import annotations
+
+from streaming.mm2.filters import (
+    ConfigPropertyFilter,
+    DefaultConfigPropertyFilter,
+    DefaultGroupFilter,
+    DefaultTopicFilter,
+    GroupFilter,
+    TopicFilter,
+)
+
+__all__ = [
+    "ConfigPropertyFilter",
+    "DefaultConfigPropertyFilter",
+    "DefaultGroupFilter",
+    "DefaultTopicFilter",
+    "GroupFilter",
+    "TopicFilter",
+]

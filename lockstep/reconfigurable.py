@@ -1,0 +1,7 @@
+"""For plug-ins that take other values while the job runs (KIP-226); docs/plugins.md."""
+
+from __future__ import annotations
+
+from streaming.reconfigurable import Reconfigurable
+
+__all__ = ["Reconfigurable"]
