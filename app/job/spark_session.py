@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +23,15 @@ def session(name: str = "lockstep") -> SparkSession:
     """The running session, else a new one. What spark-submit or the environment set holds over the defaults."""
     builder = SparkSession.builder.appName(name)
     if SparkSession.getActiveSession() is None:
+        if _is_local(os.environ):
+            # The UI's address is this variable alone (Spark's `WebUI.bind`), no property: else every interface.
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         for key, value in defaults().items():
             builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _is_local(environ: Mapping[str, str]) -> bool:
+    """Whether the JVM that PySpark is about to start is the whole of Spark; under spark-submit it is there already."""
+    master_given = "--master" in environ.get("PYSPARK_SUBMIT_ARGS", "")
+    return not master_given and environ.get("MASTER", "local").startswith("local")
