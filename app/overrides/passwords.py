@@ -9,7 +9,7 @@ from app.credentials.encoder_settings import encoder_settings
 from app.overrides.allowed import is_hidden
 from app.properties import keys
 from app.properties.mistakes import REFERENCE, is_secret
-from app.settings.stored_overrides import Reference
+from app.settings.stored_overrides import Decoded, Reference
 from sinks.engine.model import Key
 from sinks.engine.overrides import InLedger, Level, Override, at_level, effective
 from streaming.errors import LockstepError
@@ -60,7 +60,7 @@ def _plain(name: str, override: Override, properties: Mapping[str, str]) -> tupl
     settings = encoder_settings(properties)
     for secret in filter(None, (settings.secret, settings.old_secret)):
         try:
-            return PasswordEncoder(secret, settings).decode(override.value), secret is not settings.secret
+            return Decoded(PasswordEncoder(secret, settings).decode(override.value)), secret is not settings.secret
         except UndecodablePassword:
             continue
     raise LockstepError(

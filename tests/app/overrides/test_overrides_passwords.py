@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.overrides.passwords import OLD_SECRET, SECRET, override_of, reencoded, values_of
-from app.settings.stored_overrides import Reference
+from app.settings.stored_overrides import Decoded, Reference
 from sinks.engine.model import Key
 from sinks.engine.overrides import Override
 from streaming.errors import LockstepError
@@ -50,7 +50,7 @@ def test_password_that_looks_like_a_reference_is_encoded_and_never_looked_up() -
     override = override_of(NAME, "${file:a:b}", NEW)
     assert override.encoded
     (value,) = values_of({KEY: override.to_text()}, NEW).values()
-    assert (value, type(value)) == ("${file:a:b}", str)
+    assert (value, type(value)) == ("${file:a:b}", Decoded)
 
 
 def test_literal_password_without_any_reference_is_encoded_too() -> None:
