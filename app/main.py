@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 import typer
@@ -17,6 +18,7 @@ from app.cli import (
     validate_command,
 )
 from app.cli.output import FAILED, WRONG_USAGE, complain
+from app.cli.printable import PrintableFormatter
 from app.cli.run_command import demo, run
 from app.settings import ConfigurationError
 from streaming.errors import LockstepError
@@ -54,6 +56,9 @@ app.add_typer(credentials_command.app, name="credentials")
 
 def main() -> None:
     """The console script. What is raised on purpose is one message on stderr, never a stack trace."""
+    if logging.lastResort is not None:
+        # What commands log, warnings above all.
+        logging.lastResort.setFormatter(PrintableFormatter())
     try:
         app()
     except ConfigurationError as error:

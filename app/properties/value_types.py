@@ -58,15 +58,15 @@ def _text(text: str) -> str:
     return text
 
 
-def long_text(least: int) -> ValueType[str]:
-    """A secret that is not guessed: text of so many characters at least."""
+def long_text(least: int, note: str = "") -> ValueType[str]:
+    """A secret that is not guessed: text of so many characters at least. `note`: what a complaint says beside that."""
 
     def parse(text: str) -> str:
         if len(text) < least:
             raise ValueError("too short")
         return text
 
-    return ValueType(parse, f"text of at least {least} characters")
+    return ValueType(parse, f"text of at least {least} characters{note}")
 
 
 def _token(text: str) -> str:
