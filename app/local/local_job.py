@@ -23,12 +23,15 @@ END_WITHIN = 90.0
 
 
 class LocalJob(Startable):
-    """`lockstep run` with this properties file; `port` is that of `lockstep.http.port` in it."""
+    """`lockstep run` with this properties file; `port` and `token` are those of `lockstep.http` in it."""
 
-    def __init__(self, config: Path, port: int, log: Path, submit_options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, config: Path, port: int, log: Path, submit_options: Sequence[str] = (), token: str | None = None
+    ) -> None:
         self._command = [str(PROJECT / "spark-submit.sh"), *submit_options, "--", "--config", str(config)]
         self._log = log
         self.address = f"http://127.0.0.1:{port}"
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._process: Child | None = None
 
     @property
@@ -61,7 +64,7 @@ class LocalJob(Startable):
     def status(self) -> Mapping[str, Any]:
         """The job's `/status`, empty while it does not answer."""
         try:
-            answer: Mapping[str, Any] = httpx.get(f"{self.address}/status", timeout=5).json()
+            answer: Mapping[str, Any] = httpx.get(f"{self.address}/status", headers=self.headers, timeout=5).json()
         except httpx.HTTPError:
             return {}
         return answer

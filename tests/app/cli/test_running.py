@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from app.cli.output import WRONG_USAGE
 from app.cli.running import JobRefused, NoJobAnswers, address, ask, ask_reload
+from app.cli.status_command import _asked as asked
 from app.http.api import Api, Server
 from app.local.ports import free_ports
+from app.main import app
 from app.settings import Settings, load
 from sinks.engine.metrics import Metrics
 
@@ -77,3 +81,17 @@ def test_where_nobody_listens_the_command_says_how_to_start_a_job(tmp_path: Path
 )
 def test_the_address_is_one_that_can_be_asked(tmp_path: Path, host: str, url: str) -> None:
     assert address(settings(tmp_path, 1, f"lockstep.http.host={host}\nlockstep.http.token={TOKEN}\n")) == url
+
+
+@pytest.mark.parametrize("wait", ["nan", "inf", "-1"])
+def test_a_time_to_wait_that_never_ends_is_wrong_usage(wait: str) -> None:
+    result = CliRunner().invoke(app, ["look", f"--wait={wait}"])
+    assert result.exit_code == WRONG_USAGE
+    assert "0 or more" in result.output
+
+
+def test_status_says_that_the_job_refused_its_token(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asked(settings(tmp_path, port(server))) is None
+    assert "lockstep.http.token: give both the same one; looking at the clusters instead" in capsys.readouterr().err
