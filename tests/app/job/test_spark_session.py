@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from app.job.spark_session import _is_local, defaults
+from app.job.spark_session import PROJECT, _is_local, defaults
 
 
 @pytest.mark.parametrize(
@@ -44,3 +47,38 @@ def test_it_shows_what_says_nothing(name: str) -> None:
 )
 def test_only_a_local_master_keeps_to_loopback(environ: dict[str, str], local: bool) -> None:
     assert _is_local(environ) is local
+
+
+@pytest.mark.parametrize(
+    ("options", "environ", "address"),
+    [
+        ([], {}, "127.0.0.1"),
+        (["--driver-memory", "2g"], {}, "127.0.0.1"),
+        (["--master", "local[2]"], {}, "127.0.0.1"),
+        (["--master=local"], {}, "127.0.0.1"),
+        (["--conf", "spark.master=local[1]"], {}, "127.0.0.1"),
+        (["--master", "local[2]"], {"SPARK_LOCAL_IP": "10.1.2.3"}, "10.1.2.3"),
+        (["--master", "spark://h:7077"], {}, ""),
+        (["--conf", "spark.master=yarn"], {}, ""),
+        (["--deploy-mode", "cluster"], {}, ""),
+        (["--properties-file", "mine.conf"], {}, ""),
+        ([], {"MASTER": "yarn"}, ""),
+    ],
+)
+def test_the_script_keeps_spark_on_loopback_where_its_master_is_local(
+    tmp_path: Path, options: list[str], environ: dict[str, str], address: str
+) -> None:
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.write_text('#!/bin/sh\nprintf "%s" "$SPARK_LOCAL_IP"\n')
+    submit.chmod(0o755)
+    inherited = {name: value for name, value in os.environ.items() if name not in ("SPARK_LOCAL_IP", "MASTER")}
+    found = subprocess.run(
+        [PROJECT / "spark-submit.sh", *options],
+        env={**inherited, "SPARK_HOME": str(tmp_path), **environ},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    assert found.stdout == address
