@@ -17,6 +17,15 @@ python=${PYSPARK_DRIVER_PYTHON:-${PYSPARK_PYTHON:-python3}}
 listed=$("$python" "$here/app/job/submit_options.py" ${submit[@]+"${submit[@]}"}) || exit
 options=()
 while IFS= read -r option; do options+=("$option"); done <<<"$listed"
+# With a local master all of Spark is on this machine: its UI and RPC listen on loopback alone. The properties cannot say
+# that of the UI, which goes by this variable only.
+case "${MASTER:-local} ${submit[*]-} " in
+  *--master[\ =]local* | *spark.master=local*) alone=yes ;;
+  local*--master* | local*spark.master=* | local*--properties-file* | local*--deploy-mode*) alone= ;;
+  local*) alone=yes ;;
+  *) alone= ;;
+esac
+if [ -n "$alone" ]; then export SPARK_LOCAL_IP=${SPARK_LOCAL_IP:-127.0.0.1}; fi
 
 # spark-submit's JVM would die of a signal with a batch under way. So it runs in a process group of its own, and the
 # signal goes to the driver's Python process, which ends after the batch; the JVM follows.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 import typer
 
 from app.cli.lazy_commands import LazyCommands
 from app.cli.output import FAILED, WRONG_USAGE, complain
+from app.cli.printable import PrintableFormatter
 from app.properties.mistakes import ConfigurationError
 from streaming.errors import LockstepError
 
@@ -28,6 +30,9 @@ def lockstep() -> None:
 
 def main() -> None:
     """The console script. What is raised on purpose is one message on stderr, never a stack trace."""
+    if logging.lastResort is not None:
+        # What commands log, warnings above all.
+        logging.lastResort.setFormatter(PrintableFormatter())
     try:
         app()
     except ConfigurationError as error:

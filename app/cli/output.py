@@ -1,4 +1,7 @@
-"""Data to stdout, as a table or as one JSON document; everything else to stderr."""
+"""Data to stdout, as a table or as one JSON document; everything else to stderr.
+
+Nothing printed here is markup, and nothing steers the terminal, whoever wrote it: `app.cli.printable`.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,21 @@ from typing import Any
 import orjson
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from app.cli.printable import one_line, printable
 
 DONE, FAILED, WRONG_USAGE, PENDING = 0, 1, 2, 3
 """The exit codes: done or nothing to do; failed; wrong usage or configuration; changes pending, or not ready."""
 
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+FULL_WIDTH = 200
+"""Of a table where stdout is no terminal."""
+
+LEAST_WIDTH = 12
+"""Of a column; where the terminal has less for each, every row is printed as a block of lines instead."""
+
+
+errors = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 class Output(str, Enum):
@@ -26,33 +39,49 @@ class Output(str, Enum):
 
 def print_json(document: dict[str, Any]) -> None:
     """One document on stdout."""
-    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    sys.stdout.buffer.write(printable(text).encode())
     sys.stdout.buffer.flush()
 
 
 def print_line(text: str = "") -> None:
     """A line on stdout, as it is."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{printable(text)}\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on stdout; plain text of full width where stdout is no terminal."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold")
+    """A title on lines of its own, and a table on stdout; plain text of full width where stdout is no terminal.
+
+    Every row is printed whole: what a column has no room for goes on in its next line.
+    """
+    console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else FULL_WIDTH)
+    cells = [[one_line("-" if cell is None else str(cell)) for cell in row] for row in rows]
+    if title:
+        console.print(Text(one_line(title), style="bold"), soft_wrap=True)
+    if cells and not _fits(columns, cells, console.width):
+        _print_blocks(console, columns, cells)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(cell) for cell in row))
+        table.add_column(Text(column), overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
     console.print(table)
 
 
-def _cell(cell: object) -> str:
-    if cell is None:
-        return "-"
-    # Brackets in a topic's configs are no markup.
-    return str(cell).replace("[", "\\[")
+def _fits(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Whether each column gets as much as it needs, or enough to be read."""
+    widest = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    return sum(min(one, LEAST_WIDTH) + 1 for one in widest) <= width
+
+
+def _print_blocks(console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    for row in rows:
+        for column, cell in zip(columns, row, strict=True):
+            console.print(Text(f"{column}: {cell}" if column else cell), soft_wrap=True)
+        console.print()
 
 
 def complain(text: str) -> None:
     """A line on stderr."""
-    errors.print(text, markup=False)
+    sys.stderr.write(f"{printable(text)}\n")

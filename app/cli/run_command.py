@@ -9,6 +9,7 @@ import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, in_force
 from app.cli.output import DONE, FAILED, complain
+from app.cli.printable import PrintableFormatter
 from app.overrides.in_force import encode_again
 from app.settings import Settings
 
@@ -21,7 +22,9 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Read what there is, compare everything once, end.")] = False,
 ) -> None:
     """The streaming query, until SIGTERM."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("py4j").setLevel(logging.ERROR)
     settings = in_force(config, flow)
     encode_again(settings)

@@ -6,24 +6,49 @@ from typing import Any
 
 import httpx
 
+from app.http.request_rules import UNAUTHORIZED, base_url, is_wildcard
 from app.settings import Settings
 from streaming.errors import LockstepError
 
 RELOAD_WITHIN = 100.0
 """Seconds; more than the job itself takes at most."""
 
+NOTHING_CHANGED = 409
+"""The answer to a reload of a file with mistakes: a document like any other."""
+
+
+class NoJobAnswers(LockstepError):
+    """Nothing listens there, or it is no job of Lockstep's."""
+
+
+class JobRefused(LockstepError):
+    """The job answered that it will not do this; the text is its own."""
+
 
 def address(settings: Settings) -> str:
     """Where the job of these settings listens."""
     host = settings.job.http_host
-    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{settings.job.http_port}"
+    return base_url("127.0.0.1" if is_wildcard(host) else host, settings.job.http_port)
+
+
+def ask(settings: Settings, method: str, path: str, within: float, body: object = None) -> dict[str, Any]:
+    """The job's answer, its token sent along. `within`: seconds. Raises NoJobAnswers, JobRefused."""
+    where, token = address(settings), settings.job.http_token
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        # No proxy of the environment's: the token is for the job alone.
+        with httpx.Client(trust_env=False, timeout=within, headers=headers) as client:
+            answer = client.request(method, where + path, json=body)
+        document: dict[str, Any] = dict(answer.json())
+    except (httpx.HTTPError, ValueError, TypeError) as error:
+        raise NoJobAnswers(f"no job answers at {where} ({error}): start it with `lockstep run`") from error
+    if answer.status_code == UNAUTHORIZED:
+        raise JobRefused(f"the job at {where} does not take this file's lockstep.http.token: give both the same one")
+    if not answer.is_success and answer.status_code != NOTHING_CHANGED:
+        raise JobRefused(f"the job at {where} refused: {document.get('error', answer.status_code)}")
+    return document
 
 
 def ask_reload(settings: Settings) -> dict[str, Any]:
     """Lets the job read its file and its flows' ledgers again; what came of it. Raises LockstepError without a job."""
-    where = address(settings)
-    try:
-        document: dict[str, Any] = httpx.post(f"{where}/reload", timeout=RELOAD_WITHIN).json()
-    except (httpx.HTTPError, ValueError) as error:
-        raise LockstepError(f"no job answers at {where} ({error}): start it with `lockstep run`") from error
-    return document
+    return ask(settings, "POST", "/reload", RELOAD_WITHIN)

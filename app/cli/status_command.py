@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-import httpx
 import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, loaded, of_each_flow
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
-from app.cli.running import address, ask_reload
+from app.cli.running import JobRefused, NoJobAnswers, ask, ask_reload
 from app.passes import status_now
 from app.settings import Settings
 from app.wiring import FlowClusters
@@ -18,7 +18,6 @@ from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.effective import REMEDY
 from sinks.kinds.topics.listing import list_both, replicated_topics
-from streaming.errors import LockstepError
 
 ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
@@ -38,10 +37,13 @@ def status(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
 def _asked(settings: Settings) -> list[dict[str, Any]] | None:
     """What the job says of these flows; None where no job answers, or one of other flows."""
     try:
-        answer = httpx.get(f"{address(settings)}/status", timeout=ANSWERS_WITHIN).raise_for_status().json()
+        answer = ask(settings, "GET", "/status", ANSWERS_WITHIN)
         flows = {(row["source"], row["target"]): row for row in answer["flows"]}
         return [flows[(flow.flow.source, flow.flow.target)] for flow in settings.flows]
-    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+    except JobRefused as error:
+        complain(f"{error}; looking at the clusters instead")
+        return None
+    except (NoJobAnswers, KeyError, TypeError):
         return None
 
 
@@ -118,13 +120,11 @@ def look(
     wait: Annotated[float, typer.Option("--wait", help="Seconds to wait until target and source agree.")] = 0.0,
 ) -> None:
     """Asks the running job to look now."""
+    if not (math.isfinite(wait) and wait >= 0):
+        raise typer.BadParameter("a number of seconds, 0 or more", param_hint="--wait")
     settings = loaded(config, flow)
     body = {"topics": topics or [], "flows": [one.flow.name for one in settings.flows], "wait_seconds": wait}
-    try:
-        answer = httpx.post(f"{address(settings)}/look", json=body, timeout=wait * len(settings.flows) + 10)
-        document = answer.raise_for_status().json()
-    except (httpx.HTTPError, ValueError) as error:
-        raise LockstepError(f"no job answers at {address(settings)} ({error}): start it with `lockstep run`") from error
+    document = ask(settings, "POST", "/look", wait * len(settings.flows) + 10, body)
     if output is Output.JSON:
         print_json(document)
     else:

@@ -1,20 +1,22 @@
-"""Passwords encrypted as Kafka's brokers do it (KIP-226, "Securing passwords").
+"""Passwords encrypted in the format of Kafka's brokers (KIP-226, "Securing passwords"), with stronger defaults.
 
 An encoded password is text: `NAME:VALUE` pairs separated by commas, in any order, bytes in base64.
 
 | name                      | value                                                                             |
 |---------------------------|-----------------------------------------------------------------------------------|
 | `keyFactoryAlgorithm`     | how the key is made from the secret, `PBKDF2WithHmacSHA512`                       |
-| `cipherAlgorithm`         | `AES/CBC/PKCS5Padding`                                                            |
+| `cipherAlgorithm`         | `AES/GCM/NoPadding`; Kafka's own is `AES/CBC/PKCS5Padding`                        |
 | `keyLength`               | bits                                                                              |
-| `salt`, `iterations`      | of the key; the salt is made anew for every password                              |
+| `salt`, `iterations`      | of the key; the salt is made anew for every encoder                               |
 | `initializationVector`    | of the cipher                                                                     |
 | `authenticationTagLength` | bits, with AES/GCM/NoPadding alone                                                |
 | `encryptedPassword`       | what the cipher made of the password in UTF-8; with GCM the tag comes after it    |
 | `passwordLength`          | in Java's characters (UTF-16), by which a wrong secret is noticed                 |
+| `associatedData`          | `name` where the entry's name is authenticated with it (GCM); Kafka has no such   |
 
 All of it is stored with the password, so that it can be read after the settings have changed. Source:
-`org.apache.kafka.security.EncryptingPasswordEncoder` of Kafka 3.9, the last version that has it.
+`org.apache.kafka.security.EncryptingPasswordEncoder` of Kafka 3.9, the last version that has it. What that wrote is
+read here; it reads what is encoded here without a name.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ import base64
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hashes, padding
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
 
+from app.credentials.ciphers import CIPHERS, Sealed
 from streaming.errors import LockstepError
 
 KEY_FACTORIES: Mapping[str, Callable[[], hashes.HashAlgorithm]] = {
@@ -43,60 +45,25 @@ KEY_FACTORIES: Mapping[str, Callable[[], hashes.HashAlgorithm]] = {
 """Java's names of key factories."""
 
 KEY_LENGTHS = (128, 192, 256)
-SALT_BYTES, CBC_VECTOR_BYTES, GCM_VECTOR_BYTES, TAG_BITS = 256, 16, 12, 128
-"""As Kafka and Java write them."""
+SALT_BYTES = 256
+"""As Kafka writes it."""
+
+ITERATIONS = 210_000
+"""Of PBKDF2 with HMAC-SHA512 (OWASP's password storage cheat sheet)."""
+
+MAX_ITERATIONS = 1_000_000
+"""A value that names more is not read: it would cost whoever reads it minutes."""
+
+KEYS_KEPT = 64
+"""Values of one encoder have one salt, so that reading many of them makes one key."""
 
 _T = TypeVar("_T")
 
-TAG_LENGTH = "authenticationTagLength"
+ASSOCIATED, NAME = "associatedData", "name"
 
 
 class UndecodablePassword(LockstepError):
     """An encoded password that is damaged, or was made with another secret."""
-
-
-class _Sealed(NamedTuple):
-    """What a cipher made: its vector, and the encrypted bytes."""
-
-    vector: bytes
-    encrypted: bytes
-
-
-def _cbc_encrypt(key: bytes, plain: bytes) -> _Sealed:
-    vector, padder = os.urandom(CBC_VECTOR_BYTES), padding.PKCS7(algorithms.AES.block_size).padder()
-    encryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).encryptor()
-    padded = padder.update(plain) + padder.finalize()
-    return _Sealed(vector, encryptor.update(padded) + encryptor.finalize())
-
-
-def _cbc_decrypt(key: bytes, sealed: _Sealed) -> bytes:
-    decryptor = Cipher(algorithms.AES(key), modes.CBC(sealed.vector)).decryptor()
-    unpadder = padding.PKCS7(algorithms.AES.block_size).unpadder()
-    padded = decryptor.update(sealed.encrypted) + decryptor.finalize()
-    return unpadder.update(padded) + unpadder.finalize()
-
-
-def _gcm_encrypt(key: bytes, plain: bytes) -> _Sealed:
-    vector = os.urandom(GCM_VECTOR_BYTES)
-    return _Sealed(vector, AESGCM(key).encrypt(vector, plain, None))
-
-
-def _gcm_decrypt(key: bytes, sealed: _Sealed) -> bytes:
-    return AESGCM(key).decrypt(sealed.vector, sealed.encrypted, None)
-
-
-@dataclass(frozen=True)
-class _CipherAlgorithm:
-    encrypt: Callable[[bytes, bytes], _Sealed]
-    decrypt: Callable[[bytes, _Sealed], bytes]
-    parameters: Mapping[str, str] = field(default_factory=dict)
-
-
-CIPHERS: Mapping[str, _CipherAlgorithm] = {
-    "AES/CBC/PKCS5Padding": _CipherAlgorithm(_cbc_encrypt, _cbc_decrypt),
-    "AES/GCM/NoPadding": _CipherAlgorithm(_gcm_encrypt, _gcm_decrypt, {TAG_LENGTH: str(TAG_BITS)}),
-}
-"""Java's names of ciphers. Others that Java has (DES among them) are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +76,9 @@ class EncoderSettings:
     secret: str = field(repr=False)
     old_secret: str | None = field(default=None, repr=False)
     keyfactory_algorithm: str = "PBKDF2WithHmacSHA512"
-    cipher_algorithm: str = "AES/CBC/PKCS5Padding"
+    cipher_algorithm: str = "AES/GCM/NoPadding"
     key_length: int = 256
-    iterations: int = 4096
+    iterations: int = ITERATIONS
 
 
 class PasswordEncoder:
@@ -128,15 +95,21 @@ class PasswordEncoder:
         _check("password.encoder.keyfactory.algorithm", settings.keyfactory_algorithm, KEY_FACTORIES)
         _check("password.encoder.cipher.algorithm", settings.cipher_algorithm, CIPHERS)
         _check("password.encoder.key.length", settings.key_length, dict.fromkeys(KEY_LENGTHS))
-        if settings.iterations < 1:
-            raise LockstepError("password.encoder.iterations must be 1 or more")
+        if not 1 <= settings.iterations <= MAX_ITERATIONS:
+            raise LockstepError(f"password.encoder.iterations must be 1 to {MAX_ITERATIONS}")
+        self._salt = os.urandom(SALT_BYTES)
 
-    def encode(self, password: str) -> str:
-        """The text that Kafka's encoder would make, but for salt and vector, which are random."""
-        settings, salt = self._settings, os.urandom(SALT_BYTES)
+    def encode(self, password: str, name: str | None = None) -> str:
+        """The text that Kafka's encoder would make, but for salt and vector, which are random.
+
+        `name`: whose it is. Where the cipher can, nobody can pass it off as another's afterwards, and Kafka's encoder
+        does not read it.
+        """
+        settings, salt = self._settings, self._salt
         cipher = CIPHERS[settings.cipher_algorithm]
         key = self._key(settings.keyfactory_algorithm, settings.key_length, salt, settings.iterations)
-        sealed = cipher.encrypt(key, password.encode())
+        associated = name.encode() if name is not None and cipher.binds else None
+        sealed = cipher.encrypt(key, password.encode(), associated)
         fields = {
             "keyFactoryAlgorithm": settings.keyfactory_algorithm,
             "cipherAlgorithm": settings.cipher_algorithm,
@@ -147,20 +120,34 @@ class PasswordEncoder:
             **cipher.parameters,
             "encryptedPassword": _base64(sealed.encrypted),
             "passwordLength": str(_java_length(password)),
+            **({} if associated is None else {ASSOCIATED: NAME}),
         }
-        return ",".join(f"{name}:{value}" for name, value in fields.items())
+        return ",".join(f"{key}:{text}" for key, text in fields.items())
 
-    def decode(self, encoded: str) -> str:
-        """The password. Raises UndecodablePassword for damaged text, and for another secret."""
+    def is_current(self, encoded: str) -> bool:
+        """Whether `encode` with a name would make it the same way now. Raises UndecodablePassword for no such text."""
+        settings, fields = self._settings, _Fields(encoded)
+        try:
+            iterations = fields.number("iterations")
+        except ValueError:
+            return False
+        chosen = (settings.keyfactory_algorithm, settings.cipher_algorithm, str(settings.key_length))
+        found = tuple(map(fields.text, ("keyFactoryAlgorithm", "cipherAlgorithm", "keyLength")))
+        bound = fields.has(ASSOCIATED) or not CIPHERS[settings.cipher_algorithm].binds
+        return bound and found == chosen and iterations >= settings.iterations
+
+    def decode(self, encoded: str, name: str | None = None) -> str:
+        """The password. Raises UndecodablePassword for damaged text, another secret, and for another's password."""
         try:
             fields = _Fields(encoded)
             cipher = fields.one_of("cipherAlgorithm", CIPHERS)
-            for name, value in cipher.parameters.items():
-                fields.one_of(name, {value: None})
+            for parameter, value in cipher.parameters.items():
+                fields.one_of(parameter, {value: None})
             factory = fields.text("keyFactoryAlgorithm")
             key = self._key(factory, fields.number("keyLength"), fields.bytes("salt"), fields.number("iterations"))
-            sealed = _Sealed(fields.bytes("initializationVector"), fields.bytes("encryptedPassword"))
-            password = cipher.decrypt(key, sealed).decode()
+            sealed = Sealed(fields.bytes("initializationVector"), fields.bytes("encryptedPassword"))
+            associated = (name or "").encode() if fields.has(ASSOCIATED) else None
+            password = cipher.decrypt(key, sealed, associated).decode()
         except (ValueError, OverflowError, InvalidTag):
             # The cause is kept out: it may tell something of the key.
             raise UndecodablePassword("a password could not be decoded: damaged, or made with another secret") from None
@@ -171,8 +158,14 @@ class PasswordEncoder:
     def _key(self, factory: str, length: int, salt: bytes, iterations: int) -> bytes:
         if factory not in KEY_FACTORIES or length not in KEY_LENGTHS:
             raise UndecodablePassword(f"a password could not be decoded: {factory} with {length} bits is not supported")
-        kdf = PBKDF2HMAC(KEY_FACTORIES[factory](), length // 8, salt, iterations)
-        return kdf.derive(self._secret.encode())
+        if iterations > MAX_ITERATIONS:
+            raise UndecodablePassword(f"a password could not be decoded: it asks for {iterations} iterations")
+        return _derived(self._secret, factory, length, salt, iterations)
+
+
+@lru_cache(maxsize=KEYS_KEPT)
+def _derived(secret: str, factory: str, length: int, salt: bytes, iterations: int) -> bytes:
+    return PBKDF2HMAC(KEY_FACTORIES[factory](), length // 8, salt, iterations).derive(secret.encode())
 
 
 class _Fields:
@@ -186,6 +179,9 @@ class _Fields:
         if name not in self._values:
             raise UndecodablePassword(f"an encoded password has no {name}: it is damaged")
         return self._values[name]
+
+    def has(self, name: str) -> bool:
+        return name in self._values
 
     def number(self, name: str) -> int:
         return int(self.text(name))

@@ -1,7 +1,8 @@
 """The encrypted store of SCRAM users' passwords: `lockstep.credential.store`, by default `.lockstep/credentials`.
 
 Everything in it is encoded with one secret, `password.encoder.secret`. After the secret has changed, it is read with
-`password.encoder.old.secret`, and the first change encodes everything anew (KIP-226).
+`password.encoder.old.secret`, and the first change encodes everything anew (KIP-226), as it does what was encoded in
+another way than is chosen now. A password is bound to its user: put under another's name, it is not read.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 from app.credentials.document import Document, Entry, Kept, changed_document, read_document
@@ -132,17 +134,22 @@ class CredentialStore:
     def _fit(self, document: Document) -> None:
         """Everything is encoded with the secret of now when this returns. Raises LockstepError where it cannot be."""
         if document.check is None:
-            document.check = self._encoder.encode(CHECK)
+            document.check = self._encoder.encode(CHECK, CHECK)
         elif not _fits(self._encoder, document.check):
             if self._old is None or not _fits(self._old, document.check):
                 raise LockstepError(f"{self._wrong_secret()}; nothing was written")
-            old = self._old
-            document.check = self._encoder.encode(CHECK)
-            for user, entry in document.users.items():
-                document.users[user] = entry.mapped(lambda encoded: self._encoder.encode(old.decode(encoded)))
+            self._encode_again(document, self._old)
+        elif not self._encoder.is_current(document.check):
+            self._encode_again(document, self._encoder)
+
+    def _encode_again(self, document: Document, before: PasswordEncoder) -> None:
+        document.check = self._encoder.encode(CHECK, CHECK)
+        for user, entry in document.users.items():
+            name = _bound_to(user)
+            document.users[user] = entry.mapped(partial(_encoded_again, self._encoder, before, name))
 
     def _kept(self, credential: Credential) -> Kept:
-        return Kept(credential.version, self._encoder.encode(credential.password))
+        return Kept(credential.version, self._encoder.encode(credential.password, _bound_to(credential.user)))
 
     def _decoded(self, user: str, kept: Kept | None) -> Credential | None:
         if kept is None:
@@ -150,7 +157,7 @@ class CredentialStore:
         for encoder in (self._encoder, self._old):
             try:
                 if encoder is not None:
-                    return Credential(user, encoder.decode(kept.password), kept.version)
+                    return Credential(user, encoder.decode(kept.password, _bound_to(user)), kept.version)
             except UndecodablePassword:
                 continue
         raise LockstepError(f"{self._wrong_secret()}: the password of {user} cannot be read")
@@ -162,13 +169,21 @@ class CredentialStore:
         )
 
 
+def _bound_to(user: str) -> str:
+    return f"scram-user {user}"
+
+
+def _encoded_again(encoder: PasswordEncoder, before: PasswordEncoder, name: str, encoded: str) -> str:
+    return encoder.encode(before.decode(encoded, name), name)
+
+
 def _version(kept: Kept | None) -> str | None:
     return kept.version if kept else None
 
 
 def _fits(encoder: PasswordEncoder, check: str) -> bool:
     try:
-        return encoder.decode(check) == CHECK
+        return encoder.decode(check, CHECK) == CHECK
     except UndecodablePassword:
         return False
 

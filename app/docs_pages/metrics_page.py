@@ -44,7 +44,8 @@ LABELS: Mapping[str, str] = {
 
 INTRO = """# Metrics
 
-The job serves them at `/metrics` of `lockstep.http.host:lockstep.http.port`, in Prometheus' text format, and hands them
+The job serves them at `/metrics` of `lockstep.http.host:lockstep.http.port`, in Prometheus' text format (with
+`lockstep.http.token`, if there is one, as a Bearer token: [http.md](http.md)), and hands them
 to the reporters of `metric.reporters`. This page is made from the code by `python -m app.docs_pages.metrics_page`.
 
 A metric with labels is there from the first time that it has something to say. Of a histogram Prometheus sees

@@ -7,26 +7,36 @@
 | `/metrics`     | Prometheus' text format                                |
 | `POST /look`   | look now                                               |
 | `POST /reload` | read the properties file and the flows' ledgers again  |
+
+`app.http.request_rules` says which requests are answered.
 """
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import orjson
 import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from app.http.page import status_page
+from app.http.protection import Protection, as_json
+from app.http.request_rules import RequestRules, base_url
 from app.job.reloading import Reloading
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
@@ -40,8 +50,71 @@ RELOAD_WITHIN = 90.0
 """Seconds: a query that is restarted lets its batch end first."""
 
 
-def _json(document: object, status: int = 200) -> Response:
-    return Response(orjson.dumps(document), status, media_type="application/json")
+MAX_BODY = 1024 * 1024
+"""Bytes."""
+
+BODY_WITHIN = 10.0
+"""Seconds until a body must be there."""
+
+MAX_WAITERS = 8
+"""Requests that may wait at once, each in a thread; one more is told to come again."""
+
+MAX_CONNECTIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LookBody:
+    """What `/look` is asked for; no topics: all, no flows: all. `wait`: seconds."""
+
+    topics: tuple[str, ...] = ()
+    flows: frozenset[Flow] = frozenset()
+    wait: float = 0.0
+
+    @classmethod
+    def parse(cls, content: bytes) -> LookBody:
+        """Raises ValueError that says what is wrong with it."""
+        try:
+            body = orjson.loads(content or b"{}")
+        except ValueError:
+            raise ValueError("it is no JSON") from None
+        if not isinstance(body, dict):
+            raise ValueError("it is no object")
+        try:
+            flows = frozenset(Flow.parse(name) for name in _words(body, "flows"))
+        except LockstepError:
+            raise ValueError('flows are written as "a->b"') from None
+        wait = body.get("wait_seconds", 0)
+        if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not (math.isfinite(wait) and wait >= 0):
+            raise ValueError("wait_seconds must be a number of seconds, 0 or more")
+        return cls(_words(body, "topics"), flows, float(min(wait, MAX_WAIT)))
+
+
+def _words(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    words = body.get(name, [])
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError(f"{name} must be a list of names")
+    return tuple(words)
+
+
+async def _read(request: Request) -> bytes:
+    """The body. Raises HTTPException for one that is too large, or does not come."""
+    content = bytearray()
+    try:
+        with anyio.fail_after(BODY_WITHIN):
+            async for chunk in request.stream():
+                content += chunk
+                if len(content) > MAX_BODY:
+                    raise HTTPException(413, f"a body may have {MAX_BODY} bytes at most")
+    except TimeoutError:
+        raise HTTPException(408, f"the body did not come within {BODY_WITHIN:g} s") from None
+    return bytes(content)
+
+
+async def _said(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    response = as_json({"error": error.detail}, error.status_code)
+    response.headers.update(error.headers or {})
+    return response
 
 
 class Api:
@@ -49,17 +122,20 @@ class Api:
 
     def __init__(self, tasks: Mapping[Flow, FlowTask], metrics: Metrics, reloading: Reloading | None = None) -> None:
         self._tasks, self._metrics, self._reloading = tasks, metrics, reloading
+        self._waiters = 0
 
-    def application(self) -> Starlette:
-        """The routes."""
+    def application(self, rules: RequestRules) -> Starlette:
+        """The routes, for requests that break none of these rules."""
         return Starlette(
+            middleware=[Middleware(Protection, rules=rules)],
+            exception_handlers={HTTPException: _said},
             routes=[
                 Route("/", self.page),
                 Route("/metrics", self.metrics),
                 Route("/status", self.status),
                 Route("/look", self.look, methods=["POST"]),
                 Route("/reload", self.reload, methods=["POST"]),
-            ]
+            ],
         )
 
     async def page(self, _: Request) -> Response:
@@ -72,7 +148,7 @@ class Api:
 
     async def status(self, _: Request) -> Response:
         """The document of `lockstep status`."""
-        return _json({"flows": self._flows()})
+        return as_json({"flows": self._flows()})
 
     def _flows(self) -> list[dict[str, Any]]:
         return [task.status().as_json() for _, task in sorted(self._tasks.items())]
@@ -80,37 +156,58 @@ class Api:
     async def look(self, request: Request) -> Response:
         """Body: `{"topics": [...], "flows": ["a->b"], "wait_seconds": 10}`, all optional; no topics: all."""
         try:
-            body = orjson.loads(await request.body() or b"{}")
-            topics = [str(topic) for topic in body.get("topics", [])]
-            wait = min(float(body.get("wait_seconds", 0)), MAX_WAIT)
-            flows = {Flow.parse(name) for name in body.get("flows", [])} or set(self._tasks)
-        except (ValueError, TypeError, AttributeError, LockstepError) as error:
-            return _json({"error": f"the body is not understood: {error}"}, 400)
-        if unknown := flows - set(self._tasks):
-            return _json({"error": f"no such flow here: {', '.join(sorted(flow.name for flow in unknown))}"}, 404)
+            body = LookBody.parse(await _read(request))
+        except ValueError as error:
+            return as_json({"error": f"the body is not understood: {error}"}, 400)
+        if unknown := body.flows - set(self._tasks):
+            return as_json({"error": f"no such flow here: {', '.join(sorted(flow.name for flow in unknown))}"}, 404)
         looked = {}
-        for flow in sorted(flows):
-            looked[flow.name] = await anyio.to_thread.run_sync(self._tasks[flow].look, topics, wait)
-        return _json({"looked": looked})
+        with self._waiter():
+            for flow in sorted(body.flows or set(self._tasks)):
+                looked[flow.name] = await anyio.to_thread.run_sync(self._tasks[flow].look, body.topics, body.wait)
+        return as_json({"looked": looked})
 
-    async def reload(self, _: Request) -> Response:
-        """Reads the properties file again; 409 with the mistakes where it has some."""
+    @contextmanager
+    def _waiter(self) -> Iterator[None]:
+        """One of the few that may wait. Raises HTTPException while there are enough. Of the server's thread alone."""
+        if self._waiters >= MAX_WAITERS:
+            raise HTTPException(503, f"{MAX_WAITERS} requests wait already: ask again", {"Retry-After": "5"})
+        self._waiters += 1
+        try:
+            yield
+        finally:
+            self._waiters -= 1
+
+    async def reload(self, request: Request) -> Response:
+        """Reads the properties file again; 409 with the mistakes where it has some. A body says nothing."""
+        await _read(request)
         if self._reloading is None:
-            return _json({"error": "this job does not read its file again"}, 404)
-        reloaded = await anyio.to_thread.run_sync(self._reloading.ask, RELOAD_WITHIN)
+            return as_json({"error": "this job does not read its file again"}, 404)
+        with self._waiter():
+            reloaded = await anyio.to_thread.run_sync(self._reloading.ask, RELOAD_WITHIN)
         if reloaded is None:
-            return _json({"error": f"the file was not read within {RELOAD_WITHIN:g} s"}, 503)
-        return _json(reloaded.as_json(), 200 if reloaded.error is None else 409)
+            return as_json({"error": f"the file was not read within {RELOAD_WITHIN:g} s"}, 503)
+        return as_json(reloaded.as_json(), 200 if reloaded.error is None else 409)
 
 
 class Server:
     """Serves in a thread of its own. `port` 0 takes a free one; `address` is what was bound."""
 
-    def __init__(self, api: Api, host: str, port: int) -> None:
-        config = uvicorn.Config(api.application(), host=host, port=port, log_level="warning", access_log=False)
+    def __init__(self, api: Api, host: str, port: int, token: str | None = None) -> None:
+        """`token`: what every request must carry. Raises LockstepError for an address that cannot be had."""
+        config = uvicorn.Config(
+            api.application(RequestRules(host, token)),
+            host=host,
+            port=port,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MAX_CONNECTIONS,
+        )
         self._server = uvicorn.Server(config)
         self._socket = self._bind(config, host, port)
-        self.address = f"http://{host}:{self._socket.getsockname()[1]}"
+        self.address = base_url(host, self._socket.getsockname()[1])
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="http", daemon=True)
 
     @staticmethod

@@ -6,24 +6,24 @@ with what it had (KIP-226: validate first, then reconfigure).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from app.properties.keys import Live
 from app.properties.live import live
-from app.properties.mistakes import is_secret
+from app.properties.mistakes import SANE_KEY
 from app.properties.places import PREFIX, Place
 from app.settings import Settings
+from sinks.notify.secret_texts import HIDDEN
 from streaming.flow import Flow
-
-MASKED = "[hidden]"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A line that is new, gone or another one. `live` None: nothing of Lockstep's reads it.
 
-    `key`: as written; `name`: without its scope. `before`, `after`: None for absence; the values of secrets are masked.
+    `key`: as written; `name`: without its scope. `before`, `after`: None for absence; `app.properties.shown` says which
+    values are not hidden.
     `flows`: those that it holds for.
     """
 
@@ -43,32 +43,25 @@ def differences(before: Settings, after: Settings) -> list[Difference]:
     """Every line that differs, sorted by key."""
     flows = frozenset(one.flow for one in before.flows)
     aliases = {*before.clusters, *after.clusters}
-    return sorted(_each(before.values, after.values, flows, aliases), key=lambda difference: difference.key)
+    return sorted(_each(before, after, flows, aliases), key=lambda difference: difference.key)
 
 
-def _each(
-    old: Mapping[Place, str], new: Mapping[Place, str], flows: frozenset[Flow], aliases: Collection[str]
-) -> Iterator[Difference]:
-    for where in old.keys() | new.keys():
-        before, after = old.get(where), new.get(where)
-        if before != after:
+def _each(before: Settings, after: Settings, flows: frozenset[Flow], aliases: Collection[str]) -> Iterator[Difference]:
+    for where in before.values.keys() | after.values.keys():
+        if before.values.get(where) != after.values.get(where):
             concerned = frozenset({where.scope}) & flows if isinstance(where.scope, Flow) else flows
-            hidden = is_secret(where.name)
-            yield Difference(
-                _written(where),
-                where.name,
-                _shown(before, hidden),
-                _shown(after, hidden),
-                live(where, aliases),
-                concerned,
-            )
+            old, new = _shown(before, where), _shown(after, where)
+            yield Difference(_written(where), where.name, old, new, live(where, aliases), concerned)
 
 
 def _written(where: Place) -> str:
     scope = where.scope.name if isinstance(where.scope, Flow) else where.scope
     prefix = PREFIX if where.ours and not where.name.startswith(PREFIX) else ""
-    return f"{scope}.{prefix}{where.name}" if scope else prefix + where.name
+    key = f"{scope}.{prefix}{where.name}" if scope else prefix + where.name
+    # The rest of a value whose line lost its backslash looks like a key.
+    return key if SANE_KEY.fullmatch(key) else HIDDEN
 
 
-def _shown(value: str | None, hidden: bool) -> str | None:
-    return MASKED if hidden and value is not None else value
+def _shown(settings: Settings, where: Place) -> str | None:
+    value = settings.values.get(where)
+    return value if value is None or where in settings.shown else HIDDEN

@@ -25,7 +25,6 @@ from app.overrides.watch import OverrideWatch
 from app.properties.keys import Live
 from app.settings import Settings
 from app.settings.kept_plugins import tell
-from app.settings.metric_reporters import secrets_of
 from app.wiring import flow_in_job
 from sinks.engine.audit import SettingChange
 from sinks.engine.flow_task import FlowTask
@@ -109,8 +108,8 @@ class Job:
         self._report()
 
     def _report(self) -> None:
-        values = self._settings.job_properties
-        self._reporters.adopt(self._settings.reporters, values, secrets_of(values))
+        settings = self._settings
+        self._reporters.adopt(settings.reporters, settings.job_properties, settings.hidden)
 
     def run(self) -> bool:
         """True when no flow ended in error."""
@@ -148,8 +147,9 @@ class Job:
             if flow.target == target:
                 task.query_trouble(status.reason)
 
-    def _http(self) -> tuple[str, int]:
-        return self._settings.job.http_host, self._settings.job.http_port
+    def _http(self) -> tuple[str, int, str | None]:
+        job = self._settings.job
+        return job.http_host, job.http_port, job.http_token
 
     def _until_stopped(self, supervisors: Sequence[QuerySupervisor]) -> None:
         for batch in self._batches.values():

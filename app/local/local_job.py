@@ -24,18 +24,21 @@ END_WITHIN = 90.0
 
 
 class LocalJob(Startable):
-    """`lockstep run` with this properties file; `port` is that of `lockstep.http.port` in it.
+    """`lockstep run` with this properties file; `port` and `token` are those of `lockstep.http` in it.
 
     `submit_options`: of spark-submit, which a checkout alone can use.
     """
 
-    def __init__(self, config: Path, port: int, log: Path, submit_options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, config: Path, port: int, log: Path, submit_options: Sequence[str] = (), token: str | None = None
+    ) -> None:
         start = [str(PROJECT / "spark-submit.sh"), *submit_options, "--"]
         if not is_checkout():
             start = [sys.executable, "-m", "app.main", "run"]
         self._command = [*start, "--config", str(config)]
         self._log = log
         self.address = f"http://127.0.0.1:{port}"
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._process: Child | None = None
         # One for all questions: a new one reads every certificate of this machine.
         self._client = httpx.Client(timeout=5)
@@ -70,7 +73,7 @@ class LocalJob(Startable):
     def status(self) -> Mapping[str, Any]:
         """The job's `/status`, empty while it does not answer."""
         try:
-            answer: Mapping[str, Any] = self._client.get(f"{self.address}/status").json()
+            answer: Mapping[str, Any] = self._client.get(f"{self.address}/status", headers=self.headers).json()
         except httpx.HTTPError:
             return {}
         return answer

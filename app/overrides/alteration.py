@@ -70,6 +70,7 @@ def _shown(name: str, text: str | None) -> str | None:
     if text is None or is_hidden(name):
         return None if text is None else HIDDEN
     try:
-        return Override.from_text(name, text).value
+        found = Override.from_text(name, text)
+        return HIDDEN if found.encoded else found.value
     except LockstepError:
         return DAMAGED

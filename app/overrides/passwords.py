@@ -9,7 +9,7 @@ from app.credentials.encoder_settings import encoder_settings
 from app.overrides.allowed import is_hidden
 from app.properties import keys
 from app.properties.mistakes import REFERENCE, is_secret
-from app.settings.stored_overrides import Reference
+from app.settings.stored_overrides import Decoded, Reference
 from sinks.engine.model import Key
 from sinks.engine.overrides import InLedger, Level, Override, at_level, effective
 from streaming.errors import LockstepError
@@ -32,7 +32,7 @@ def override_of(name: str, value: str, properties: Mapping[str, str], literal: b
             "such as ${file:PATH:KEY}, which each job looks up, with --literal"
         )
     settings = encoder_settings(properties)
-    return Override(PasswordEncoder(settings.secret, settings).encode(value), encoded=True)
+    return Override(PasswordEncoder(settings.secret, settings).encode(value, _bound_to(name)), encoded=True)
 
 
 def values_of(stored: InLedger, properties: Mapping[str, str]) -> dict[str, str]:
@@ -41,29 +41,35 @@ def values_of(stored: InLedger, properties: Mapping[str, str]) -> dict[str, str]
 
 
 def reencoded(stored: InLedger, properties: Mapping[str, str]) -> dict[Key, str]:
-    """The entries that only the old secret decodes, encoded with the new one. Raises LockstepError."""
+    """The entries that only the old secret decodes, or that were encoded in another way. Raises LockstepError."""
     again: dict[Key, str] = {}
     for level in Level:
         for name, override in at_level(stored, level).items():
-            value, old = _plain(name, override, properties)
-            if old:
+            value, outdated = _plain(name, override, properties)
+            if outdated:
                 again[level.value, name] = override_of(name, value, properties).to_text()
     return again
 
 
 def _plain(name: str, override: Override, properties: Mapping[str, str]) -> tuple[str, bool]:
-    """The value, and whether only the old secret decoded it."""
+    """The value, and whether it is to be encoded again: only the old secret decoded it, or it was made another way."""
     if not override.encoded:
         return Reference(override.value) if override.reference else override.value, False
     if not properties.get(SECRET):
         raise LockstepError(f"the override of {name} in the ledger is encoded: set {SECRET} as it was then")
     settings = encoder_settings(properties)
     for secret in filter(None, (settings.secret, settings.old_secret)):
+        encoder = PasswordEncoder(secret, settings)
         try:
-            return PasswordEncoder(secret, settings).decode(override.value), secret is not settings.secret
+            value = Decoded(encoder.decode(override.value, _bound_to(name)))
         except UndecodablePassword:
             continue
+        return value, secret is not settings.secret or not encoder.is_current(override.value)
     raise LockstepError(
         f"the override of {name} in the ledger was encoded with another secret: set {OLD_SECRET} to it, or write the "
         "override again"
     )
+
+
+def _bound_to(name: str) -> str:
+    return f"override {name}"

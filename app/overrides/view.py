@@ -114,7 +114,7 @@ def _view(
     own: Source,
 ) -> OwnView:
     dynamic = [
-        OwnLevel(source, _told(name, at[name].value), WORDS[source]) for source, at in overrides.items() if name in at
+        OwnLevel(source, _value_of(name, at[name]), WORDS[source]) for source, at in overrides.items() if name in at
     ]
     return OwnView(name, is_hidden(name), (*dynamic, *_static(name, properties, flow, file)), own)
 
@@ -128,7 +128,7 @@ def _default_view(
     shown = list(here.items())[:1] if alike else here.items()
     dynamic = [
         OwnLevel(
-            Source.ALL_FLOWS, _told(name, one.value), WORDS[Source.ALL_FLOWS] + ("" if alike else f", in {flow.name}")
+            Source.ALL_FLOWS, _value_of(name, one), WORDS[Source.ALL_FLOWS] + ("" if alike else f", in {flow.name}")
         )
         for flow, one in shown
     ]
@@ -145,6 +145,10 @@ def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> 
 
 def _text_of(entry: Entry) -> str:
     return entry.raw.strip() if entry.is_referred else entry.value
+
+
+def _value_of(name: str, override: Override) -> str | None:
+    return HIDDEN if override.encoded and not is_hidden(name) else _told(name, override.value)
 
 
 def _told(name: str, value: str) -> str | None:

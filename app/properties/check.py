@@ -17,6 +17,7 @@ from app.properties.known import (
 )
 from app.properties.mistakes import SANE_KEY, Entry, Findings
 from app.properties.places import PREFIX, Place, Properties
+from app.properties.shown import may_be_shown, shown
 from app.properties.value_types import PATTERNS, nearest, one_of
 from streaming.flow import Flow
 
@@ -98,10 +99,10 @@ def _check_value(where: Place, entry: Entry, findings: Findings) -> None:
         try:
             key.type.parse(entry.value)
         except ValueError as error:
-            reason = f"; {error}" if key.type is PATTERNS and not entry.is_referred else ""
-            findings.mistake(entry, key.type.complaint(entry.shown, entry.value) + reason)
+            reason = f"; {error}" if key.type is PATTERNS and may_be_shown(where, entry) else ""
+            findings.mistake(entry, key.type.complaint(shown(where, entry), entry.value) + reason)
     elif PROTOCOL_KEY.fullmatch(where.name) and entry.value.upper() not in PROTOCOLS:
-        findings.mistake(entry, one_of(*PROTOCOLS).complaint(entry.shown, entry.value))
+        findings.mistake(entry, one_of(*PROTOCOLS).complaint(shown(where, entry), entry.value))
 
 
 def _is_read(where: Place) -> bool:

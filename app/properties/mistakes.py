@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sinks.notify.secret_texts import without_secrets
 from streaming.errors import LockstepError
 
 SANE_KEY = re.compile(r"[A-Za-z0-9._>-]+")
 """What a key can look like. Anything else may be the rest of a value whose line lost its backslash: not to be shown."""
 
 SECRET_KEY = re.compile(
-    r"passw|secret|jaas|token|passphrase|credential|private|webhook\.url|keystore\.key|certificate", re.IGNORECASE
+    r"passw|pwd|secret|jaas|token|passphrase|credential|private|webhook\.url|push\.url|keystore\.key|certificate"
+    r"|api[._-]?key|access[._-]?key|user\.info",
+    re.IGNORECASE,
 )
 REFERENCE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 """Kafka's `ConfigTransformer.DEFAULT_PATTERN`: provider (1), path (3), key (4)."""
@@ -27,7 +30,7 @@ def is_secret(key: str) -> bool:
 class Entry:
     """A line of the file: `raw` as written, `value` with its references resolved, `problem` where they cannot be.
 
-    `origin`: where it stands, if that is not the file; its line says nothing then.
+    `origin`: where it stands, if that is not the file; its line says nothing then. `encoded`: it was kept encrypted.
     """
 
     key: str
@@ -36,18 +39,12 @@ class Entry:
     value: str = field(repr=False)
     problem: str | None = None
     origin: str | None = None
+    encoded: bool = False
 
     @property
     def is_referred(self) -> bool:
         """Whether a part of the value comes from elsewhere: then it may be a secret, whatever the key."""
         return REFERENCE.search(self.raw) is not None
-
-    @property
-    def shown(self) -> str:
-        """The value as a message may show it: references unresolved, secrets not at all."""
-        if is_secret(self.key):
-            return "its value"
-        return repr(self.raw.strip() if self.is_referred else self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +77,11 @@ class Findings:
         self.file = file
         self._mistakes: dict[Mistake, None] = {}
         self._warnings: dict[Mistake, None] = {}
+        self._hidden: Mapping[str, str] = {}
+
+    def hide(self, texts: Iterable[str]) -> None:
+        """What no message may show from now on, whoever wrote it."""
+        self._hidden = {text: text for text in texts}
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:
@@ -106,7 +108,8 @@ class Findings:
         if isinstance(at, Entry) and at.origin is not None:
             file, line = at.origin, None
         name = key if key is not None else at.key if isinstance(at, Entry) else ""
-        return Mistake(file, line, name if SANE_KEY.fullmatch(name) else "", message)
+        said = without_secrets(message, self._hidden)
+        return Mistake(file, line, name if SANE_KEY.fullmatch(name) else "", said)
 
     def raise_if_any(self) -> None:
         """Raises ConfigurationError with all mistakes, if there is one."""

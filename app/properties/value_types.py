@@ -16,6 +16,7 @@ from streaming.mm2.java_regex import compile_java
 T_co = TypeVar("T_co", covariant=True)
 
 CLASS_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*([:$][A-Za-z_]\w*)?")
+HEADER_WORD = re.compile(r"[!-~]+")
 TOPIC_CHARACTERS = re.compile(r"[a-zA-Z0-9._-]+")
 WHOLE = re.compile(r"[+-]?[0-9]+")
 COMMA = re.compile(r"\s*,\s*")
@@ -54,6 +55,23 @@ def _boolean(text: str) -> bool:
 def _text(text: str) -> str:
     if not text:
         raise ValueError("empty")
+    return text
+
+
+def long_text(least: int, note: str = "") -> ValueType[str]:
+    """A secret that is not guessed: text of so many characters at least. `note`: what a complaint says beside that."""
+
+    def parse(text: str) -> str:
+        if len(text) < least:
+            raise ValueError("too short")
+        return text
+
+    return ValueType(parse, f"text of at least {least} characters{note}")
+
+
+def _token(text: str) -> str:
+    if len(text) < SECRET_LENGTH or not HEADER_WORD.fullmatch(text):
+        raise ValueError("no token")
     return text
 
 
@@ -118,8 +136,12 @@ def number(least: float, most: float) -> ValueType[float]:
     return ValueType(parse, f"a number, {least:g} to {most:g}")
 
 
+SECRET_LENGTH = 16
+"""Characters that a secret of Lockstep's own has at least."""
+
 BOOLEAN = ValueType(_boolean, "true, false", ("true", "false"))
 TEXT = ValueType(_text, "some text")
+TOKEN = ValueType(_token, f"at least {SECRET_LENGTH} characters of ASCII, without spaces")
 TOPIC_PART = ValueType(_topic_part, "characters that a topic's name can have: a-z A-Z 0-9 . _ -")
 WORDS = ValueType(items, "a list, separated by commas")
 PATTERNS = ValueType(_patterns, "names and regular expressions, separated by commas")

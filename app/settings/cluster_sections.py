@@ -98,11 +98,10 @@ def check_servers(properties: Properties, settings: ClusterSettings, findings: F
             listed = properties.entry(CLUSTERS.name)
             findings.mistake(entry or listed, _missing(properties, alias), f"{alias}.{SERVERS}")
         return
-    for address in items(settings.bootstrap_servers):
+    for number, address in enumerate(items(settings.bootstrap_servers), 1):
         match = ADDRESS.fullmatch(address)
         if match is None or not match[1] or not 0 < int(match[2]) < 65536:
-            shown = entry.shown if entry and entry.is_referred else repr(address)
-            findings.mistake(entry, f"{shown} is no address: write host:port, several separated by commas")
+            findings.mistake(entry, f"address {number} is no address: write host:port, several separated by commas")
 
 
 def _missing(properties: Properties, alias: str) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 from app.plugins import load_plugin
 from app.properties import keys
 from app.properties.keys import Key
-from app.properties.mistakes import Findings, is_secret
+from app.properties.mistakes import Findings
 from app.properties.places import Properties
+from app.properties.shown import hidden_texts
 from app.properties.value_types import nearest
 from app.settings.acl_settings import acl_rules, credential_provider
 from app.settings.cluster_sections import check_aliases, cluster_settings
@@ -124,8 +125,7 @@ def _is_enabled(properties: Properties, flow: Flow, kind: Kind) -> bool:
 
 
 def _listeners(properties: Properties, flow: Flow, topics: TopicListener, groups: GroupListener) -> Listeners:
-    secrets = tuple(value for name, value in properties.of_flow(flow).items() if value and is_secret(name))
-    return Listeners(topics, groups, properties.get(keys.LISTENER_TIMEOUT, flow), secrets)
+    return Listeners(topics, groups, properties.get(keys.LISTENER_TIMEOUT, flow), hidden_texts(properties))
 
 
 def _pace(properties: Properties, flow: Flow) -> Pace:

@@ -37,12 +37,13 @@ class ClusterSettings:
 
 @dataclass(frozen=True)
 class JobSettings:
-    """What holds for the whole job. Seconds; port 0 is a free one."""
+    """What holds for the whole job. Seconds; port 0 is a free one. `http_token`: None where anybody here may ask."""
 
     trigger_interval: float
     checkpoint_dir: Path
     http_host: str
     http_port: int
+    http_token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Settings:
     (`a->b.source.admin.KEY`). `values`: what the file says, by place, overrides in place of what they win over;
     `plugin_properties`: the same as plug-ins of a flow get it, `job_properties` as `reporters` do; secrets are in all
     of them. `stored_overrides`: those in each flow's ledger, as they are kept there; None where they could not be read;
-    `in_force`: the same in plain text, the stronger level alone.
+    `in_force`: the same in plain text, the stronger level alone. `shown`: the places whose values may be told;
+    `hidden`: what no text of others may repeat.
     """
 
     clusters: Mapping[str, ClusterSettings]
@@ -67,6 +69,8 @@ class Settings:
     plugin_properties: Mapping[Flow, Mapping[str, str]] = field(default_factory=dict, repr=False)
     stored_overrides: Mapping[Flow, InLedger | None] = field(default_factory=dict, repr=False)
     in_force: Overrides = field(default_factory=dict, repr=False)
+    shown: frozenset[Place] = frozenset()
+    hidden: tuple[str, ...] = field(default=(), repr=False)
 
     def cluster(self, alias: str, flow: Flow | None = None) -> ClusterSettings:
         """The settings of a cluster, for a flow if given. Raises KeyError for an alias that is not in the file."""

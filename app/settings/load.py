@@ -12,6 +12,7 @@ from app.properties.config_providers import config_providers, resolve_all
 from app.properties.mistakes import Findings
 from app.properties.parse import read
 from app.properties.places import Properties
+from app.properties.shown import hidden_texts, shown_places
 from app.settings.cluster_sections import (
     aliases,
     check_ambiguous,
@@ -21,6 +22,7 @@ from app.settings.cluster_sections import (
 )
 from app.settings.contradictions import check_collisions, check_rounds
 from app.settings.flow_sections import chosen_flows, enabled_flows, flow_settings
+from app.settings.http_settings import check_http
 from app.settings.internal_topic_collisions import check_internal_topics
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings
 from app.settings.kept_plugins import kept_flow
@@ -54,6 +56,7 @@ def load(
     enabled = enabled_flows(properties, findings)
     check_shared_servers(properties, clusters, enabled, findings)
     built = [one for flow in enabled if (one := _flow(properties, flow, findings, before)) is not None]
+    check_http(properties, findings)
     check_collisions(properties, built, findings)
     check_rounds(properties, built, findings)
     check_internal_topics(properties, clusters, built, findings)
@@ -71,6 +74,8 @@ def load(
         reporters=told,
         job_properties=properties.of_job(),
         plugin_properties={flow: properties.of_flow(flow) for flow in chosen},
+        shown=shown_places(properties),
+        hidden=hidden_texts(properties),
     )
 
 
@@ -84,6 +89,7 @@ def read_properties(
     properties = Properties(entries, aliases(entries, findings), findings)
     providers = config_providers(entries, environ, findings)
     properties.override(override_entries(overrides or {}, providers, findings))
+    findings.hide(hidden_texts(properties))
     return properties
 
 
@@ -98,6 +104,7 @@ def _job(properties: Properties) -> JobSettings:
         checkpoint_dir=properties.get(keys.CHECKPOINT_DIR),
         http_host=properties.get(keys.HTTP_HOST),
         http_port=properties.get(keys.HTTP_PORT),
+        http_token=properties.get(keys.HTTP_TOKEN),
     )
 
 

@@ -11,10 +11,9 @@ from typing import cast
 
 from app.plugins import load_plugin
 from app.properties import keys
-from app.properties.mistakes import Entry, Findings, is_secret
+from app.properties.mistakes import Entry, Findings
 from app.properties.places import Properties, place
 from sinks.notify.reporters import MetricsReporter
-from sinks.notify.secret_texts import without_secrets
 from streaming.errors import LockstepError
 from streaming.reconfigurable import Reconfigurable
 
@@ -50,11 +49,6 @@ def reporters(
     return {reference: reporter for reference, reporter in found.items() if reporter is not None}
 
 
-def secrets_of(values: Mapping[str, str]) -> tuple[str, ...]:
-    """The values among these properties that no log may show."""
-    return tuple(value for name, value in values.items() if value and is_secret(name))
-
-
 def _references(properties: Properties, entry: Entry, findings: Findings) -> Iterator[str]:
     ours = place(entry.key, properties.aliases).ours
     for reference in properties.get(keys.METRIC_REPORTERS):
@@ -79,6 +73,6 @@ def _reporter(
     except Exception as error:  # noqa: BLE001 - a reporter of the user's may raise anything
         said = str(error) if isinstance(error, LockstepError) else f"{type(error).__name__}: {error}"
         refused = said if running is None else f"{reference} does not take the new properties: {said}"
-        findings.mistake(entry, without_secrets(refused, {secret: secret for secret in secrets_of(values)}))
+        findings.mistake(entry, refused)
         return None
     return running

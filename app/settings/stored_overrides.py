@@ -19,6 +19,12 @@ class Reference(str):
     __slots__ = ()
 
 
+class Decoded(str):
+    """An override that its ledger keeps encoded: whatever its key, it is not shown."""
+
+    __slots__ = ()
+
+
 def override_entries(
     overrides: Overrides, providers: Mapping[str, ConfigProvider], findings: Findings
 ) -> Iterator[Entry]:
@@ -26,5 +32,5 @@ def override_entries(
     for flow, values in overrides.items():
         for name, value in values.items():
             key = f"{flow.name}.{PREFIX}{name.removeprefix(PREFIX)}"
-            entry = Entry(key, value, 0, value, origin=f"the ledger of {flow.name}")
+            entry = Entry(key, value, 0, value, origin=f"the ledger of {flow.name}", encoded=isinstance(value, Decoded))
             yield resolve(entry, providers, findings) if isinstance(value, Reference) else entry

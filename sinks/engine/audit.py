@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,10 @@ from sinks.engine.ledger import utc_now
 from sinks.engine.model import Key, Op, Outcome, Value, value_as_json
 from sinks.engine.plan import Plan, Refusal
 from sinks.kafka.ports.cluster import Cluster, Reader, Record
+from streaming.errors import LockstepError
 from streaming.flow import Flow
+
+log = logging.getLogger(__name__)
 
 CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": str(90 * 24 * 3600 * 1000)}
 """Ninety days; change the topic's own `retention.ms` for another time."""
@@ -148,15 +152,22 @@ def _key(event: Event) -> bytes:
 
 
 def read_audit(topic: str, reader: Reader) -> list[Event]:
-    """Every event there is, oldest first. Raises LockstepError for bytes that are no event."""
+    """Every event there is, oldest first."""
     return events_of(reader.read_log(topic))
 
 
 def events_of(records: Iterable[Record]) -> list[Event]:
-    """The events in records of an audit topic. Raises LockstepError for bytes that are no event."""
-    events = []
+    """The events in records of an audit topic; what is none, for others may write there, is counted in the log."""
+    events, foreign = [], 0
     for _, value in records:
-        if value is not None:
+        if value is None:
+            continue
+        try:
             fields = SCHEMA.decode(value)
+        except LockstepError:
+            foreign += 1
+        else:
             events.append(Event(**fields | {"key": tuple(fields["key"])}))
+    if foreign:
+        log.warning("%d records of the audit topic are no events of this version, and are left out", foreign)
     return events

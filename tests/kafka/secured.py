@@ -31,6 +31,7 @@ from app.settings import Settings, load
 from app.wiring import both_clusters
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.security.stores import trusted_certificates
+from tests.kafka.markers import Markers, lines_of
 from tests.kafka.staging import client_of, create
 
 SMALL = "256m"
@@ -75,6 +76,7 @@ class Stage:
     folder: Path
     job: LocalJob
     secrets: tuple[str, ...] = field(repr=False)
+    markers: Markers = field(repr=False)
 
     def needed(self) -> list[Right]:
         """The rights of the flow."""
@@ -143,7 +145,9 @@ def make_user(cluster: LocalCluster, user: tuple[str, str]) -> None:
         future.result()
 
 
-def write_file(folder: Path, ends: dict[str, LocalCluster], user: tuple[str, str], port: int) -> Path:
+def write_file(
+    folder: Path, ends: dict[str, LocalCluster], user: tuple[str, str], port: int, secret: dict[str, str]
+) -> Path:
     """The properties file; Java's own names of every setting. What b's clients trust is PEM, within the file."""
     settings = {alias: cluster.secured_properties(user) for alias, cluster in ends.items()}
     settings["b"] |= {
@@ -162,7 +166,7 @@ def write_file(folder: Path, ends: dict[str, LocalCluster], user: tuple[str, str
         "lockstep.full.comparison.interval": "5 seconds",
         "lockstep.checkpoint.dir": str(folder / "checkpoints"),
     }
-    properties = mirror_properties(dict.fromkeys(ends, ""), ["a->b"], **clients, **keys)
+    properties = mirror_properties(dict.fromkeys(ends, ""), ["a->b"], **clients, **keys, **secret)
     path = folder.parent / "mirror.properties"
     path.write_text(javaproperties.dumps(properties, timestamp=False), encoding="latin-1")
     return path
@@ -197,11 +201,12 @@ def secured_stage(top: Path) -> Iterator[Stage]:
             for topic in INTERNAL[client.alias]:
                 create(client, topic, 1, {"cleanup.policy": "compact"})
         create(source, "orders", 2, {"retention.ms": "3600000"})
-        config = write_file(folder, ends, user, port)
+        markers = Markers()
+        config = write_file(folder, ends, user, port, lines_of(markers, top))
         settings = load(config)
         known = (user[1], settings.clusters["a"].admin["ssl.truststore.password"])
-        job = LocalJob(config, port, folder / "job.log")
-        staged = Stage(ends, source, target, settings, config, folder, job, known)
+        job = LocalJob(config, port, folder / "job.log", token=settings.job.http_token)
+        staged = Stage(ends, source, target, settings, config, folder, job, known, markers)
         for line in commands(settings, PRINCIPAL):
             if line and not line.startswith("#"):
                 staged.grant(line)

@@ -31,7 +31,7 @@ def config(clusters: Clusters, tmp_path: Path) -> Path:
     keys = {
         "clusters": "a,b",
         "a->b.enabled": "true",
-        "password.encoder.secret": "the secret",
+        "password.encoder.secret": "the secret of this test",
         "lockstep.credential.store": str(tmp_path / "credentials"),
     }
     path = tmp_path / "mirror.properties"

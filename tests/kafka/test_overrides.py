@@ -60,7 +60,7 @@ def stage(clusters: Clusters, tmp_path: Path) -> Iterator[Stage]:
     config = write_properties(tmp_path, clusters.a, clusters.b, "overriding-.*", source=SOURCE)
     with client_of(clusters.b) as target:
         staged = Stage(config, config.read_text(), target)
-        staged.encoder("hush")
+        staged.encoder("hush-hush-hush-1")
         yield staged
         Ledger(LEDGER, target, target, 1).put({(Entry.OVERRIDE, key): None for key in staged.stored()})
 
@@ -69,14 +69,14 @@ def test_password_is_nowhere_in_plain_text_and_follows_the_secret_that_encodes_i
     code, said, _ = stage.configs("--alter", "--entity-name", FLOW.name, "--add-config", f"{SECRET}=t0ps3cr3t")
     assert (code, "t0ps3cr3t" in said) == (DONE, False)
     first = stage.stored()
-    stage.encoder("hush2")
+    stage.encoder("hush-hush-hush-2")
     with pytest.raises(ConfigurationError, match=r"set password\.encoder\.old\.secret"):
         load_in_force(stage.config)
-    stage.encoder("hush2", old="hush")
+    stage.encoder("hush-hush-hush-2", old="hush-hush-hush-1")
     settings = load_in_force(stage.config)
     assert settings.in_force == {FLOW: {SECRET: "t0ps3cr3t"}}
     encode_again(settings)
-    stage.encoder("hush2")
+    stage.encoder("hush-hush-hush-2")
     assert load_in_force(stage.config).in_force == {FLOW: {SECRET: "t0ps3cr3t"}}
     assert stage.stored().keys() == first.keys()
     assert stage.stored() != first

@@ -7,9 +7,10 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
-import psutil
+import httpx
 import pytest
 
 from app.local.broker import RESTRICTED
@@ -17,8 +18,11 @@ from app.local.waiting import wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.mm2.codec import encode_heartbeat, encode_offset_sync
 from streaming.mm2.records import Heartbeat, OffsetSync, TopicPartition
+from tests.kafka.markers import command_lines, files_since, listening, spark_says
 from tests.kafka.secured import SOON, Stage, implied, produce, secured_stage
-from tests.kafka.staging import alter, create, family_of, wait_until_shown
+from tests.kafka.staging import alter, create, wait_until_shown
+
+BEGAN = datetime.now()
 
 
 @pytest.fixture(scope="module")
@@ -100,18 +104,69 @@ def test_a_user_without_any_right_gets_no_further_than_its_login(stage: Stage) -
     assert client.list_topics() == {}
 
 
+def test_everything_that_listens_does_so_on_loopback(stage: Stage) -> None:
+    """The job's own server, Spark's UI, its RPC and block manager, and the gateway to the JVM."""
+    addresses = listening(stage.job.pids)
+    assert len(addresses) >= 4
+    assert {host for host, _ in addresses} == {"127.0.0.1"}
+
+
 def test_nothing_that_a_run_leaves_behind_holds_a_secret(stage: Stage) -> None:
-    """Files, what commands print, status and metrics, ledger and audit, and the command lines of its processes."""
+    """Files, what commands print, what is served, ledger and audit, Spark's UI, and the command lines."""
+    markers = stage.markers
+    for place, secret in zip(("the password", "the stores' password"), stage.secrets, strict=True):
+        markers.by_place.setdefault(place, secret)
     create(stage.source, "orders-pending", 1, {})
-    left = [said for run in (*outputs(stage), *failures(stage)) for said in (run.stdout, run.stderr)]
-    left += [json.dumps(stage.job.status()), *command_lines(stage.job.pids)]
-    left += [path.read_text("latin-1") for path in stage.folder.rglob("*") if path.is_file()]
+    runs = [*outputs(stage), *kept(stage), *failures(stage), *reloads(stage)]
+    said = [(f"run {number}", text) for number, run in enumerate(runs) for text in (run.stdout, run.stderr)]
+    said += [(path, served(stage, "GET", path)) for path in ("/", "/status", "/metrics")]
     flow = stage.settings.flows[0]
     logs = (stage.target.read_log(topic) for topic in (flow.internal.ledger, flow.internal.audit))
-    left += [(key + (value or b"")).decode("latin-1") for log in logs for key, value in log]
-    assert len(left) > 20
-    assert "retention.ms" in "".join(left)
-    assert [text[:200] for text in left for secret in stage.secrets if secret in text] == []
+    said += [("a record", (key + (value or b"")).decode("latin-1")) for log in logs for key, value in log]
+    spark = list(spark_says(listening(stage.job.pids)))
+    assert len(spark) > 8
+    said += [*spark, *command_lines(stage.job.pids), *files_since(BEGAN, stage.folder)]
+    everything = "".join(text for _, text in said)
+    for seen in ("retention.ms", "acme.size: [hidden] -> [hidden]", "lockstep_build_info", "kafka.bootstrap.servers"):
+        assert seen in everything, seen
+    assert "PushGatewayReporter" in everything
+    assert markers.found_in(said) == []
+
+
+def served(stage: Stage, method: str, path: str) -> str:
+    """What the job's server says to whoever has its token."""
+    return httpx.request(method, stage.job.address + path, headers=stage.job.headers, timeout=100).text
+
+
+def kept(stage: Stage) -> Iterator[subprocess.CompletedProcess[str]]:
+    """What commands say that keep secrets: an override, encoded, and a password in the store."""
+    wanted, password = stage.config.with_name("override.properties"), stage.config.with_name("password")
+    wanted.write_text(f"lockstep.listener.webhook.secret={stage.markers.new('an override')}\n")
+    password.write_text(stage.markers.new("a password in the store"))
+    place = ("--entity-type", "lockstep", "--entity-name", "a->b")
+    yield stage.run("configs", "--alter", *place, "--add-config-file", str(wanted))
+    yield stage.run("configs", "--describe", *place)
+    yield stage.run("credentials", "set", "alice", "--password-file", str(password))
+    yield stage.run("credentials", "list")
+
+
+def reloads(stage: Stage) -> Iterator[subprocess.CompletedProcess[str]]:
+    """What is said of a file with other secrets, and of one with mistakes in which secrets are."""
+    before = stage.config.read_text()
+    size = stage.markers.by_place["a plug-in's setting"]
+    other = before.replace(size, stage.markers.new("another setting of a plug-in"))
+    reference = f"${{file\\:{stage.config.with_name('secrets.properties')}\\:listener}}"
+    wrong = f"{other}\nreplication.factor={reference}\nuse.defaults.from={reference}\n"
+    try:
+        for text, code in ((other, 0), (wrong, 2)):
+            stage.config.write_text(text)
+            run = stage.run("reload")
+            assert run.returncode == code, run.stderr
+            yield run
+            yield stage.run("validate")
+        served(stage, "POST", "/reload")
+    finally:
+        stage.config.write_text(before)
 
 
 def outputs(stage: Stage) -> list[subprocess.CompletedProcess[str]]:
@@ -135,15 +190,3 @@ def failures(stage: Stage) -> Iterator[subprocess.CompletedProcess[str]]:
         assert run.returncode == 1
         assert "cluster a" in run.stderr
         yield run
-
-
-def command_lines(pids: Sequence[int]) -> list[str]:
-    """Those of a process and all its descendants."""
-    lines = []
-    for pid in pids:
-        for process in family_of(pid):
-            try:
-                lines.append(" ".join(process.cmdline()))
-            except psutil.NoSuchProcess:
-                continue
-    return lines

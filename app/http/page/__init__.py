@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,6 +14,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 REFRESH = 5
 """Seconds until the page asks for itself again."""
+
+STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+
+
+def _style_source() -> str:
+    page = (Path(__file__).parent / "status.html").read_text(encoding="utf-8")
+    styles = (base64.b64encode(hashlib.sha256(style.encode()).digest()).decode() for style in STYLE.findall(page))
+    return " ".join(f"'sha256-{digest}'" for digest in styles)
+
+
+STYLE_SOURCE = _style_source()
+"""What a Content-Security-Policy must allow for the page to look as it does: the hash of its style, no other one."""
 
 
 @cache

@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.properties.keys.key import Key, Scope
-from app.properties.value_types import BOOLEAN, CLASS, FOLDER, PATTERNS, TEXT, ValueType, integer, one_of
+from app.properties.value_types import (
+    BOOLEAN,
+    CLASS,
+    FOLDER,
+    PATTERNS,
+    SECRET_LENGTH,
+    TEXT,
+    ValueType,
+    integer,
+    long_text,
+    one_of,
+)
 
 SYNC_TOPIC_ACLS = Key(
     "sync.topic.acls.enabled",
@@ -60,7 +71,12 @@ CREDENTIAL_STORE = Key(
     Scope.JOB,
 )
 ENCODER_SECRET: Key[str | None] = Key(
-    "password.encoder.secret", TEXT, None, "KIP-226", "What passwords in that file are encrypted with.", Scope.JOB
+    "password.encoder.secret",
+    long_text(SECRET_LENGTH, "; a shorter one of before goes on as password.encoder.old.secret"),
+    None,
+    "KIP-226",
+    "What passwords in that file are encrypted with.",
+    Scope.JOB,
 )
 ENCODER_OLD_SECRET: Key[str | None] = Key(
     "password.encoder.old.secret", TEXT, None, "KIP-226", "The secret before, while it is being replaced.", Scope.JOB
@@ -76,9 +92,9 @@ ENCODER_KEYFACTORY = Key(
 ENCODER_CIPHER = Key(
     "password.encoder.cipher.algorithm",
     one_of("AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"),
-    "AES/CBC/PKCS5Padding",
+    "AES/GCM/NoPadding",
     "KIP-226",
-    "The cipher, by Java's name.",
+    "The cipher, by Java's name; GCM, where KIP-226 has CBC, binds a password to its user or key.",
     Scope.JOB,
 )
 ENCODER_KEY_LENGTH = Key(
@@ -90,5 +106,10 @@ ENCODER_KEY_LENGTH = Key(
     Scope.JOB,
 )
 ENCODER_ITERATIONS = Key(
-    "password.encoder.iterations", integer(1024), 4096, "KIP-226", "PollSchedule that make the key.", Scope.JOB
+    "password.encoder.iterations",
+    integer(1024, 1_000_000),
+    210_000,
+    "KIP-226",
+    "Rounds that make the key; KIP-226 has 4096.",
+    Scope.JOB,
 )

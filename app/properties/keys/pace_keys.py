@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.properties.keys.key import Key, Live, Scope
-from app.properties.value_types import DURATION_SECONDS, FOLDER, TEXT, integer, number
+from app.properties.value_types import DURATION_SECONDS, FOLDER, TEXT, TOKEN, integer, number
 
 TRIGGER_INTERVAL = Key(
     "lockstep.trigger.interval",
@@ -40,6 +40,15 @@ HTTP_PORT = Key(
     9464,
     "Lockstep",
     "The port of that server; 0: a free one.",
+    Scope.JOB,
+    live=Live.JOB,
+)
+HTTP_TOKEN: Key[str | None] = Key(
+    "lockstep.http.token",
+    TOKEN,
+    None,
+    "Lockstep",
+    "What every request to that server must carry (`Authorization: Bearer`); needed unless its address is loopback.",
     Scope.JOB,
     live=Live.JOB,
 )

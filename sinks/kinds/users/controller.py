@@ -18,7 +18,11 @@ REST = 10.0
 
 
 class NamedByAcls:
-    """The principals whose users are wanted. Where ACLs are not synced now, they are read for this alone."""
+    """The principals whose users are wanted.
+
+    A job takes them from the ACLs' last comparison. A single pass polls users before ACLs are compared, and where ACLs
+    are not synced now nobody compares them: there they are read for this alone.
+    """
 
     def __init__(self, parts: Assembly) -> None:
         self._parts = parts
@@ -27,7 +31,7 @@ class NamedByAcls:
     def __call__(self, context: PassContext) -> Mapping[str, str] | None:
         """None while nobody knows. Raises as `AclReader.describe`."""
         shared = self._parts.principals
-        if self._parts.is_enabled(Kind.ACL) and Kind.ACL not in context.idle:
+        if self._parts.is_enabled(Kind.ACL) and Kind.ACL not in context.idle and not self._parts.once:
             return shared.current
         if self._read_at is None or context.everything or context.now - self._read_at >= REST:
             self._read_at = context.now

@@ -17,7 +17,7 @@ clusters=a,b
 a.bootstrap.servers=127.0.0.1:1
 b.bootstrap.servers=127.0.0.1:2
 a->b.enabled=true
-password.encoder.secret=the secret
+password.encoder.secret=the secret of this test
 password.encoder.iterations=1024
 lockstep.credential.store={store}
 """
@@ -36,7 +36,7 @@ class Command:
     def password(self, user: str) -> str | None:
         properties = {
             "lockstep.credential.store": str(self.store),
-            "password.encoder.secret": "the secret",
+            "password.encoder.secret": "the secret of this test",
         }
         found = open_store(properties).credential(user)
         return found.password if found else None
@@ -126,5 +126,7 @@ def test_passwords_that_are_kept_elsewhere_are_not_written_here(command: Command
 
 
 def test_a_missing_secret_is_named(command: Command) -> None:
-    command.config.write_text(command.config.read_text().replace("password.encoder.secret=the secret\n", ""))
+    command.config.write_text(
+        command.config.read_text().replace("password.encoder.secret=the secret of this test\n", "")
+    )
     assert "password.encoder.secret is missing" in command.error("set", "alice", "--password-file", "-", given="x")

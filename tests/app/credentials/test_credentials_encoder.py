@@ -38,11 +38,12 @@ def test_another_secret_decodes_nothing(password: str, cipher: str) -> None:
         encoder("another secret").decode(encoded)
 
 
-def test_defaults_are_those_of_kip_226() -> None:
+def test_defaults_authenticate_and_are_slow_to_guess() -> None:
     found = fields(PasswordEncoder("s", EncoderSettings("s")).encode("geheim€"))
     assert found["keyFactoryAlgorithm"] == "PBKDF2WithHmacSHA512"
-    assert found["cipherAlgorithm"] == "AES/CBC/PKCS5Padding"
-    assert (found["keyLength"], found["iterations"], found["passwordLength"]) == ("256", "4096", "7")
+    assert found["cipherAlgorithm"] == "AES/GCM/NoPadding"
+    assert (found["keyLength"], found["passwordLength"]) == ("256", "7")
+    assert int(found["iterations"]) >= 210_000
     assert "geheim" not in str(found)
 
 
@@ -67,6 +68,7 @@ def test_order_of_the_fields_and_white_space_do_not_matter() -> None:
         ("keyLength", "long"),
         ("iterations", "0"),
         ("iterations", "99999999999999999999"),
+        ("iterations", "1000001"),
         ("passwordLength", "9"),
         ("cipherAlgorithm", "DES/CBC/PKCS5Padding"),
         ("keyFactoryAlgorithm", "PBKDF2WithHmacMD5"),
@@ -93,7 +95,8 @@ def test_text_that_is_none_of_ours_is_refused(text: str) -> None:
         ({"keyfactory_algorithm": "MD5"}, "password.encoder.keyfactory.algorithm=MD5"),
         ({"cipher_algorithm": "DES"}, "password.encoder.cipher.algorithm=DES"),
         ({"key_length": 64}, "allowed: 128, 192, 256"),
-        ({"iterations": 0}, "password.encoder.iterations must be 1 or more"),
+        ({"iterations": 0}, "password.encoder.iterations must be 1 to 1000000"),
+        ({"iterations": 1_000_001}, "password.encoder.iterations must be 1 to 1000000"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(wrong: dict[str, object], said: str) -> None:
@@ -105,3 +108,49 @@ def test_empty_secret_is_refused_and_no_secret_is_shown() -> None:
     with pytest.raises(LockstepError, match=r"password\.encoder\.secret is missing"):
         encoder("")
     assert "hidden" not in repr(EncoderSettings("hidden", "hidden too"))
+
+
+KAFKAS = replace(QUICK, cipher_algorithm="AES/CBC/PKCS5Padding")
+"""What was written before, and by Kafka: bound to no name."""
+
+
+def test_a_password_is_read_under_its_own_name_alone() -> None:
+    encoded = encoder().encode("geheim", "alice")
+    assert encoder().decode(encoded, "alice") == "geheim"
+    for name in ("bob", "", None):
+        with pytest.raises(UndecodablePassword):
+            encoder().decode(encoded, name)
+
+
+def test_a_password_that_lost_the_mark_of_its_name_is_not_read() -> None:
+    encoded = encoder().encode("geheim", "alice")
+    stripped = ",".join(part for part in encoded.split(",") if not part.startswith("associatedData"))
+    assert stripped != encoded
+    with pytest.raises(UndecodablePassword):
+        encoder().decode(stripped, "bob")
+
+
+@pytest.mark.parametrize(
+    "before", [KAFKAS, QUICK, replace(QUICK, iterations=1, cipher_algorithm="AES/CBC/PKCS5Padding")]
+)
+def test_what_was_written_before_is_read_and_known_to_be_outdated(before: EncoderSettings) -> None:
+    encoded = encoder(settings=before).encode("geheim")
+    assert encoder().decode(encoded, "alice") == "geheim"
+    assert not encoder().is_current(encoded)
+    assert encoder().is_current(encoder().encode("geheim", "alice"))
+
+
+def test_fewer_rounds_than_chosen_are_outdated_and_more_are_not() -> None:
+    encoded = encoder(settings=replace(QUICK, iterations=3)).encode("geheim", "alice")
+    assert encoder().is_current(encoded)
+    assert not encoder(settings=replace(QUICK, iterations=4)).is_current(encoded)
+
+
+def test_kafkas_own_cipher_is_no_longer_outdated_where_it_is_chosen() -> None:
+    assert encoder(settings=KAFKAS).is_current(encoder(settings=KAFKAS).encode("geheim", "alice"))
+
+
+def test_a_value_that_asks_for_too_many_rounds_is_refused_at_once() -> None:
+    hostile = fields(encoder().encode("geheim")) | {"iterations": "2000000000"}
+    with pytest.raises(UndecodablePassword, match="asks for 2000000000 iterations"):
+        encoder().decode(",".join(f"{name}:{text}" for name, text in hostile.items()))

@@ -37,7 +37,7 @@ class Forgetful:
 def properties(tmp_path: Path) -> dict[str, str]:
     return {
         "lockstep.credential.store": str(tmp_path / "credentials"),
-        "password.encoder.secret": "the secret",
+        "password.encoder.secret": "the secret of this test",
         "password.encoder.iterations": "1024",
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,22 @@ def test_while_a_password_is_under_way_nothing_else_replaces_it_unasked(path: Pa
     with pytest.raises(LockstepError, match="changed by somebody else"):
         store.promote("alice", pending.version)
     assert store.remove("alice", force=True)
+
+
+def test_passwords_of_the_old_format_are_read_and_encoded_again_at_the_next_change(path: Path) -> None:
+    old = replace(SECRET, cipher_algorithm="AES/CBC/PKCS5Padding")
+    opened(path, old).put({"alice": "geheim"})
+    assert b"AES/CBC" in path.read_bytes()
+    assert password(opened(path), "alice") == "geheim"
+    opened(path).put({"bob": "x"})
+    assert b"AES/CBC" not in path.read_bytes()
+    assert [password(opened(path), user) for user in ("alice", "bob")] == ["geheim", "x"]
+
+
+def test_a_password_that_was_put_under_another_users_name_is_not_read(path: Path) -> None:
+    opened(path).put({"alice": "geheim", "bob": "x"})
+    document = orjson.loads(path.read_bytes())
+    document["users"]["bob"] = document["users"]["alice"]
+    path.write_bytes(orjson.dumps(document))
+    with pytest.raises(LockstepError, match="the password of bob cannot be read"):
+        opened(path).credential("bob")

@@ -147,6 +147,6 @@ def test_each_line_says_when_a_change_of_it_holds(tmp_path: Path, line: str, liv
 
 
 def test_values_of_secrets_are_not_shown(tmp_path: Path) -> None:
-    (changed,) = found(tmp_path, "password.encoder.secret=tell-nobody\n").values()
+    (changed,) = found(tmp_path, "password.encoder.secret=tell-nobody-of-this\n").values()
     assert "tell-nobody" not in repr(changed)
     assert str(changed) == "password.encoder.secret: not set -> [hidden]"

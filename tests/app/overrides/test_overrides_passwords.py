@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from app.credentials.encoder import EncoderSettings, PasswordEncoder
 from app.overrides.passwords import OLD_SECRET, SECRET, override_of, reencoded, values_of
-from app.settings.stored_overrides import Reference
+from app.settings.stored_overrides import Decoded, Reference
 from sinks.engine.model import Key
 from sinks.engine.overrides import Override
 from streaming.errors import LockstepError
 
 PASSWORD = "t0ps3cr3t"
 NAME = "lockstep.listener.webhook.secret"
-NEW = {SECRET: "new-secret"}
-OLD = {SECRET: "old-secret"}
-BOTH = {SECRET: "new-secret", OLD_SECRET: "old-secret"}
+NEW = {SECRET: "new-secret-of-this-test"}
+OLD = {SECRET: "old-secret-of-this-test"}
+BOTH = {SECRET: "new-secret-of-this-test", OLD_SECRET: "old-secret-of-this-test"}
 KEY = ("flow", NAME)
 
 
@@ -50,14 +51,14 @@ def test_password_that_looks_like_a_reference_is_encoded_and_never_looked_up() -
     override = override_of(NAME, "${file:a:b}", NEW)
     assert override.encoded
     (value,) = values_of({KEY: override.to_text()}, NEW).values()
-    assert (value, type(value)) == ("${file:a:b}", str)
+    assert (value, type(value)) == ("${file:a:b}", Decoded)
 
 
 def test_literal_password_without_any_reference_is_encoded_too() -> None:
     assert override_of(NAME, PASSWORD, NEW, literal=True).encoded
 
 
-@pytest.mark.parametrize("properties", [{}, {SECRET: ""}, {OLD_SECRET: "old-secret"}])
+@pytest.mark.parametrize("properties", [{}, {SECRET: ""}, {OLD_SECRET: "old-secret-of-this-test"}])
 def test_secret_without_the_encoders_secret_is_refused_with_what_to_do(properties: dict[str, str]) -> None:
     with pytest.raises(LockstepError) as error:
         override_of(NAME, PASSWORD, properties)
@@ -68,7 +69,7 @@ def test_secret_without_the_encoders_secret_is_refused_with_what_to_do(propertie
 
 
 def test_flows_own_password_hides_one_of_all_flows_that_nobody_can_decode() -> None:
-    assert values_of(kept({SECRET: "forgotten"}, level="") | kept(NEW), NEW) == {NAME: PASSWORD}
+    assert values_of(kept({SECRET: "forgotten-by-everybody"}, level="") | kept(NEW), NEW) == {NAME: PASSWORD}
 
 
 def test_changed_secret_decodes_with_the_old_one_and_encodes_again_for_the_new_one_alone() -> None:
@@ -86,7 +87,7 @@ def test_changed_secret_decodes_with_the_old_one_and_encodes_again_for_the_new_o
 
 def test_old_secret_that_is_still_there_after_all_was_encoded_again_changes_nothing() -> None:
     assert reencoded(kept(NEW), BOTH) == {}
-    assert reencoded(kept(OLD), {SECRET: "old-secret", OLD_SECRET: "old-secret"}) == {}
+    assert reencoded(kept(OLD), {SECRET: "old-secret-of-this-test", OLD_SECRET: "old-secret-of-this-test"}) == {}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_old_secret_that_is_still_there_after_all_was_encoded_again_changes_noth
     [
         ({}, f"the override of {NAME} in the ledger is encoded: set password.encoder.secret as it was then"),
         (
-            {SECRET: "wr0ng", OLD_SECRET: "wr0ng-too"},
+            {SECRET: "wr0ng-for-all-of-it", OLD_SECRET: "wr0ng-too"},
             f"the override of {NAME} in the ledger was encoded with another secret: set password.encoder.old.secret to "
             "it, or write the override again",
         ),
@@ -123,3 +124,27 @@ def test_wrong_setting_of_the_encoder_is_an_error_that_names_it() -> None:
 def test_repr_shows_neither_password_nor_its_encoded_form() -> None:
     override = override_of(NAME, PASSWORD, NEW)
     assert repr(override) == "Override(encoded=True, reference=False)"
+
+
+def test_password_under_another_key_than_its_own_is_not_read() -> None:
+    moved = {("flow", "lockstep.metric.push.password"): kept(NEW)[KEY]}
+    with pytest.raises(LockstepError, match="encoded with another secret"):
+        values_of(moved, NEW)
+
+
+def test_password_in_kafkas_format_is_read_and_encoded_again() -> None:
+    kafkas = {**NEW, "password.encoder.cipher.algorithm": "AES/CBC/PKCS5Padding", "password.encoder.iterations": "4096"}
+    before = kept(kafkas)
+    assert values_of(before, NEW) == {NAME: PASSWORD}
+    again = reencoded(before, NEW)
+    assert values_of(again, NEW) == {NAME: PASSWORD}
+    assert reencoded(again, NEW) == {}
+    assert reencoded(before, kafkas) == {}
+
+
+def test_short_secret_of_the_encoder_is_refused_with_what_to_do() -> None:
+    with pytest.raises(LockstepError, match="at least 16 characters; a shorter one of before goes on as") as caught:
+        override_of(NAME, PASSWORD, {SECRET: "short-one"})
+    assert "short-one" not in str(caught.value)
+    encoded = Override(PasswordEncoder("short-one", EncoderSettings("short-one")).encode(PASSWORD), encoded=True)
+    assert values_of({KEY: encoded.to_text()}, {**NEW, OLD_SECRET: "short-one"}) == {NAME: PASSWORD}

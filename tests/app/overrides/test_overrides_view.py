@@ -36,7 +36,7 @@ def stored(flow: dict[str, str] | None = None, all_flows: dict[str, str] | None 
     """A ledger with these overrides; passwords encoded."""
     levels = {"flow": flow or {}, "": all_flows or {}}
     return {
-        (level, name): override_of(name, value, {SECRET: "s"}, literal=True).to_text()
+        (level, name): override_of(name, value, {SECRET: "the secret of this test"}, literal=True).to_text()
         for level, values in levels.items()
         for name, value in values.items()
     }

@@ -87,7 +87,7 @@ def test_every_key_reaches_its_place(write: Write) -> None:
             "lockstep.full.comparison.interval=2 minutes\nlockstep.shard.topics=7\nlockstep.heartbeat.timeout=9\n"
             "lockstep.limits.max.delete.percent=12.5\nlockstep.limits.max.delete.minimum=0\n"
             "lockstep.sync.topic.deletes.enabled=true\nlockstep.checkpoint.dir=/var/lib/x\n"
-            "lockstep.http.host=0.0.0.0\nlockstep.http.port=0\nlockstep.sync.topic.configs.interval.seconds=30\n"
+            "lockstep.http.host=0.0.0.0\nlockstep.http.port=0\nlockstep.http.token=0123456789abcdef\nlockstep.sync.topic.configs.interval.seconds=30\n"
         )
     )
     (flow,) = settings.flows

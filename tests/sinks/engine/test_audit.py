@@ -9,7 +9,6 @@ from sinks.engine.model import Kind, Op, Outcome
 from sinks.engine.plan import Refusal, make_plan
 from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_cluster import MemoryCluster
-from streaming.errors import LockstepError
 from tests.sinks.builders import FLOW, NOON, config_change, topic_change
 
 TOPIC = "lockstep-audit.a.internal"
@@ -78,11 +77,14 @@ def test_topic_without_events_reads_as_empty(cluster: MemoryCluster) -> None:
     assert read_audit(TOPIC, cluster) == []
 
 
-def test_bytes_that_are_no_event_are_an_error_that_says_so(cluster: MemoryCluster) -> None:
-    cluster.create_log(TOPIC, 1, {})
-    cluster.append_log(TOPIC, [(b"k", b"v")])
-    with pytest.raises(LockstepError, match="no audit-event of this version"):
-        read_audit(TOPIC, cluster)
+def test_bytes_that_are_no_event_are_left_out_and_counted(
+    cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    change = config_change("a.t", "retention.ms", "1", None)
+    audit(cluster).record(make_plan(FLOW, [change]), [Outcome(change)])
+    cluster.append_log(TOPIC, [(b"k", b"v"), (b"k", b"")])
+    assert len(read_audit(TOPIC, cluster)) == 1
+    assert "2 records of the audit topic are no events" in caplog.text
 
 
 def test_records_of_one_resource_share_a_key(cluster: MemoryCluster) -> None:

@@ -1,0 +1,49 @@
+"""What stands before every route: the rules for requests, and the headers of every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+from starlette.datastructures import MutableHeaders
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from app.http.page import STYLE_SOURCE
+from app.http.request_rules import CHALLENGES, UNAUTHORIZED, RequestRules
+
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": f"default-src 'none'; style-src {STYLE_SOURCE}; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""The page needs its own style and nothing else; no other page may show it in a frame."""
+
+
+def as_json(document: object, status: int = 200) -> Response:
+    """An answer of JSON."""
+    return Response(orjson.dumps(document), status, media_type="application/json")
+
+
+class Protection(BaseHTTPMiddleware):
+    """Refuses what breaks a rule before any of its body is read."""
+
+    def __init__(self, app: ASGIApp, rules: RequestRules) -> None:
+        super().__init__(app)
+        self._rules = rules
+
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        """The answer of the route, or why there is none."""
+        refused = self._rules.refused(request.method, request.headers)
+        response = await call_next(request) if refused is None else as_json({"error": refused.reason}, refused.status)
+        headers = MutableHeaders(raw=response.raw_headers)
+        headers.update(HEADERS)
+        if refused is not None and refused.status == UNAUTHORIZED:
+            headers["WWW-Authenticate"] = CHALLENGES
+        return response

@@ -1,0 +1,97 @@
+"""How commands ask the running job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli.output import WRONG_USAGE
+from app.cli.running import JobRefused, NoJobAnswers, address, ask, ask_reload
+from app.cli.status_command import _asked as asked
+from app.http.api import Api, Server
+from app.local.ports import free_ports
+from app.main import app
+from app.settings import Settings, load
+from sinks.engine.metrics import Metrics
+
+BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
+TOKEN = "0123456789abcdef"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    found = Server(Api({}, Metrics("1")), "127.0.0.1", 0, TOKEN)
+    found.start()
+    yield found
+    found.stop()
+
+
+def settings(folder: Path, port: int, lines: str = "") -> Settings:
+    path = folder / "m.properties"
+    path.write_text(f"{BASE}lockstep.http.port={port}\n{lines}")
+    return load(path, environ={})
+
+
+def port(server: Server) -> int:
+    return int(server.address.rpartition(":")[2])
+
+
+def test_a_command_sends_the_token_of_its_file(server: Server, tmp_path: Path) -> None:
+    ours = settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n")
+    assert ask(ours, "GET", "/status", 20) == {"flows": []}
+    assert ask(ours, "POST", "/look", 20, {"topics": []}) == {"looked": {}}
+
+
+@pytest.mark.parametrize("lines", ["", "lockstep.http.token=another-token-of-mine\n"])
+def test_another_token_is_said_to_be_wrong_and_is_not_shown(server: Server, tmp_path: Path, lines: str) -> None:
+    with pytest.raises(JobRefused, match=r"does not take this file's lockstep\.http\.token") as caught:
+        ask_reload(settings(tmp_path, port(server), lines))
+    assert "another-token" not in str(caught.value)
+
+
+def test_what_the_job_refuses_is_told_in_its_own_words(server: Server, tmp_path: Path) -> None:
+    ours = settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n")
+    with pytest.raises(JobRefused, match="no such flow here: x->y"):
+        ask(ours, "POST", "/look", 20, {"flows": ["x->y"]})
+
+
+def test_the_token_goes_through_no_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_ports(1)[0]}")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    ours = settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n")
+    assert ask(ours, "GET", "/status", 20) == {"flows": []}
+
+
+def test_where_nobody_listens_the_command_says_how_to_start_a_job(tmp_path: Path) -> None:
+    with pytest.raises(NoJobAnswers, match="start it with `lockstep run`"):
+        ask_reload(settings(tmp_path, free_ports(1)[0]))
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:1"),
+        ("::1", "http://[::1]:1"),
+        ("::", "http://127.0.0.1:1"),
+        ("j.example", "http://j.example:1"),
+    ],
+)
+def test_the_address_is_one_that_can_be_asked(tmp_path: Path, host: str, url: str) -> None:
+    assert address(settings(tmp_path, 1, f"lockstep.http.host={host}\nlockstep.http.token={TOKEN}\n")) == url
+
+
+@pytest.mark.parametrize("wait", ["nan", "inf", "-1"])
+def test_a_time_to_wait_that_never_ends_is_wrong_usage(wait: str) -> None:
+    result = CliRunner().invoke(app, ["look", f"--wait={wait}"])
+    assert result.exit_code == WRONG_USAGE
+    assert "0 or more" in result.output
+
+
+def test_status_says_that_the_job_refused_its_token(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert asked(settings(tmp_path, port(server))) is None
+    assert "lockstep.http.token: give both the same one; looking at the clusters instead" in capsys.readouterr().err
