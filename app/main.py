@@ -10,6 +10,7 @@ from app.cli import (
     audit_command,
     configs_command,
     credentials_command,
+    ledger_command,
     offsets_command,
     plan_command,
     rights_command,
@@ -50,6 +51,7 @@ for command in (
 ):
     app.command()(command)
 app.add_typer(credentials_command.app, name="credentials")
+app.add_typer(ledger_command.app, name="ledger")
 
 
 def main() -> None:

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 
-from app.wiring import FlowClusters, audit, broker_rules, ends_of, ledger, mirror_topics, records_of
+from app.wiring import FlowClusters, audit, broker_rules, ends_of, guard, ledger, mirror_topics, records_of
 from sinks.engine.apply import apply_steps
-from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan, Unobserved, join_plans, make_plan
@@ -41,7 +40,7 @@ def plan_flow(flow: FlowSettings, ends: FlowClusters, progress: Progress = lambd
 def _planned(
     flow: FlowSettings, ends: FlowClusters, remembered: Ledger, progress: Progress = lambda done, total: None
 ) -> Plan:
-    Guard(flow.flow, ends.source, ends.target).compare(remembered)
+    guard(flow, ends.source, ends.target).compare(remembered)
     listed, paused = list_both(flow, ends.source, ends.target), remembered.paused()
     seen = survey(
         flow,
@@ -117,7 +116,7 @@ def group_offsets(
 
 def write_back(flow: FlowSettings, ends: FlowClusters, rows: Iterable[GroupOffset]) -> tuple[Outcome, ...]:
     """Writes what `group_offsets` found on the way back to the source's groups, audited on the target."""
-    Guard(flow.flow, ends.source, ends.target).check(ledger(flow, ends.target, to_write=True))
+    guard(flow, ends.source, ends.target).check(ledger(flow, ends.target, to_write=True))
     plan = make_plan(flow.flow, [change for row in rows if (change := row.change)])
     writers = {Kind.GROUP_OFFSET: GroupWriter(ends.source.alias, ends.source.groups)}
     outcomes: list[Outcome] = []

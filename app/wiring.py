@@ -17,7 +17,9 @@ from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind
+from sinks.engine.pins import PinFile
 from sinks.engine.reconcile import Clusters, FlowReconcile
+from sinks.engine.seal import Seal
 from sinks.flow_settings import FlowSettings, Incremental
 from sinks.kafka.jvm.jvm_acls import JvmAclWatch
 from sinks.kafka.jvm.jvm_configs import JvmWatch
@@ -26,7 +28,7 @@ from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.quorum_signal import QuorumSignal
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.rd_records import KafkaRecords
-from sinks.kafka.ports.cluster import CountRequest, count_nothing
+from sinks.kafka.ports.cluster import CountRequest, Reader, count_nothing
 from sinks.kinds.acls.controller import AclController
 from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.brokers.controller import BrokerController
@@ -88,12 +90,20 @@ def both_ends(settings: Settings, flow: FlowSettings) -> Iterator[FlowClusters]:
 
 def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
     """The audit topic of a flow."""
-    return Audit(flow.internal.audit, target, flow.replication_factor, process_identity())
+    return Audit(flow.internal.audit, target, flow.safety.audit_factor, process_identity())
 
 
 def ledger(flow: FlowSettings, target: KafkaCluster, *, to_write: bool) -> Ledger:
-    """The ledger of a flow, read now."""
-    return Ledger(flow.internal.ledger, target, target if to_write else None, flow.replication_factor)
+    """The ledger of a flow, read now. Raises LedgerUntrusted, ClusterUnreachable, RightsMissing."""
+    seal, writer = Seal(flow.flow.name, flow.safety.ledger_secret), target if to_write else None
+    return Ledger(flow.internal.ledger, target, writer, flow.safety.ledger_factor, seal=seal)
+
+
+def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = False) -> Guard:
+    """What checks both clusters of a flow, before anything else is read of them. `job`: it makes the local file."""
+    pins = PinFile(flow.safety.pins, create=job) if flow.safety.pins else None
+    ledgers = (flow.internal.ledger, flow.internal.reverse_ledger)
+    return Guard(flow.flow, source, target, said=flow.safety.cluster_ids, pins=pins, ledgers=ledgers)
 
 
 def ends_of(source: KafkaCluster, target: KafkaCluster) -> tuple[ClusterGroups, ClusterGroups]:
@@ -218,7 +228,7 @@ def flow_parts(
     reconcile = FlowReconcile(
         settings=flow,
         clusters=clusters,
-        guard=Guard(flow.flow, source, target),
+        guard=guard(flow, source, target, job=True),
         open_ledger=lambda: ledger(flow, target, to_write=True),
         audit=audit(flow, target),
         writers=writers,

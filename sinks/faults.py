@@ -37,6 +37,10 @@ class WrongCluster(LockstepError):
     """A bootstrap address answers with another cluster id than the one pinned at first contact. Terminal."""
 
 
+class LedgerUntrusted(LockstepError):
+    """The ledger is gone, damaged, not compacted, not signed, or of a newer version. Terminal until somebody looked."""
+
+
 class IncrementalUnsupported(LockstepError):
     """The broker lacks IncrementalAlterConfigs (API key 44, Kafka 2.3; KIP-339)."""
 

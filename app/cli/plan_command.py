@@ -16,9 +16,8 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOpti
 from app.cli.output import DONE, FAILED, PENDING, WRONG_USAGE, Output, complain, print_json, print_line, print_table
 from app.planning import plan_flow
 from app.settings import Settings
-from app.wiring import ConfigWriters, FlowClusters, audit, both_ends, ledger, writers_to
+from app.wiring import ConfigWriters, FlowClusters, audit, both_ends, guard, ledger, writers_to
 from sinks.engine.apply import apply_steps
-from sinks.engine.guard import Guard
 from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.plan import Plan
 from sinks.faults import DigestMismatch
@@ -112,7 +111,7 @@ def _apply(row: Planned, configs: ConfigWriters) -> list[Outcome]:
     if not row.plan.changes:
         return []
     remembered = ledger(row.flow, row.ends.target, to_write=True)
-    Guard(row.flow.flow, row.ends.source, row.ends.target).check(remembered)
+    guard(row.flow, row.ends.source, row.ends.target).check(remembered)
     outcomes: list[Outcome] = []
     writers = writers_to(row.ends.target, row.flow, configs)
     try:

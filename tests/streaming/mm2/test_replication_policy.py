@@ -228,6 +228,7 @@ def test_each_side_names_the_offset_syncs_after_the_other_cluster() -> None:
         audit="lockstep-audit.a.internal",
         topics="lockstep-topics.a.internal",
         groups="lockstep-groups.a.internal",
+        reverse_ledger="lockstep-ledger.b.internal",
     )
     assert (at_target.offset_syncs, at_target.offset_syncs_cluster) == ("mm2-offset-syncs.a.internal", "b")
 
@@ -236,3 +237,19 @@ def test_our_own_topics_have_the_policys_separator_and_a_dot_where_it_has_none()
     named = internal_topics(default("_"), Flow("a", "b"), "source")
     assert (named.ledger, named.audit) == ("lockstep-ledger_a_internal", "lockstep-audit_a_internal")
     assert internal_topics(Loops(), Flow("a", "b"), "source").ledger == "lockstep-ledger.a.internal"
+
+
+class OwnNames(DefaultReplicationPolicy):
+    """Keeps Lockstep's topics under a prefix."""
+
+    def ledger_topic(self, source: str) -> str:
+        return f"platform.ledger.{source}"
+
+    def audit_topic(self, source: str) -> str:
+        return f"platform.audit.{source}"
+
+
+def test_policy_can_name_lockstep_s_ledger_and_audit_topic() -> None:
+    named = internal_topics(OwnNames(), Flow("a", "b"), "source")
+    assert (named.ledger, named.audit) == ("platform.ledger.a", "platform.audit.a")
+    assert (named.reverse_ledger, named.topics) == ("platform.ledger.b", "lockstep-topics.a.internal")
