@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -87,7 +88,7 @@ def _lacking(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _look(flow: FlowSettings, ends: FlowClusters) -> dict[str, Any]:
     ids = {flow.flow.source: ends.source.cluster_id(), flow.flow.target: ends.target.cluster_id()}
-    guard(flow, ends.source, ends.target).compare(ledger(flow, ends.target, to_write=False))
+    guard(flow, ends.source, ends.target).open(partial(ledger, flow, ends.target, to_write=False))
     topics = {flow.flow.source: ends.source.list_topics(), flow.flow.target: ends.target.list_topics()}
     internal = flow.internal
     places = {
