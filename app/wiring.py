@@ -14,8 +14,10 @@ from sinks.engine.audit import Audit, process_identity
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
+from sinks.engine.pins import PinFile
 from sinks.engine.reconcile import FlowParts, FlowReconcile
 from sinks.engine.report import Observer
+from sinks.engine.seal import Seal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.java_client import JavaAdmin
 from sinks.kafka.jvm.jvm_acls import JvmAclWatch
@@ -24,7 +26,7 @@ from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.quorum_signal import QuorumSignal
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.ports.cluster import CountRequest, count_nothing
+from sinks.kafka.ports.cluster import CountRequest, Reader, count_nothing
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.unwatched import UnwatchedConfigs, UnwatchedGroups, UnwatchedList
 from sinks.kinds.assembly import Assembly, assemble
@@ -46,12 +48,20 @@ def connect(
 
 def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
     """The audit topic of a flow."""
-    return Audit(flow.internal.audit, target, flow.replication_factor, process_identity())
+    return Audit(flow.internal.audit, target, flow.safety.audit_factor, process_identity())
 
 
 def ledger(flow: FlowSettings, target: KafkaCluster, *, to_write: bool) -> Ledger:
-    """The ledger of a flow, read now."""
-    return Ledger(flow.internal.ledger, target, target if to_write else None, flow.replication_factor)
+    """The ledger of a flow, read now. Raises LedgerUntrusted, ClusterUnreachable, RightsMissing."""
+    seal, writer = Seal(flow.flow.name, flow.safety.ledger_secret), target if to_write else None
+    return Ledger(flow.internal.ledger, target, writer, flow.safety.ledger_factor, seal=seal)
+
+
+def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = False) -> Guard:
+    """What checks both clusters of a flow, before anything else is read of them. `job`: it makes the local file."""
+    pins = PinFile(flow.safety.pins, create=job) if flow.safety.pins else None
+    ledgers = (flow.internal.ledger, flow.internal.reverse_ledger)
+    return Guard(flow.flow, source, target, said=flow.safety.cluster_ids, pins=pins, ledgers=ledgers)
 
 
 class LazyJvm:
@@ -150,7 +160,7 @@ def flow_in_job(
 
     parts = FlowParts(
         list_topics=partial(list_both, flow, source, target),
-        guard=Guard(flow.flow, source, target),
+        guard=guard(flow, source, target, job=True),
         open_ledger=partial(ledger, flow, target, to_write=True),
         audit=audit(flow, target),
         controllers=made.controllers,

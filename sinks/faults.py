@@ -42,7 +42,7 @@ class WrongCluster(LockstepError):
 
 
 class LedgerUntrusted(LockstepError):
-    """The ledger cannot be read, vanished, or holds what nobody may believe. Terminal for the flow."""
+    """The ledger is gone, damaged, not compacted, not signed, or of a newer version. Terminal until somebody looked."""
 
 
 class IncrementalUnsupported(LockstepError):

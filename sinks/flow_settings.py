@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 
 from sinks.engine.model import Kind
 from sinks.kinds.acls.principals import PrincipalFilter, PrincipalMapping
@@ -76,6 +77,20 @@ class Listeners:
 
 
 @dataclass(frozen=True, slots=True)
+class Safety:
+    """What protects the target. `cluster_ids`: by alias, as the file says them. `pins`: the local file of ids.
+
+    `ledger_factor`, `audit_factor`: of these topics, when they are created; None: what the target has brokers for.
+    """
+
+    cluster_ids: Mapping[str, str] = field(default_factory=dict)
+    pins: Path | None = None
+    ledger_secret: str | None = field(default=None, repr=False)
+    ledger_factor: int | None = None
+    audit_factor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FlowSettings:
     """One enabled flow, with its policy and filters already built. `provider`: of passwords, None without any.
 
@@ -104,6 +119,7 @@ class FlowSettings:
     provider: CredentialProvider | None = None
     pace: Pace = field(default_factory=Pace)
     limits: Limits = field(default_factory=Limits)
+    safety: Safety = field(default_factory=Safety)
 
     @property
     def plugins(self) -> tuple[object, ...]:

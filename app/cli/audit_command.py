@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from datetime import datetime, timezone
+from functools import partial
 from typing import Annotated, Any
 
 import orjson
@@ -14,7 +15,7 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import Output, print_json, print_line, print_table
 from app.settings import Settings
-from app.wiring import both_clusters, ledger
+from app.wiring import both_clusters, guard, ledger
 from sinks.engine.audit import SETTING, Event, events_of, read_audit
 from sinks.engine.ledger import Entry
 from sinks.engine.model import Kind, key_as_json
@@ -35,8 +36,11 @@ def resume(kind: KindArgument, config: ConfigOption = DEFAULT_CONFIG, flow: Flow
 
 def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
     for one in settings.flows:
-        with both_clusters(settings, one) as ends:
-            ledger(one, ends.target, to_write=True).put({(Entry.PAUSED, (kind.value,)): value})
+        with both_clusters(settings, one) as clusters:
+            opened = guard(one, clusters.source, clusters.target).open_for_target(
+                partial(ledger, one, clusters.target, to_write=True)
+            )
+            opened.put({(Entry.PAUSED, (kind.value,)): value})
         print_line(f"{one.flow.name}: {kind} is {'active' if value is None else 'paused'}")
 
 

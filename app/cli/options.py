@@ -32,9 +32,12 @@ def loaded(config: Path, flow: list[str] | None) -> Settings:
     return load(config, flow or ())
 
 
-def in_force(config: Path, flow: list[str] | None, before: Settings | None = None) -> Settings:
-    """As `loaded`, with the overrides in the flows' ledgers over the file; `before`: of the running job."""
-    return load_in_force(config, flow or (), before=before)
+def in_force(config: Path, flow: list[str] | None, before: Settings | None = None, *, job: bool = False) -> Settings:
+    """As `loaded`, with the overrides in the flows' ledgers over the file; `before`: of the running job.
+
+    `job`: a flow whose overrides are refused waits; for a command they are a mistake.
+    """
+    return load_in_force(config, flow or (), before=before, job=job)
 
 
 def of_each_flow(

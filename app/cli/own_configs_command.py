@@ -16,6 +16,7 @@ from app.configs_tool.arguments import WrongArguments
 from app.configs_tool.flags import Flags
 from app.overrides.allowed import checked
 from app.overrides.alteration import Alteration
+from app.overrides.closed import permitted
 from app.overrides.in_force import in_plain
 from app.overrides.ledgers import Unreadable, each, open_ledgers, read_overrides
 from app.overrides.passwords import override_of
@@ -116,7 +117,7 @@ def _alter(asked: Asked, values: Mapping[str, str | None], flags: Flags, output:
     before, properties = _known(asked), asked.settings.job_properties
     flows = [one.flow for one in asked.flows]
     there = {name for flow in flows for name in texts_at(before[flow], asked.level)}
-    wanted = checked(values, there, flags.custom, flags.literal)
+    wanted = checked(values, there, flags.custom, flags.literal, permitted(properties))
     kept = {
         name: None if value is None else override_of(name, value, properties, flags.literal)
         for name, value in wanted.items()

@@ -13,9 +13,11 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, Output, print_json, print_line, print_table
 from app.rights.judged import Finding, Verdict, judge
+from app.rights.ledger_writers import ledger_writers
 from app.rights.needed import EVERY, PROBE, Right, needed_rights
 from app.settings import Settings
 from app.wiring import FlowClusters
+from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.rd_rights import ask_allowed
@@ -123,6 +125,24 @@ def check_rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters)
 def _groups(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
     """The groups that are replicated, as far as they can be seen."""
     return chosen_groups(flow, clusters.source.groups.names())
+
+
+def who_writes_ledger(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
+    """Who may write the flow's ledger by the target's ACLs; `writers` is None where they cannot be seen."""
+    topic, signed = flow.internal.ledger, flow.safety.ledger_secret is not None
+    try:
+        writers: list[str] | None = ledger_writers(topic, clusters.target.acls.describe())
+        reason = ""
+    except (NotSupported, RightsMissing) as error:
+        writers, reason = None, str(error)
+    return {"topic": topic, "signed": signed, "writers": writers, "reason": reason}
+
+
+def ledger_line(row: Mapping[str, Any]) -> str:
+    """The same as a line."""
+    who = f"not known: {row['reason']}" if row["writers"] is None else ", ".join(row["writers"]) or "super users alone"
+    signed = "signed" if row["signed"] else "not signed: set lockstep.ledger.secret, or let nobody else write it"
+    return f"  may write or delete {row['topic']}: {who}; its entries are {signed}"
 
 
 def as_json(finding: Finding) -> dict[str, Any]:

@@ -26,13 +26,13 @@ def run(
     handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    settings = in_force(config, flow)
+    settings = in_force(config, flow, job=True)
     encode_again(settings)
     for warning in settings.warnings:
         complain(f"warning: {warning}")
 
     def reread(before: Settings) -> Settings:
-        after = in_force(config, flow, before)
+        after = in_force(config, flow, before, job=True)
         encode_again(after)
         return after
 

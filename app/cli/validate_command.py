@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
 from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line, print_table
-from app.cli.rights_command import as_json, check_rights, print_rights
+from app.cli.rights_command import as_json, check_rights, ledger_line, print_rights, who_writes_ledger
 from app.rights.judged import Verdict
 from app.settings import ConfigurationError, Mistake, Settings
-from app.wiring import FlowClusters, both_clusters, ledger
-from sinks.engine.guard import Guard
+from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
 
@@ -65,9 +65,10 @@ def _mistake(mistake: Mistake) -> dict[str, Any]:
 def _rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
     """What is missing is said even where it is why the flow itself cannot be looked at."""
     found = [as_json(finding) for finding in check_rights(settings, flow, clusters)]
+    also = {"ledger": who_writes_ledger(flow, clusters)}
     if any(row["verdict"] == Verdict.MISSING.value and not row["optional"] for row in found):
-        return {"source": flow.flow.source, "target": flow.flow.target, "rights": found}
-    return {**_look(flow, clusters), "rights": found}
+        return {"source": flow.flow.source, "target": flow.flow.target, "rights": found, **also}
+    return {**_look(flow, clusters), "rights": found, **also}
 
 
 def _lacking(row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -87,7 +88,7 @@ def _lacking(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _look(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
     ids = {flow.flow.source: clusters.source.cluster_id(), flow.flow.target: clusters.target.cluster_id()}
-    Guard(flow.flow, clusters.source, clusters.target).compare(ledger(flow, clusters.target, to_write=False))
+    guard(flow, clusters.source, clusters.target).open(partial(ledger, flow, clusters.target, to_write=False))
     topics = {flow.flow.source: clusters.source.list_topics(), flow.flow.target: clusters.target.list_topics()}
     internal = flow.internal
     places = {
@@ -112,6 +113,7 @@ def _print_flow(row: Mapping[str, Any]) -> None:
     print_line(f"{row['source']}->{row['target']}")
     if "rights" in row:
         print_rights(row["rights"])
+        print_line(ledger_line(row["ledger"]))
     if "internal_topics" not in row:
         return
     print_line(f"  {row['source']}: cluster id {row['source_cluster_id']}")

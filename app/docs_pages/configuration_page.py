@@ -27,6 +27,7 @@ def page() -> str:
     parts = [INTRO]
     for title, rows in (
         ("Keys of the whole job", [key for key in TABLE.values() if key.scope is Scope.JOB]),
+        ("Keys of a cluster, behind its alias", [key for key in TABLE.values() if key.scope is Scope.CLUSTER]),
         ("Keys of a flow", [key for key in TABLE.values() if key.scope is Scope.FLOW]),
     ):
         parts.append(f"## {title}\n")

@@ -21,6 +21,7 @@ from app.job.batch import PATIENCE, Batch, ChangedFlows
 from app.job.differences import Difference
 from app.job.query_supervisor import QuerySupervisor
 from app.job.reloading import Reloading
+from app.overrides.closed import permitted
 from app.overrides.watch import OverrideWatch
 from app.properties.keys import Live
 from app.settings import Settings
@@ -57,7 +58,7 @@ class Job:
         self._stop = threading.Event()
         self._metrics = Metrics(version("lockstep-kafka"))
         self._reporters = Reporters(self._metrics.registry, self._metrics.count_reporter)
-        self._overrides = OverrideWatch(settings.stored_overrides)
+        self._overrides = OverrideWatch(settings.stored_overrides, permitted(settings.job_properties))
         self._changed: dict[str, ChangedFlows] = {}
         self._supervisors: list[QuerySupervisor] = []
         self._tasks: dict[Flow, FlowTask] = {}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from app.overrides.closed import permitted, refusals, refused_text
 from app.overrides.ledgers import Unreadable, open_ledgers, read_overrides
 from app.overrides.passwords import reencoded, values_of
 from app.properties.mistakes import ConfigurationError, Mistake
@@ -30,11 +31,13 @@ def load_in_force(
     environ: Mapping[str, str] = os.environ,
     before: Settings | None = None,
     read: Read = read_overrides,
+    job: bool = False,
 ) -> Settings:
     """As `load`, with the overrides of each flow. Raises ConfigurationError with the mistakes of both.
 
     A ledger that cannot be read leaves its flow with the overrides of `before`, or with unknown ones:
-    `stored_overrides` says None, and a job does nothing for that flow until it knows.
+    `stored_overrides` says None, and a job does nothing for that flow until it knows. The same holds for overrides that
+    no rule lets be there (`app.overrides.closed`) where this is for the `job`; for a command they are a mistake.
     """
     used: Overrides = before.in_force if before is not None else {}
     try:
@@ -45,12 +48,22 @@ def load_in_force(
         # What is wrong may be what was in force: deleted from its ledger meanwhile, or of a flow that is gone.
         used = {}
         settings = load(path, flows, environ=environ, before=before)
-    stored = _stored(read(settings), before)
+    found = read(settings)
+    if job:
+        found = {flow: _unless_refused(flow, entries, settings) for flow, entries in found.items()}
+    stored = _stored(found, before)
     values = in_plain(stored, settings.job_properties, path)
     # A reference and a value may be the same text.
     if values != used or (before is not None and stored != before.stored_overrides):
         settings = load(path, flows, environ=environ, overrides=values, before=before)
     return replace(settings, stored_overrides=stored, in_force=values)
+
+
+def _unless_refused(flow: Flow, entries: InLedger | Unreadable, settings: Settings) -> InLedger | Unreadable:
+    if not isinstance(entries, Unreadable) and (wrong := refusals(entries, permitted(settings.job_properties))):
+        log.error("%s: %s", flow.name, refused_text(wrong))
+        return Unreadable(refused_text(wrong))
+    return entries
 
 
 def _stored(found: Mapping[Flow, InLedger | Unreadable], before: Settings | None) -> dict[Flow, InLedger | None]:
@@ -71,6 +84,8 @@ def in_plain(
     values, mistakes = {}, []
     for flow, entries in stored.items():
         try:
+            if wrong := refusals(entries or {}, permitted(properties)):
+                raise LockstepError(refused_text(wrong))
             if entries:
                 values[flow] = values_of(entries, properties)
         except LockstepError as error:

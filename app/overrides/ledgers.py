@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from app.settings import Settings
-from app.wiring import audit, connect, ledger
+from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.audit import SettingChange
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Key
@@ -37,19 +38,15 @@ def read_overrides(settings: Settings) -> dict[Flow, InLedger | Unreadable]:
 
 def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:
     try:
-        with _target(settings, flow) as target:
-            return ledger(flow, target, to_write=False).values(Entry.OVERRIDE)
+        with both_clusters(settings, flow) as clusters:
+            return _opened(flow, clusters, to_write=False).values(Entry.OVERRIDE)
     except LockstepError as error:
         return Unreadable(f"{flow.flow.name}: its ledger cannot be read: {error}")
 
 
-@contextmanager
-def _target(settings: Settings, flow: FlowSettings) -> Iterator[KafkaCluster]:
-    target = connect(settings, flow.flow.target, flow.flow)
-    try:
-        yield target
-    finally:
-        target.close()
+def _opened(flow: FlowSettings, clusters: FlowClusters, *, to_write: bool) -> Ledger:
+    open_ledger = partial(ledger, flow, clusters.target, to_write=to_write)
+    return guard(flow, clusters.source, clusters.target).open_for_target(open_ledger, to_write=to_write)
 
 
 class OpenLedgers:
@@ -60,11 +57,11 @@ class OpenLedgers:
         self._ledgers: dict[Flow, Ledger] = {}
         for flow in flows:
             try:
-                target = stack.enter_context(_target(settings, flow))
-                self._ledgers[flow.flow] = ledger(flow, target, to_write=True)
+                clusters = stack.enter_context(both_clusters(settings, flow))
+                self._ledgers[flow.flow] = _opened(flow, clusters, to_write=True)
             except LockstepError as error:
                 raise LockstepError(f"nothing was written: {flow.flow.name}: {error}") from error
-            self._targets[flow.flow] = flow, target
+            self._targets[flow.flow] = flow, clusters.target
 
     def write(self, flow: Flow, entries: Mapping[Key, str | None], changes: Sequence[SettingChange] = ()) -> None:
         """Keeps them, forgets those that are None. Raises LockstepError. That it could not be audited is logged."""

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from app.overrides.allowed import can_be_overridden, is_hidden
+from app.overrides.closed import permitted
 from app.properties.keys import TABLE, Acts
 from app.properties.mistakes import Entry
 from app.properties.places import Properties, place
@@ -90,19 +91,20 @@ class OwnView:
 def flow_views(flow: Flow, stored: InLedger, properties: Properties, file: str, every: bool) -> list[OwnView]:
     """What is overridden for a flow, or with `every` all that can be."""
     overrides = {source: at_level(stored, level) for source, level in LEVELS.items()}
-    names = {name for at in overrides.values() for name in at} | _all_names(every)
+    names = {name for at in overrides.values() for name in at} | _all_names(every, properties)
     return [_view(name, overrides, properties, flow, file, Source.FLOW) for name in sorted(names)]
 
 
 def default_views(stored: Mapping[Flow, InLedger], properties: Properties, file: str, every: bool) -> list[OwnView]:
     """The default of all flows. A flow whose ledger has another one, or none, is named beside the value."""
     found = {flow: at_level(entries, Level.ALL) for flow, entries in sorted(stored.items())}
-    names = {name for at in found.values() for name in at} | _all_names(every)
+    names = {name for at in found.values() for name in at} | _all_names(every, properties)
     return [_default_view(name, found, properties, file) for name in sorted(names)]
 
 
-def _all_names(every: bool) -> set[str]:
-    return {key.name for key in can_be_overridden()} if every else set()
+def _all_names(every: bool, properties: Properties) -> set[str]:
+    opened = permitted(properties.of_job())
+    return {key.name for key in can_be_overridden(opened)} if every else set()
 
 
 def _view(

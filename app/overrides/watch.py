@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from app.overrides.closed import refusals, refused_text
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.overrides import InLedger
 from streaming.errors import LockstepError
@@ -14,21 +15,30 @@ class OverridesUnknown(LockstepError):
     """A flow that has overrides, and was started while its ledger could not be read."""
 
 
+class OverridesRefused(LockstepError):
+    """A flow whose ledger holds overrides that break the rules of the file."""
+
+
 class OverrideWatch:
     """Compares what each flow's ledger holds with what the job's settings were made from.
 
     `see` is called by the flows' walks, `news` and `adopt` by the job's own thread.
     """
 
-    def __init__(self, in_force: Mapping[Flow, InLedger | None]) -> None:
-        """`in_force`: None for a flow whose ledger could not be read."""
-        self._in_force = dict(in_force)
+    def __init__(self, in_force: Mapping[Flow, InLedger | None], opened: Collection[str] = ()) -> None:
+        """`in_force`: None for a flow whose ledger could not be read. `opened`: what the file lets overrides say."""
+        self._in_force, self._opened = dict(in_force), opened
         self._seen: dict[Flow, InLedger] = {}
         self._told: dict[Flow, InLedger] = {}
 
     def see(self, flow: Flow, ledger: Ledger) -> None:
-        """Raises OverridesUnknown: without its overrides, a flow would do what it was told not to do."""
+        """Raises OverridesUnknown: without its overrides, a flow would do what it was told not to do.
+
+        Raises OverridesRefused for overrides that nobody can have written by the rules of the file.
+        """
         self._seen[flow] = seen = ledger.values(Entry.OVERRIDE)
+        if wrong := refusals(seen, self._opened):
+            raise OverridesRefused(f"{flow.name} does nothing: {refused_text(wrong)}")
         if self._in_force.get(flow) is None and seen:
             raise OverridesUnknown(
                 f"{flow.name} waits until the {len(seen)} overrides in its ledger are in force; if it goes on "

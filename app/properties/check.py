@@ -64,6 +64,10 @@ def _check_name(properties: Properties, where: Place, entry: Entry, findings: Fi
     if everywhere and where.scope is not None and (where.ours or where.name != METRIC_REPORTERS.name):
         findings.warn(entry, f"holds for {Scope.JOB.value} only: write {where.name}; this line changes nothing")
         return
+    of_cluster = where.name in TABLE and TABLE[where.name].scope is Scope.CLUSTER
+    if of_cluster and not isinstance(where.scope, str):
+        findings.warn(entry, f"holds for {Scope.CLUSTER.value}: write ALIAS.{where.name}; this line changes nothing")
+        return
     if isinstance(where.scope, str) and where.name in TABLE and where.name not in cluster_names():
         findings.warn(entry, f"holds for {Scope.FLOW.value}, not for a cluster; this line changes nothing")
         return

@@ -64,7 +64,8 @@ def role_names() -> frozenset[str]:
 def cluster_names() -> frozenset[str]:
     """What can stand behind an alias: client settings, and the worker's that runs for that cluster."""
     overrides = frozenset(f"{role}.override.{name}" for role in ROLES for name in kafka_names()[role])
-    return kafka_names()["client"] | kafka_names()["worker"] | role_names() | overrides
+    ours = frozenset(name for name, key in TABLE.items() if key.scope is Scope.CLUSTER)
+    return kafka_names()["client"] | kafka_names()["worker"] | role_names() | overrides | ours
 
 
 @cache
@@ -80,7 +81,7 @@ def flow_names() -> frozenset[str]:
 @cache
 def top_names() -> frozenset[str]:
     """What can stand alone."""
-    own = frozenset(TABLE)
+    own = frozenset(name for name, key in TABLE.items() if key.scope is not Scope.CLUSTER)
     return own | kafka_names()["mirror"] | kafka_names()["worker"] | kafka_names()["client"]
 
 

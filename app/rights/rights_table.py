@@ -56,7 +56,12 @@ RULES: tuple[Rule, ...] = (
     Rule(FlowSide.TARGET, On.CHECKPOINTS, ("READ",), "hears where groups stand"),
     Rule(FlowSide.TARGET, On.HEARTBEATS, ("READ",), "hears whether MM2 runs"),
     Rule(FlowSide.TARGET, On.REPLICATED_HEARTBEATS, ("READ",), "hears whether MM2 copies"),
-    Rule(FlowSide.TARGET, On.LEDGER, ("CREATE", "READ", "WRITE"), "remembers cluster ids and what it created"),
+    Rule(
+        FlowSide.TARGET,
+        On.LEDGER,
+        ("CREATE", "DESCRIBE_CONFIGS", "READ", "WRITE"),
+        "remembers cluster ids and what it created, where nothing is forgotten",
+    ),
     Rule(FlowSide.TARGET, On.AUDIT, ("CREATE", "READ", "WRITE"), "writes what it did; READ is for `lockstep audit`"),
     Rule(FlowSide.TARGET, On.REMOTE, ("DESCRIBE", "DESCRIBE_CONFIGS"), "compares with the source"),
     *(_of_kind(kind, right) for kind in Kind for right in kind.row.rights),

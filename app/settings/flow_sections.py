@@ -15,6 +15,7 @@ from app.properties.value_types import nearest
 from app.settings.acl_settings import acl_rules, credential_provider
 from app.settings.cluster_sections import check_aliases, cluster_settings
 from app.settings.contradictions import READ_BY, check_flow, check_plugins
+from app.settings.safety_settings import safety
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings, Incremental, Limits, Listeners, Pace
 from sinks.notify.listeners import GroupListener, TopicListener
@@ -115,6 +116,7 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
             properties.get(keys.MAX_DELETE_PERCENT, flow),
             properties.get(keys.MAX_DELETE_MINIMUM, flow),
         ),
+        safety=safety(properties, flow),
     )
     check_plugins(properties, settings, findings)
     return settings

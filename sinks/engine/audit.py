@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import logging
 import socket
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -67,29 +68,57 @@ def process_identity() -> str:
     return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
+MOST_WAITING = 10_000
+"""Events that wait for the audit topic, at most; beyond that the oldest are dropped, and counted."""
+
+
 class Audit:
-    """The audit topic of one flow; made at the first event."""
+    """The audit topic of one flow; made at the first event.
+
+    An event that could not be written waits, and is written before the next ones: an event may then stand there twice,
+    but none is lost while the process lives, up to MOST_WAITING.
+    """
 
     def __init__(
         self,
         topic: str,
         writer: Cluster,
-        factor: int,
+        factor: int | None,
         who: str,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._topic, self._writer, self._factor, self._who, self._now = topic, writer, factor, who, now
         self._created = False
+        self._waiting: deque[Record] = deque(maxlen=MOST_WAITING)
+        self.dropped = 0
+
+    @property
+    def waiting(self) -> int:
+        """Events that are not written yet."""
+        return len(self._waiting)
+
+    def flush(self) -> None:
+        """Writes what waits. Raises ClusterUnreachable, RightsMissing, LockstepError: then it goes on waiting."""
+        if not self._waiting:
+            return
+        if not self._created:
+            self._writer.create_log(self._topic, self._factor, CONFIGS)
+            self._created = True
+        self._writer.append_log(self._topic, list(self._waiting))
+        self._waiting.clear()
+        if self.dropped:
+            log.warning("%s: %d events were dropped while it could not be written", self._topic, self.dropped)
+            self.dropped = 0
 
     def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
-        """Writes one event per outcome and refusal. Raises ClusterUnreachable, LockstepError."""
+        """Writes what waits, and one event per outcome and refusal. Raises as `flush`; the events wait then."""
         base = self._base(plan.flow, plan.digest)
         events = [Event(**base, **_of_outcome(outcome)) for outcome in outcomes]
         events += [Event(**base, **_of_refusal(refusal)) for refusal in refused]
         self._append(events)
 
     def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:
-        """Writes one event per line of the properties file. Raises ClusterUnreachable, LockstepError."""
+        """Writes what waits, and one event per line of the properties file. Raises as `flush`; the events wait then."""
         base = self._base(flow, "")
         self._append([Event(**base, **_of_setting(change)) for change in changes])
 
@@ -99,10 +128,9 @@ class Audit:
     def _append(self, events: Sequence[Event]) -> None:
         if not events:
             return
-        if not self._created:
-            self._writer.create_log(self._topic, self._factor, CONFIGS)
-            self._created = True
-        self._writer.append_log(self._topic, [(_key(event), SCHEMA.encode(event.as_dict())) for event in events])
+        self.dropped += max(0, len(self._waiting) + len(events) - MOST_WAITING)
+        self._waiting.extend((_key(event), SCHEMA.encode(event.as_dict())) for event in events)
+        self.flush()
 
 
 def _of_outcome(outcome: Outcome) -> dict[str, Any]:

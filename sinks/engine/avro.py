@@ -38,9 +38,13 @@ class SingleObject:
         fastavro.schemaless_writer(out, self._schema, dict(value), strict=True)
         return out.getvalue()
 
+    def recognizes(self, data: bytes) -> bool:
+        """Whether these bytes say that they are of this schema."""
+        return data[:HEADER] == self._header
+
     def decode(self, data: bytes) -> dict[str, Any]:
         """Raises LockstepError for bytes of another schema or of none."""
-        if data[:HEADER] != self._header:
+        if not self.recognizes(data):
             raise LockstepError(
                 f"no {self._name} of this version (header {data[:HEADER].hex()}, expected {self._header.hex()})"
             )

@@ -1,30 +1,190 @@
-"""Two clusters, and always the same two: ids are pinned at first contact, and one cluster is no flow."""
+"""Two clusters, and always the same two: no address leads elsewhere than the file says, or than at first contact.
+
+| known from                                    | knows                                          |
+|-----------------------------------------------|------------------------------------------------|
+| the properties file, `ALIAS.lockstep.cluster.id` | which cluster is meant, whatever was before |
+| the local file (`sinks.engine.pins`)          | which clusters this machine's job worked with  |
+| the ledger on the target                      | which clusters any job worked with             |
+| ledgers on either cluster, at first contact   | that source and target are exchanged           |
+"""
 
 from __future__ import annotations
 
-from sinks.engine.ledger import EntryKey, Ledger
-from sinks.faults import WrongCluster
+import logging
+from collections.abc import Callable, Collection, Mapping
+
+import orjson
+
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import SCHEMA, Entry, EntryKey
+from sinks.engine.pins import NoPins, Pins, PinStore
+from sinks.engine.seal import unsealed
+from sinks.faults import LedgerUntrusted, RightsMissing, WrongCluster
 from sinks.kafka.ports.cluster import Reader
+from streaming.errors import LockstepError
 from streaming.flow import Flow
+
+log = logging.getLogger(__name__)
+
+ID_KEY = "lockstep.cluster.id"
 
 
 class Guard:
-    """Checks the cluster ids of a flow before anything is written."""
+    """Checks the cluster ids of a flow before anything else is read or written."""
 
-    def __init__(self, flow: Flow, source: Reader, target: Reader) -> None:
-        self._flow, self._source, self._target = flow, source, target
+    def __init__(
+        self,
+        flow: Flow,
+        source: Reader,
+        target: Reader,
+        *,
+        said: Mapping[str, str] | None = None,
+        pins: PinStore | None = None,
+        ledgers: Collection[str] = (),
+    ) -> None:
+        """`said`: ids by alias, from the properties file. `ledgers`: names of the flow's ledger and of its reverse."""
+        self._flow, self._clusters = flow, {flow.source: source, flow.target: target}
+        self._said, self._pins, self._ledgers = said or {}, pins or NoPins(), ledgers
+        self._seen: dict[str, str] = {}
+
+    def check_ids(self) -> dict[str, str]:
+        """The ids by alias, of what both addresses lead to. Needs no ledger, writes nothing: to be called first.
+
+        Raises WrongCluster, LedgerUntrusted (the local file), ClusterUnreachable.
+        """
+        ids = {alias: cluster.cluster_id() for alias, cluster in self._clusters.items()}
+        source, target = self._flow.source, self._flow.target
+        if ids[source] == ids[target]:
+            raise WrongCluster(
+                f"{self._flow.name}: {source}.bootstrap.servers and {target}.bootstrap.servers "
+                f"lead to one cluster, {ids[target]}: a flow needs two"
+            )
+        for alias, found in ids.items():
+            self._check_known(alias, found)
+        if self._pins.of(self._flow) is None and not self._seen:
+            self._check_roles(ids)
+        return ids
+
+    def _check_known(self, alias: str, found: str) -> None:
+        leads = f"{self._flow.name}: {alias}.bootstrap.servers leads to the cluster {found}"
+        said = self._said.get(alias)
+        if said is not None and said != found:
+            raise WrongCluster(
+                f"{leads}, but {alias}.{ID_KEY} says {said}: nothing is written. Mend whichever of the two is wrong"
+            )
+        pins = self._pins.of(self._flow)
+        pinned = pins.ids.get(alias) if pins else self._seen.get(alias)
+        if pinned is not None and pinned != found:
+            where = f" ({self._pins.where})" if pins else ""
+            raise WrongCluster(
+                f"{leads}, but at first contact it led to {pinned}{where}: nothing is written. Mend the address. If "
+                f"the cluster {alias} was replaced on purpose, stop the job, delete the topic {self._ledgers_of()} if "
+                "the target still has the old one, say `lockstep ledger reset`, and start the job"
+            )
+
+    def _ledgers_of(self) -> str:
+        return next(iter(self._ledgers), f"lockstep-ledger.{self._flow.source}.internal")
+
+    def _check_roles(self, ids: Mapping[str, str]) -> None:
+        """At first contact: no ledger on either cluster may know these aliases as other clusters."""
+        for alias, cluster in self._clusters.items():
+            there = cluster.list_topics()
+            # What the flow's own ledger knows is compared when that is read.
+            own = self._ledgers_of() if alias == self._flow.target else ""
+            for topic in (name for name in self._ledgers if name in there and name != own):
+                for known, pinned in pins_in(topic, cluster).items():
+                    if ids.get(known, pinned) != pinned:
+                        raise self._wrong_role(alias, topic, known, pinned, ids)
+
+    def _wrong_role(self, alias: str, topic: str, known: str, pinned: str, ids: Mapping[str, str]) -> WrongCluster:
+        servers = [f"{one}.bootstrap.servers" for one in (self._flow.source, self._flow.target)]
+        exchanged = f"{servers[0]} and {servers[1]} are exchanged"
+        wrong = exchanged if pinned in ids.values() else f"{known}.bootstrap.servers is wrong"
+        return WrongCluster(
+            f"{self._flow.name}: the cluster {ids[alias]}, to which {alias}.bootstrap.servers leads, holds {topic}, "
+            f"and there {known} is the cluster {pinned}, not {ids[known]}: {wrong}. Nothing is written. If {known} was "
+            f"replaced on purpose, delete {topic} there"
+        )
+
+    def open_for_target(self, open_ledger: Callable[[], Ledger], *, to_write: bool = True) -> Ledger:
+        """For who needs the ledger alone, perhaps while the source is down: only the target must be the right one.
+
+        Where nothing tells which cluster that is, both are checked (and pinned, `to_write`). Raises as `check`.
+        """
+        alias = self._flow.target
+        found = self._clusters[alias].cluster_id()
+        self._check_known(alias, found)
+        ledger = open_ledger()
+        self._check_there(ledger)
+        if ledger.check_cluster_id(alias, found) is not None:
+            if to_write:
+                self.check(ledger)
+            else:
+                self.compare(ledger)
+        return ledger
+
+    def open(self, open_ledger: Callable[[], Ledger]) -> Ledger:
+        """The ledger, opened once both clusters were found to be those that are meant; writes nothing. As `compare`."""
+        self.check_ids()
+        ledger = open_ledger()
+        self.compare(ledger)
+        return ledger
 
     def check(self, ledger: Ledger) -> None:
-        """Pins ids not seen before. Raises WrongCluster when an id is not the one pinned, or both are one."""
+        """Pins ids not seen before, on the target and in the local file.
+
+        Raises WrongCluster, LedgerUntrusted (it was there once, and is not, or does not know the ids any more).
+        """
         ledger.put(self.compare(ledger))
+        self._seen = {alias: ledger.get(Entry.CLUSTER_ID, alias) or "" for alias in self._clusters}
+        pins = Pins(self._seen, ledger.topic)
+        if self._pins.of(self._flow) != pins:
+            self._pins.keep(self._flow, pins)
 
     def compare(self, ledger: Ledger) -> dict[EntryKey, str | None]:
         """Like `check`, but writes nothing: returns the entries that a first contact would pin."""
-        ids = {self._flow.source: self._source.cluster_id(), self._flow.target: self._target.cluster_id()}
-        if len(set(ids.values())) == 1:
-            raise WrongCluster(
-                f"{self._flow.name}: {self._flow.source}.bootstrap.servers and {self._flow.target}.bootstrap.servers "
-                f"lead to one cluster, {ids[self._flow.target]}: a flow needs two"
-            )
+        ids = self.check_ids()
+        self._check_there(ledger)
         places = {alias: ledger.check_cluster_id(alias, cluster_id) for alias, cluster_id in ids.items()}
         return {place: ids[alias] for alias, place in places.items() if place is not None}
+
+    def _check_there(self, ledger: Ledger) -> None:
+        pins = self._pins.of(self._flow)
+        if pins is None:
+            return
+        if pins.ledger != ledger.topic:
+            problem = f"the ledger is {ledger.topic} now, and was {pins.ledger} (the replication policy names it)"
+        elif not ledger.exists:
+            problem = f"{ledger.topic} is gone"
+        elif not ledger.values(Entry.CLUSTER_ID):
+            problem = f"{ledger.topic} was made anew, and does not know the clusters any more"
+        else:
+            return
+        raise LedgerUntrusted(
+            f"{self._flow.name}: {problem}; {self._pins.where} says that it was there. Nothing is written, since what "
+            "was paused and what Lockstep created is not known any more. If that is on purpose, stop the job, say "
+            "`lockstep ledger reset`, pause again what must stay paused, and start it"
+        )
+
+
+def pins_in(topic: str, reader: Reader) -> dict[str, str]:
+    """The cluster ids in any flow's ledger, by alias, signed or not: they may only ever stop something."""
+    found: dict[str, str] = {}
+    try:
+        records = reader.read_log(topic)
+    except RightsMissing as error:
+        log.warning(
+            "cluster %s: %s cannot be read, so it does not say which cluster this is: %s", reader.alias, topic, error
+        )
+        return found
+    for key, value in records:
+        try:
+            name, *rest = orjson.loads(key)
+            if name == Entry.CLUSTER_ID.value and len(rest) == 1:
+                data = unsealed(value)
+                found.pop(rest[0], None)
+                if data is not None:
+                    found[rest[0]] = SCHEMA.decode(data)["value"]
+        except (LockstepError, ValueError, TypeError):
+            continue
+    return found

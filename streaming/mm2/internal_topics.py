@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from streaming.flow import Flow
@@ -10,7 +11,10 @@ from streaming.mm2.replication_policy import ReplicationPolicy
 
 @dataclass(frozen=True, slots=True)
 class InternalTopics:
-    """The topics that a flow's records and our own are in; `offset_syncs_cluster` is the alias of where those are."""
+    """The topics that a flow's records and our own are in.
+
+    `offset_syncs_cluster`: the alias of where those are. `reverse_ledger`: the ledger of the flow the other way round.
+    """
 
     heartbeats: str
     checkpoints: str
@@ -20,6 +24,7 @@ class InternalTopics:
     audit: str
     topics: str
     groups: str
+    reverse_ledger: str = ""
 
     @property
     def ours(self) -> tuple[str, ...]:
@@ -30,7 +35,8 @@ class InternalTopics:
 def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> InternalTopics:
     """`location`: MM2's `offset-syncs.topic.location`, `source` or `target`; all others are on the target.
 
-    Where the policy has no separator of its own, our names have a dot.
+    Where the policy has no separator of its own, our names have a dot. A policy names our topics itself with the
+    methods `ledger_topic(source)`, `audit_topic(source)`, where it has them.
     """
     separator: str = getattr(policy, "internal_separator", ".")
     here, other = (flow.source, flow.target) if location == "source" else (flow.target, flow.source)
@@ -39,8 +45,14 @@ def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> Int
         checkpoints=policy.checkpoints_topic(flow.source),
         offset_syncs=policy.offset_syncs_topic(other),
         offset_syncs_cluster=here,
-        ledger=separator.join(("lockstep-ledger", flow.source, "internal")),
-        audit=separator.join(("lockstep-audit", flow.source, "internal")),
+        ledger=_own(policy, "ledger", flow.source, separator),
+        audit=_own(policy, "audit", flow.source, separator),
         topics=separator.join(("lockstep-topics", flow.source, "internal")),
         groups=separator.join(("lockstep-groups", flow.source, "internal")),
+        reverse_ledger=_own(policy, "ledger", flow.target, separator),
     )
+
+
+def _own(policy: ReplicationPolicy, what: str, source: str, separator: str) -> str:
+    chosen: Callable[[str], str] | None = getattr(policy, f"{what}_topic", None)
+    return chosen(source) if chosen else separator.join((f"lockstep-{what}", source, "internal"))

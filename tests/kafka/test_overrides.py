@@ -95,6 +95,8 @@ def test_one_value_that_is_wrong_keeps_the_others_away_too(stage: Stage) -> None
 
 
 def test_what_contradicts_the_file_is_refused_before_it_is_written(stage: Stage) -> None:
+    stage.file += "\nlockstep.overrides.allowed = classes"
+    stage.encoder("hush-hush-hush-hush")
     listener = "topic.listener.class=lockstep.listeners:WebhookListener"
     code, _, said = stage.configs("--alter", "--entity-name", FLOW.name, "--add-config", listener)
     assert (code, stage.stored()) == (WRONG_USAGE, {})

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.properties.keys import acl_keys, flow_keys, kind_keys, notify_keys, offset_keys, pace_keys, topic_keys
+from app.properties.keys import (
+    acl_keys,
+    flow_keys,
+    kind_keys,
+    notify_keys,
+    offset_keys,
+    pace_keys,
+    safety_keys,
+    topic_keys,
+)
 from app.properties.keys.acl_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.flow_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.key import Acts as Acts
@@ -21,9 +30,10 @@ from app.properties.keys.key import T as T
 from app.properties.keys.notify_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.offset_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.pace_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.safety_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.topic_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 
-MODULES = (flow_keys, topic_keys, offset_keys, notify_keys, pace_keys, acl_keys)
+MODULES = (flow_keys, topic_keys, offset_keys, notify_keys, pace_keys, acl_keys, safety_keys)
 
 _DECLARED = {key.name: key for module in MODULES for key in vars(module).values() if isinstance(key, Key)}
 

@@ -19,6 +19,7 @@ class Scope(Enum):
 
     JOB = "the whole job"
     FLOW = "a flow, or all of them"
+    CLUSTER = "one cluster, behind its alias"
 
 
 class Acts(Enum):

@@ -21,7 +21,8 @@ CHECKPOINT_DIR = Key(
     FOLDER,
     Path(".lockstep/checkpoints"),
     "Lockstep",
-    "Where Spark keeps the queries' offsets, relative to the working directory; losing it loses nothing.",
+    "Where Spark keeps the queries' offsets, relative to the working directory, and Lockstep a copy of the "
+    "clusters' ids (safety.md).",
     Scope.JOB,
     live=Live.JOB,
 )

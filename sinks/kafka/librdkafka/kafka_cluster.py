@@ -26,6 +26,7 @@ from sinks.kafka.librdkafka.rd_logs import Log
 from sinks.kafka.librdkafka.rd_records import KafkaRecords
 from sinks.kafka.librdkafka.rd_users import KafkaUsers
 from sinks.kafka.ports.cluster import (
+    MOST_REPLICAS,
     Alterations,
     ConfigEntry,
     CountRequest,
@@ -165,10 +166,12 @@ class KafkaCluster:
         settled = self._admin.settle("AlterConfigs", futures)
         return {resource.name: item_fault(error) if error else None for resource, (_, error) in settled.items()}
 
-    def create_log(self, topic: str, replication_factor: int, configs: Mapping[str, str]) -> None:
-        if topic in self.list_topics():
+    def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
+        listed = self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=TIMEOUT))
+        if topic in listed.topics:
             return
-        spec = TopicSpec(1, replication_factor, tuple(sorted(configs.items())))
+        factor = min(MOST_REPLICAS, len(listed.brokers)) if replication_factor is None else replication_factor
+        spec = TopicSpec(1, factor, tuple(sorted(configs.items())))
         fault = self.create_topics({topic: spec})[topic]
         if fault is not None and fault.code != "TOPIC_ALREADY_EXISTS":
             raise raised(self.alias, f"creating {topic}", KafkaError(KafkaError._FAIL, str(fault)))

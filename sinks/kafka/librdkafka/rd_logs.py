@@ -48,7 +48,9 @@ class Log:
     def append(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         """In order, and only returns once all are acknowledged. Raises ClusterUnreachable with how many are missing."""
         if self._producer is None:
-            self._producer = Producer(self._config | {"acks": "all", "enable.idempotence": True, "linger.ms": 5})
+            # A log that was deleted is not made anew by a write, with whatever the broker's defaults are.
+            fixed = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "allow.auto.create.topics": False}
+            self._producer = Producer(self._config | fixed)
         errors: list[KafkaError] = []
 
         def delivered(error: KafkaError | None, _: object) -> None:

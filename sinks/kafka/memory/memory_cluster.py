@@ -146,10 +146,10 @@ class MemoryCluster:
                 return ItemFault("POLICY_VIOLATION", reason)
         return None
 
-    def create_log(self, topic: str, replication_factor: int, configs: Mapping[str, str]) -> None:
+    def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
         if topic not in self.topics:
             self._write()
-            self.topics[topic] = _Topic(1)
+            self.topics[topic] = _Topic(1, dict(configs))
 
     def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         self._answer()

@@ -142,8 +142,11 @@ class Cluster(Reader, Protocol):
     def replace_topic_configs(self, overrides: Mapping[str, Mapping[str, str]]) -> Faults:
         """The old AlterConfigs: exactly these overrides remain, each topic all or nothing."""
 
-    def create_log(self, topic: str, replication_factor: int, configs: Mapping[str, str]) -> None:
-        """A one-partition topic for `append_log`, unless it exists. Raises LockstepError when refused."""
+    def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
+        """A one-partition topic for `append_log`, unless it exists. Raises LockstepError when refused.
+
+        `replication_factor` None: as many as there are brokers, at most MOST_REPLICAS; -1: the broker's default.
+        """
 
     def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         """Appends in order and waits until all in-sync replicas have them. Raises ClusterUnreachable."""
@@ -151,6 +154,10 @@ class Cluster(Reader, Protocol):
 
 def count_nothing(alias: str, api: str, result: str) -> None:
     """For those who do not count."""
+
+
+MOST_REPLICAS = 3
+"""Replicas of a log whose number nobody chose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from app.configs_tool.arguments import WrongArguments
 from app.overrides.allowed import can_be_overridden, checked, is_hidden, own_name
 from app.properties import keys
-from app.properties.keys import Key, Live, Scope
+from app.properties.keys import OPENABLE, Key, Live, Scope
 from app.settings import Settings, load
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
@@ -30,7 +30,7 @@ SOUND = {
 
 def refusal(name: str, value: str | None, *there: str, custom: bool = False) -> str:
     with pytest.raises(WrongArguments) as error:
-        checked({name: value}, there, custom)
+        checked({name: value}, there, custom, opened=OPENABLE)
     return str(error.value)
 
 
@@ -41,6 +41,9 @@ def refusal(name: str, value: str | None, *there: str, custom: bool = False) -> 
         ("replication.policy.class", "it names the ledger in which overrides are kept"),
         ("replication.policy.separator", "it names the ledger in which overrides are kept"),
         ("replication.policy.internal.topic.separator.enabled", "it names the ledger in which overrides are kept"),
+        ("lockstep.ledger.secret", "it is about the ledger in which overrides are kept"),
+        ("lockstep.overrides.allowed", "it holds for the whole job, not for a flow"),
+        ("lockstep.cluster.id", "it holds for the whole job, not for a flow"),
         ("password.encoder.secret", "passwords in the ledger are encoded with it"),
         ("password.encoder.of.a.later.version", "passwords in the ledger are encoded with it"),
         ("clusters", "it holds for the whole job, not for a flow"),
@@ -62,7 +65,7 @@ def test_what_no_override_can_change_is_refused_with_the_reason(name: str, reaso
 
 
 def test_key_that_the_job_or_a_restart_must_read_is_none_that_can_be_overridden() -> None:
-    found = can_be_overridden()
+    found = can_be_overridden(OPENABLE)
     assert {key.scope for key in found} == {Scope.FLOW}
     assert Live.JOB not in {key.live for key in found}
     assert [key.name for key in found] == sorted(key.name for key in found)
@@ -123,9 +126,9 @@ def test_custom_lets_no_wrong_value_of_a_known_key_through() -> None:
 
 def test_literal_reference_is_left_to_the_job_that_looks_it_up_but_a_refused_key_stays_refused() -> None:
     wanted = {"lockstep.observe.rate": "${env:RATE}", SECRET: "${file:/x:y}"}
-    assert checked(wanted, (), literal=True) == wanted
+    assert checked(wanted, (), literal=True, opened=OPENABLE) == wanted
     with pytest.raises(WrongArguments, match="enabled: it cannot change"):
-        checked({"enabled": "${env:ENABLED}"}, (), literal=True)
+        checked({"enabled": "${env:ENABLED}"}, (), literal=True, opened=OPENABLE)
 
 
 def test_text_that_looks_like_a_reference_and_is_a_value_is_checked_as_one() -> None:
@@ -184,12 +187,12 @@ def of(found: Settings, flow: Flow) -> FlowSettings:
     return next(one for one in found.flows if one.flow == flow)
 
 
-@pytest.mark.parametrize("key", can_be_overridden(), ids=lambda key: key.name)
+@pytest.mark.parametrize("key", can_be_overridden(OPENABLE), ids=lambda key: key.name)
 def test_every_key_that_can_be_overridden_is_taken_and_leaves_the_other_flow_as_it_is(
     path: Path, key: Key[object]
 ) -> None:
     value = SOUND.get(key.name) or text_of(key.default)
-    assert checked({key.name: value}, ()) == {key.name: value}
+    assert checked({key.name: value}, (), opened=OPENABLE) == {key.name: value}
     alone = load(path)
     found = load(path, overrides={AB: {key.name: value}}, before=alone)
     assert of(found, BA) is of(alone, BA)

@@ -163,6 +163,7 @@ def test_mistake_of_the_file_is_told_before_any_ledger_is_read(path: Path) -> No
 
 
 def test_reference_in_an_override_is_looked_up_where_the_file_is_loaded_and_kept_unresolved(path: Path) -> None:
+    path.write_text(BASE + "lockstep.overrides.allowed=references\n")
     found = load_in_force(path, environ={"TOPICS": "orders"}, read=reading({AB: REFERENCE, BA: {}}))
     assert of(found, AB).topic_filter.should_replicate_topic("orders")
     assert not of(found, AB).topic_filter.should_replicate_topic("payments")
@@ -170,6 +171,7 @@ def test_reference_in_an_override_is_looked_up_where_the_file_is_loaded_and_kept
 
 
 def test_reference_in_place_of_the_same_text_is_taken_over_and_looked_up_from_then_on(path: Path) -> None:
+    path.write_text(BASE + "lockstep.overrides.allowed=references\n")
     before = load_in_force(path, read=reading({AB: own(my__size="${env:SIZE}"), BA: {}}))
     assert before.plugin_properties[AB]["my.size"] == "${env:SIZE}"
     reference: InLedger = {("flow", "my.size"): Override("${env:SIZE}", reference=True).to_text()}
@@ -178,6 +180,7 @@ def test_reference_in_place_of_the_same_text_is_taken_over_and_looked_up_from_th
 
 
 def test_override_that_no_longer_works_can_be_deleted_while_the_job_runs(path: Path) -> None:
+    path.write_text(BASE + "lockstep.overrides.allowed=references\n")
     before = load_in_force(path, environ={"TOPICS": "orders"}, read=reading({AB: REFERENCE, BA: {}}))
     after = load_in_force(path, environ={}, before=before, read=reading({AB: {}, BA: {}}))
     assert of(after, AB).topic_filter.should_replicate_topic("payments")

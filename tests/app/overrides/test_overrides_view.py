@@ -174,7 +174,7 @@ def test_key_that_acts_with_the_prefix_alone_is_not_in_force_without_it(tmp_path
     [
         ("sync.topic.configs.enabled", "true"),
         ("lockstep.acl.principals.exclude", None),
-        ("lockstep.limits.max.delete.percent", "30"),
+        ("lockstep.listener.timeout", "10"),
         ("lockstep.full.comparison.interval", "60"),
         ("replication.factor", "2"),
         ("use.defaults.from", "target"),

@@ -46,7 +46,7 @@ OURS = {
     ("b", f"lockstep-{what}.a.internal", operation)
     for what in ("ledger", "audit")
     for operation in ("CREATE", "READ", "WRITE")
-}
+} | {("b", "lockstep-ledger.a.internal", "DESCRIBE_CONFIGS")}
 LOOKS = {("a", "*", "DESCRIBE"), ("a", "*", "DESCRIBE_CONFIGS")}
 COMPARES = {("b", "a.", "DESCRIBE"), ("b", "a.", "DESCRIBE_CONFIGS")}
 

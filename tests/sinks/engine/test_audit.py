@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.audit import CONFIGS, Audit, process_identity, read_audit
+from sinks.engine.audit import CONFIGS, MOST_WAITING, Audit, process_identity, read_audit
+from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Op, Outcome
 from sinks.engine.plan import Refusal, make_plan
-from sinks.faults import ItemFault
+from sinks.engine.recording import record_both
+from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW, NOON, config_change, topic_change
 
@@ -98,3 +100,55 @@ def test_identity_is_user_at_host() -> None:
     assert user
     assert at == "@"
     assert host
+
+
+def test_events_that_could_not_be_written_are_written_before_the_next_ones(cluster: MemoryCluster) -> None:
+    changes = [topic_change(f"a.{name}", None, 1) for name in "tuv"]
+    plan, topic = make_plan(FLOW, changes), audit(cluster)
+    cluster.reachable = False
+    for change in changes[:2]:
+        with pytest.raises(ClusterUnreachable):
+            topic.record(plan, [Outcome(change)])
+    assert topic.waiting == 2
+    cluster.reachable = True
+    topic.record(plan, [Outcome(changes[2])])
+    assert [event.key for event in read_audit(TOPIC, cluster)] == [("a.t",), ("a.u",), ("a.v",)]
+    assert topic.waiting == 0
+
+
+def test_events_that_wait_are_written_by_a_flush_as_well_and_once(cluster: MemoryCluster) -> None:
+    change, topic = topic_change("a.t", None, 1), audit(cluster)
+    cluster.reachable = False
+    with pytest.raises(ClusterUnreachable):
+        topic.record(make_plan(FLOW, [change]), [Outcome(change)])
+    cluster.reachable = True
+    topic.flush()
+    topic.flush()
+    assert len(read_audit(TOPIC, cluster)) == 1
+
+
+def test_queue_of_waiting_events_is_bounded_and_what_it_drops_is_counted_and_logged(
+    cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    changes = [topic_change(f"a.{number}", None, 1) for number in range(MOST_WAITING + 5)]
+    topic = audit(cluster)
+    cluster.reachable = False
+    with pytest.raises(ClusterUnreachable):
+        topic.record(make_plan(FLOW, changes), [Outcome(change) for change in changes])
+    assert (topic.waiting, topic.dropped) == (MOST_WAITING, 5)
+    cluster.reachable = True
+    topic.flush()
+    assert read_audit(TOPIC, cluster)[0].key == ("a.5",)
+    assert "5 events were dropped" in caplog.text
+
+
+@pytest.mark.parametrize("silent", ["ledger", "audit"])
+def test_trouble_with_ledger_or_audit_does_not_keep_the_outcome_from_the_other(silent: str) -> None:
+    at = {name: MemoryCluster(name) for name in ("ledger", "audit")}
+    ledger, topic = Ledger("ledger", at["ledger"], at["ledger"], 1), audit(at["audit"])
+    change = topic_change("a.t", None, 1)
+    at[silent].reachable = False
+    with pytest.raises(ClusterUnreachable):
+        record_both(ledger, topic, make_plan(FLOW, [change]), [Outcome(change)], events=[Outcome(change)], refused=[])
+    assert (ledger.owned(Kind.TOPIC) == {("a.t",)}) is (silent == "audit")
+    assert (topic.waiting == 0) is (silent == "ledger")

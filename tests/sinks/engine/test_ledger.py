@@ -1,15 +1,15 @@
-"""The ledger remembers across restarts, forgets what is put as None, and losing it errs on the safe side."""
+"""The ledger remembers across restarts, forgets what is put as None, and never counts as empty once it was there."""
 
 from __future__ import annotations
-
-import logging
 
 import pytest
 
 from sinks.engine.ledger import Entry, Ledger
+from sinks.engine.ledger_topic import CONFIGS
 from sinks.engine.model import Change, Kind, Outcome, ScramSpec
-from sinks.faults import ItemFault, WrongCluster
+from sinks.faults import ItemFault, LedgerUntrusted, WrongCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
 from tests.sinks.builders import NOON, config_change, topic_change
 
@@ -103,27 +103,98 @@ def test_deletion_that_failed_does_not_let_go(cluster: MemoryCluster) -> None:
         (b"not json", b""),
         (b'["OF_THE_FUTURE"]', b"x"),
         (b'["PAUSED","topic"]', b"no single object"),
-        (b"17", None),
-        (b"[]", None),
-        (b'["PAUSED","topic"]', b""),
+        (b'["PAUSED","topic"]', b"\xc3\x01\x00\x00\x00\x00\x00\x00\x00\x00of a newer schema"),
+        (b'["CLUSTER_ID","a"]', b""),
+        (b'["OWNED","topic","a.t"]', b"\xc3\x01"),
+        (b"17", b""),
+        (b"[]", b""),
     ],
 )
-def test_damaged_record_is_left_out_with_a_warning(
-    cluster: MemoryCluster, caplog: pytest.LogCaptureFixture, key: bytes, value: bytes | None
+def test_record_that_cannot_be_understood_stops_and_is_not_left_out(
+    cluster: MemoryCluster, key: bytes, value: bytes
 ) -> None:
-    opened(cluster).put({(Entry.CLUSTER_ID, ("a",)): "id-of-a"})
+    ledger = opened(cluster)
+    ledger.put({(Entry.PAUSED, ("acl",)): ""})
     cluster.append_log(TOPIC, [(key, value)])
-    with caplog.at_level(logging.WARNING):
-        ledger = opened(cluster)
-    assert "was left out" in caplog.text
-    assert ledger.get(Entry.CLUSTER_ID, "a") == "id-of-a"
-    assert ledger.paused() == set()
+    for read in (lambda: opened(cluster), ledger.refresh, ledger.refresh):
+        with pytest.raises(LedgerUntrusted, match=r"lockstep-ledger\.a\.internal .* nothing is written: the record"):
+            read()
+    assert ledger.paused() == {Kind.ACL}, "what is known stays known"
 
 
-def test_lost_ledger_owns_nothing(cluster: MemoryCluster) -> None:
-    opened(cluster).record([Outcome(topic_change("a.t", None, 1))])
+def test_entry_whose_value_is_about_another_key_is_refused(cluster: MemoryCluster) -> None:
+    opened(cluster).put({(Entry.PAUSED, ("acl",)): ""})
+    ((_, value),) = cluster.read_log(TOPIC)
+    cluster.append_log(TOPIC, [(b'["OWNED","topic","a.t"]', value)])
+    with pytest.raises(LedgerUntrusted, match="about another key"):
+        opened(cluster)
+
+
+def test_damaged_record_that_was_overwritten_or_deleted_since_is_no_trouble(cluster: MemoryCluster) -> None:
+    opened(cluster).put({(Entry.PAUSED, ("acl",)): ""})
+    (good,) = cluster.read_log(TOPIC)
+    damaged = [(good[0], b"x"), (b"not json", b"x"), (b'["OF_THE_FUTURE"]', b"x")]
+    cluster.append_log(TOPIC, [*damaged, good, (b"not json", None), (b'["OF_THE_FUTURE"]', None)])
+    assert opened(cluster).paused() == {Kind.ACL}
+
+
+def test_damaged_offset_history_alone_is_left_out(cluster: MemoryCluster, caplog: pytest.LogCaptureFixture) -> None:
+    opened(cluster).put({(Entry.PAUSED, ("acl",)): ""})
+    cluster.append_log(TOPIC, [(b'["HISTORY","t",0]', b"damaged")])
+    ledger = opened(cluster)
+    assert (ledger.paused(), list(ledger.histories())) == ({Kind.ACL}, [])
+    assert "the offset history of" in caplog.text
+
+
+def test_ledger_that_vanishes_stops_the_process_that_saw_it_and_is_not_made_anew(cluster: MemoryCluster) -> None:
+    ledger = opened(cluster)
+    ledger.put({(Entry.PAUSED, ("topic",)): ""})
     cluster.delete_topics([TOPIC])
-    assert opened(cluster).owned(Kind.TOPIC) == set()
+    for _ in range(2):
+        with pytest.raises(LedgerUntrusted, match="is gone, and was there before"):
+            ledger.refresh()
+    assert ledger.paused() == {Kind.TOPIC}
+    assert TOPIC not in cluster.list_topics()
+
+
+def test_ledger_that_was_deleted_and_made_anew_stops_the_process_that_read_more_of_it(cluster: MemoryCluster) -> None:
+    ledger = opened(cluster)
+    ledger.put({(Entry.PAUSED, ("topic",)): "", (Entry.PAUSED, ("acl",)): ""})
+    ledger.refresh()
+    cluster.delete_topics([TOPIC])
+    opened(cluster).put({(Entry.PAUSED, ("acl",)): ""})
+    with pytest.raises(LedgerUntrusted, match="deleted and made anew"):
+        ledger.refresh()
+    assert ledger.paused() == {Kind.TOPIC, Kind.ACL}
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete", "delete, compact", ""])
+def test_ledger_that_is_not_kept_for_good_is_refused(cluster: MemoryCluster, policy: str) -> None:
+    cluster.create_topics({TOPIC: TopicSpec(1, 1, (("cleanup.policy", policy),))})
+    with pytest.raises(LedgerUntrusted, match=rf"cleanup\.policy={policy}, .* set cleanup\.policy=compact"):
+        opened(cluster)
+
+
+def test_ledger_with_several_partitions_was_made_by_something_else(cluster: MemoryCluster) -> None:
+    cluster.create_topics({TOPIC: TopicSpec(3, 1, (("cleanup.policy", "compact"),))})
+    with pytest.raises(LedgerUntrusted, match=r"3 partitions.*auto\.create\.topics\.enable"):
+        opened(cluster)
+
+
+def test_ledger_that_an_admin_made_beforehand_is_used(cluster: MemoryCluster) -> None:
+    cluster.create_topics({TOPIC: TopicSpec(1, 1, (("cleanup.policy", "compact"),))})
+    opened(cluster).put({(Entry.PAUSED, ("topic",)): ""})
+    assert opened(cluster).paused() == {Kind.TOPIC}
+
+
+def test_ledger_of_a_version_without_signatures_and_ids_is_read(cluster: MemoryCluster) -> None:
+    """Bytes as version 0.1 wrote them: the schema of an entry is the same since."""
+    header = bytes.fromhex("c301c4d352d4fddec807")
+    cluster.create_log(TOPIC, 1, CONFIGS)
+    cluster.append_log(
+        TOPIC, [(b'["OWNED","topic","a.t"]', header + b"\x0aOWNED\x04\x0atopic\x06a.t\x00\x00\x80\xc0\x9d\xaf\xbe\x63")]
+    )
+    assert opened(cluster).owned(Kind.TOPIC) == {("a.t",)}
 
 
 def test_first_contact_pins_and_another_id_stops_with_the_remedy(cluster: MemoryCluster) -> None:

@@ -231,6 +231,7 @@ def test_each_side_names_the_offset_syncs_after_the_other_cluster() -> None:
         audit="lockstep-audit.a.internal",
         topics="lockstep-topics.a.internal",
         groups="lockstep-groups.a.internal",
+        reverse_ledger="lockstep-ledger.b.internal",
     )
     assert (at_target.offset_syncs, at_target.offset_syncs_cluster) == ("mm2-offset-syncs.a.internal", "b")
 
@@ -272,3 +273,19 @@ def test_only_a_name_that_leads_back_to_its_source_says_that_mm2_alone_writes_th
     if isinstance(policy, DefaultReplicationPolicy):
         policy.configure({"source.cluster.alias": alias})
     assert is_written_by_mm2_alone(policy, alias, topic) is alone
+
+
+class OwnNames(DefaultReplicationPolicy):
+    """Keeps Lockstep's topics under a prefix."""
+
+    def ledger_topic(self, source: str) -> str:
+        return f"platform.ledger.{source}"
+
+    def audit_topic(self, source: str) -> str:
+        return f"platform.audit.{source}"
+
+
+def test_policy_can_name_lockstep_s_ledger_and_audit_topic() -> None:
+    named = internal_topics(OwnNames(), Flow("a", "b"), "source")
+    assert (named.ledger, named.audit) == ("platform.ledger.a", "platform.audit.a")
+    assert (named.reverse_ledger, named.topics) == ("platform.ledger.b", "lockstep-topics.a.internal")

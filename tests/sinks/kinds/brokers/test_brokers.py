@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.engine.model import Key, Kind, Op
@@ -144,6 +144,7 @@ def test_config_that_the_target_reads_at_its_start_only_is_refused() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(CONFIGS, CONFIGS, st.sets(st.sampled_from(NAMES)))
 def test_after_a_plan_is_applied_nothing_is_left_to_do(
     source: dict[str, str], target: dict[str, str], mine: set[str]

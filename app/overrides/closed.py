@@ -1,0 +1,90 @@
+"""What overrides may not say unless the file opens it, since whoever may write a ledger could misuse it. Pure.
+
+Checked when an override is written, and again whenever a ledger is read: one that breaks a rule refuses all of that
+ledger's, for who wrote one may have written the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from app.overrides.own_rules import RULES, is_hidden
+from app.properties import keys
+from app.properties.keys import TABLE
+from app.properties.mistakes import is_secret
+from app.properties.value_types import CLASS
+from sinks.engine.overrides import InLedger, Level, Override, at_level
+from streaming.errors import LockstepError
+
+ADDRESSES = (
+    *(".url", ".urls", ".uri", ".uris", ".servers", ".host", ".hosts", ".address", ".addresses", ".endpoint"),
+    *(".endpoints", ".path", ".paths", ".file", ".files", ".location", ".dir", ".directory", ".store"),
+)
+"""How names of keys end that lead somewhere, also those of plug-ins."""
+
+CLOSED: Mapping[str, Callable[[str], bool]] = {
+    "addresses": lambda name: name.endswith(ADDRESSES),
+    "classes": lambda name: name.endswith((".class", ".classes")) or (name in TABLE and TABLE[name].type is CLASS),
+    "deletions": lambda name: name in (keys.TOPIC_DELETES.name, keys.ACL_DELETES.name),
+    "limits": lambda name: name in (keys.MAX_DELETE_PERCENT.name, keys.MAX_DELETE_MINIMUM.name),
+    "mappings": lambda name: name == keys.ACL_MAPPING.name,
+}
+"""By the word with which `lockstep.overrides.allowed` opens them."""
+
+REFERENCES = "references"
+
+
+def permitted(properties: Mapping[str, str]) -> frozenset[str]:
+    """What the file opens. `properties`: those of the job, which no override can change."""
+    written = properties.get(keys.OVERRIDES_ALLOWED.name)
+    try:
+        return frozenset(keys.OVERRIDES_ALLOWED.type.parse(written or ""))
+    except ValueError:
+        return frozenset()
+
+
+def closed(name: str, reference: bool, opened: Collection[str]) -> str | None:
+    """Why no override may say this, or None."""
+    for refused, reason in RULES:
+        if refused(name):
+            return reason
+    words = [word for word, is_one in CLOSED.items() if is_one(name)] + [REFERENCES] * reference
+    for word in words:
+        if word not in opened:
+            return (
+                f"{word} hold from the properties file alone, since whoever may write the ledger could misuse them: "
+                f"write it there, or add {word} to {keys.OVERRIDES_ALLOWED.name}"
+            )
+    return None
+
+
+def refusals(stored: InLedger, opened: Collection[str]) -> list[str]:
+    """What is wrong with the overrides of a ledger; with one thing, none of them may be used. Shows no values."""
+    found: list[str] = []
+    for level in Level:
+        try:
+            overrides = at_level(stored, level)
+        except LockstepError:
+            # Damaged: said where they are decoded, with the name.
+            continue
+        for name, override in overrides.items():
+            if reason := closed(name, override.reference, opened) or _misplaced(name, override):
+                found.append(f"{name}: {reason}")
+    return found
+
+
+def _misplaced(name: str, override: Override) -> str | None:
+    if override.encoded and not is_hidden(name):
+        return "an encoded password stands under a name whose value is shown: somebody may want to read it"
+    if is_secret(name) and not override.encoded and not override.reference:
+        return "a secret that is not encoded was not written by Lockstep"
+    return None
+
+
+def refused_text(problems: Collection[str]) -> str:
+    """The problems as one message."""
+    return (
+        "the overrides in its ledger are refused, all of them, since some could not have been written with `lockstep "
+        f"configs` under this properties file: {'; '.join(problems)}. Look who wrote them (`lockstep audit`, "
+        "`lockstep validate --rights`), then delete them with `lockstep configs --alter --delete-config`"
+    )

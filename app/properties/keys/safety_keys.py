@@ -1,0 +1,64 @@
+"""What protects the target: which clusters are meant, and who may write the ledger."""
+
+from __future__ import annotations
+
+from app.properties.keys.key import Key, Live, Scope
+from app.properties.value_types import TEXT, ValueType, integer, items
+
+SHORTEST_SECRET = 16
+
+
+def _secret(text: str) -> str:
+    if len(text) < SHORTEST_SECRET:
+        raise ValueError("too short")
+    return text
+
+
+OPENABLE = ("addresses", "classes", "deletions", "limits", "mappings", "references")
+
+
+def _groups(text: str) -> tuple[str, ...]:
+    return tuple(OPENABLE[OPENABLE.index(word)] for word in items(text))
+
+
+CLUSTER_ID: Key[str | None] = Key(
+    "lockstep.cluster.id",
+    TEXT,
+    None,
+    "Lockstep",
+    "The id of the cluster that the alias's address must lead to, written as a.lockstep.cluster.id; without it, the "
+    "one that it led to at first contact.",
+    Scope.CLUSTER,
+)
+LEDGER_SECRET: Key[str | None] = Key(
+    "lockstep.ledger.secret",
+    ValueType(_secret, f"at least {SHORTEST_SECRET} characters"),
+    None,
+    "Lockstep",
+    "What each entry of the ledger is signed with; entries without that signature are then refused.",
+)
+LEDGER_REPLICATION_FACTOR: Key[int | None] = Key(
+    "lockstep.ledger.replication.factor",
+    integer(1, 32767, besides=(-1,)),
+    None,
+    "Lockstep",
+    "Of the ledger, when it is created; -1: the broker's default; without it as many as the target has brokers, at "
+    "most 3.",
+)
+AUDIT_REPLICATION_FACTOR: Key[int | None] = Key(
+    "lockstep.audit.replication.factor",
+    integer(1, 32767, besides=(-1,)),
+    None,
+    "Lockstep",
+    "Of the audit topic, alike.",
+)
+OVERRIDES_ALLOWED: Key[tuple[str, ...]] = Key(
+    "lockstep.overrides.allowed",
+    ValueType(_groups, f"a list of {', '.join(OPENABLE)}", OPENABLE),
+    (),
+    "Lockstep",
+    "What overrides in the ledger may say although whoever may write that topic could misuse it (safety.md); without "
+    "it, all of that holds from this file alone.",
+    Scope.JOB,
+    live=Live.JOB,
+)

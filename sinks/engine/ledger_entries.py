@@ -1,0 +1,133 @@
+"""What a ledger's records say: their keys, their values, and what is refused. Pure.
+
+A record whose meaning is not known is never left out, since it may say that something is paused or not ours. Only an
+offset history may be: without it, a group gets MM2's own, more careful answer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+import orjson
+
+from sinks.engine.avro import SingleObject
+from sinks.engine.model import Key
+from sinks.engine.seal import Seal
+from sinks.faults import LedgerUntrusted
+from sinks.kafka.ports.cluster import Record
+from sinks.kinds.offsets.history import History
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+log = logging.getLogger(__name__)
+
+SCHEMA = SingleObject("ledger-entry")
+HISTORY = SingleObject("offset-history")
+HISTORY_KEY = "HISTORY"
+"""Begins the keys of offset histories, whose values have a schema of their own."""
+
+
+class Entry(str, Enum):
+    """The kinds of entries. A ledger that has others was written by a newer version, and is refused."""
+
+    CLUSTER_ID = "CLUSTER_ID"
+    OWNED = "OWNED"
+    INTENT = "INTENT"
+    PAUSED = "PAUSED"
+    VERSION = "VERSION"
+    TOPIC_IDS = "TOPIC_IDS"
+    OVERRIDE = "OVERRIDE"
+
+
+EntryKey = tuple[Entry, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The value of an entry and since when it holds."""
+
+    value: str
+    since: datetime
+
+
+@dataclass
+class Contents:
+    """All that a ledger holds. Offset histories are kept as bytes, since only who begins anew asks for them."""
+
+    entries: dict[EntryKey, Remembered] = field(default_factory=dict)
+    histories: dict[TopicPartition, bytes] = field(default_factory=dict)
+
+    def taken(self, records: Iterable[Record], seal: Seal) -> Contents:
+        """With the newest value of each key in these. Raises LedgerUntrusted with the first key that is refused."""
+        after = Contents(dict(self.entries), dict(self.histories))
+        newest: dict[bytes, bytes | None] = {}
+        for key, value in records:
+            newest.pop(key, None)
+            newest[key] = value
+        for key, value in newest.items():
+            try:
+                after._take(key, seal.unwrap(key, value))
+            except (LockstepError, ValueError, TypeError) as error:
+                raise LedgerUntrusted(f"the record with the key {key!r}: {error}") from error
+        return after
+
+    def _take(self, key: bytes, data: bytes | None) -> None:
+        try:
+            name, *rest = orjson.loads(key)
+        except (ValueError, TypeError):
+            if data is None:
+                # How somebody mends what is in no key of ours: with a tombstone.
+                return
+            raise
+        if name == HISTORY_KEY:
+            self._take_history(TopicPartition(*rest), data)
+            return
+        if name not in Entry.__members__:
+            if data is None:
+                return
+            raise LedgerUntrusted("a newer version of Lockstep wrote it, and this one cannot tell what it means")
+        place = (Entry(name), tuple(rest))
+        if data is None:
+            self.entries.pop(place, None)
+        else:
+            record = SCHEMA.decode(data)
+            if (record["entry"], record["key"]) != (name, rest):
+                raise LedgerUntrusted("its value is about another key")
+            self.entries[place] = Remembered(record["value"], record["since"])
+
+    def _take_history(self, where: TopicPartition, data: bytes | None) -> None:
+        if data is None:
+            self.histories.pop(where, None)
+        else:
+            self.histories[where] = data
+
+    def values(self, entry: Entry) -> dict[Key, str]:
+        """All that is remembered under a kind of entry, by key."""
+        return {key: found.value for (kept, key), found in self.entries.items() if kept is entry}
+
+    def decoded_histories(self) -> Iterator[tuple[TopicPartition, History]]:
+        """The offset histories, by partition on the source; a damaged one is left out, and logged."""
+        for where, data in self.histories.items():
+            try:
+                yield where, History.from_bytes(data, HISTORY)
+            except LockstepError as error:
+                log.warning("the offset history of %s was left out: %s", where, error)
+
+
+def entry_record(place: EntryKey, value: str | None, since: datetime) -> Record:
+    """An entry as a record without a signature; None: it is forgotten."""
+    entry, key = place
+    name = orjson.dumps([entry.value, *key])
+    if value is None:
+        return name, None
+    return name, SCHEMA.encode({"entry": entry.value, "key": list(key), "value": value, "since": since})
+
+
+def history_record(where: TopicPartition, history: History | None) -> Record:
+    """An offset history as a record without a signature; None: it is forgotten."""
+    key = orjson.dumps([HISTORY_KEY, where.topic, where.partition])
+    return key, history.to_bytes(HISTORY) if history else None

@@ -1,0 +1,51 @@
+"""The ledger's topic itself: is it there, and can it keep what is written to it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sinks.faults import LedgerUntrusted, RightsMissing
+from sinks.kafka.ports.cluster import Reader, TopicConfigs
+
+CONFIGS: Mapping[str, str] = {
+    "cleanup.policy": "compact",
+    "segment.bytes": "16777216",
+    "min.cleanable.dirty.ratio": "0.1",
+}
+GONE = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_OR_PARTITION"})
+DENIED = "TOPIC_AUTHORIZATION_FAILED"
+
+
+def is_there(topic: str, reader: Reader) -> bool:
+    """Whether the topic exists; both a listing and a broker's own word must say that it does not.
+
+    Raises LedgerUntrusted for a topic that loses records or has no order, RightsMissing, ClusterUnreachable.
+    """
+    partitions = reader.list_topics().get(topic)
+    seen = reader.describe_topic_configs([topic])
+    fault = seen.errors.get(topic)
+    if partitions is None and fault is not None and fault.code in GONE:
+        return False
+    if fault is not None and fault.code not in GONE:
+        grant = f": grant DESCRIBE_CONFIGS on {topic}" if fault.code == DENIED else ""
+        raise RightsMissing(f"cluster {reader.alias}: the configs of {topic} cannot be read ({fault}){grant}")
+    if partitions is not None and partitions > 1:
+        raise LedgerUntrusted(
+            f"{topic} on the cluster {reader.alias} has {partitions} partitions, and Lockstep makes it with one: it "
+            "was made by something else, perhaps by a producer (auto.create.topics.enable). Nothing is written. Delete "
+            "it if it holds nothing that you need"
+        )
+    if fault is None:
+        _check_compacted(topic, reader.alias, seen.items[topic])
+    return True
+
+
+def _check_compacted(topic: str, alias: str, configs: TopicConfigs) -> None:
+    entry = configs.get("cleanup.policy")
+    policy = "" if entry is None else entry.value or ""
+    if [part.strip() for part in policy.split(",")] != ["compact"]:
+        raise LedgerUntrusted(
+            f"{topic} on the cluster {alias} has cleanup.policy={policy}, under which it forgets what is paused and "
+            "what Lockstep created. Nothing is written. If records may be gone already, delete the topic and begin "
+            "anew; if not, set cleanup.policy=compact on it"
+        )

@@ -1,0 +1,108 @@
+"""What is ours: an intent before a creation, ownership after it, and what becomes of either. Pure.
+
+| entry                            | means                                                                       |
+|----------------------------------|-----------------------------------------------------------------------------|
+| `INTENT kind key`                | this was not on the target, and a creation was about to begin               |
+| `OWNED kind key` = ""            | Lockstep created it; for a topic: by a version that did not learn ids       |
+| `OWNED topic name` = `UNLEARNED` | Lockstep created it, and did not learn the topic's id yet                   |
+| `OWNED topic name` = id          | Lockstep created the topic with this id; one with another id is not ours    |
+
+An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh: later, somebody else may
+have created the same by hand. A topic that a version without ids created is ours once the offset histories
+(`TOPIC_IDS`), which know the ids of both sides, name the id that it has now; until then it is never deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+
+from sinks.engine.ledger_entries import Contents, Entry, EntryKey
+from sinks.engine.model import Change, Key, Kind, Op, Outcome, ScramSpec
+
+OWNED_BY_NONE = frozenset({Kind.TOPIC_CONFIG, Kind.GROUP_OFFSET})
+"""The configs of a remote topic are its source's, and a group's offset is the group's."""
+
+UNLEARNED = "?"
+"""In place of a topic's id: it was created, and the id is not known yet."""
+
+FRESH = timedelta(minutes=10)
+"""How long an intent, or a creation whose id is not known, may wait for being seen."""
+
+Entries = dict[EntryKey, str | None]
+"""Values to put into the ledger; None: forget."""
+
+
+def intents(changes: Iterable[Change]) -> Entries:
+    """What to put before these changes are applied: an intent for each creation of something that can be owned."""
+    creations = (change for change in changes if change.op is Op.CREATE and change.kind not in OWNED_BY_NONE)
+    return {(Entry.INTENT, (change.kind.value, *change.key)): "" for change in creations}
+
+
+def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str]) -> Entries:
+    """What to put after them. `ids`: those of the topics that were created, by name, as far as they are known.
+
+    A creation that failed for a passing reason (a time-out) may have happened: its intent stays.
+    """
+    entries: Entries = {}
+    for outcome in outcomes:
+        change = outcome.change
+        place = (change.kind.value, *change.key)
+        if change.kind in OWNED_BY_NONE:
+            continue
+        if change.op is Op.CREATE and not (outcome.error and outcome.error.retriable):
+            entries[Entry.INTENT, place] = None
+        if outcome.error or outcome.already:
+            continue
+        if change.op is Op.CREATE:
+            learned = ids.get(change.key[0]) or UNLEARNED
+            entries[Entry.OWNED, place] = learned if change.kind is Kind.TOPIC else ""
+        elif change.op is Op.DELETE:
+            entries[Entry.OWNED, place] = None
+        if change.kind is Kind.SCRAM_USER:
+            entries[Entry.VERSION, place] = change.after.version if isinstance(change.after, ScramSpec) else None
+    return entries
+
+
+def unsettled(contents: Contents, kind: Kind) -> set[Key]:
+    """Keys of which it is not known yet whether they are ours, or which object is."""
+    return {
+        key[1:]
+        for (entry, key), found in contents.entries.items()
+        if key[:1] == (kind.value,)
+        and (entry is Entry.INTENT or (entry is Entry.OWNED and kind is Kind.TOPIC and found.value in ("", UNLEARNED)))
+    }
+
+
+def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], now: datetime) -> Entries:
+    """What to put for the unsettled keys of a kind, once all of the target's were seen.
+
+    `present`: which of them exist, each with its topic's id; "" where it has none, or it is not known.
+    """
+    entries: Entries = {}
+    confirmed = {value.split(" ")[1] for value in contents.values(Entry.TOPIC_IDS).values() if value.count(" ") > 1}
+    for key in unsettled(contents, kind):
+        place, seen = (kind.value, *key), present.get(key)
+        intent, owned = contents.entries.get((Entry.INTENT, place)), contents.entries.get((Entry.OWNED, place))
+        if intent is not None:
+            fresh = now - intent.since <= FRESH
+            if fresh and seen is not None:
+                entries[Entry.OWNED, place] = (seen or UNLEARNED) if kind is Kind.TOPIC else ""
+            if seen is not None or not fresh:
+                entries[Entry.INTENT, place] = None
+        elif owned is not None and seen:
+            waits = owned.value == UNLEARNED and now - owned.since <= FRESH
+            if waits or seen in confirmed:
+                entries[Entry.OWNED, place] = seen
+    return entries
+
+
+def disowned(kind: Kind, keys: Collection[Key]) -> Entries:
+    """What to put for what is not ours any more: it was seen missing, or it is another object now."""
+    entries: Entries = {}
+    for key in keys:
+        place = (kind.value, *key)
+        entries |= {(Entry.OWNED, place): None, (Entry.INTENT, place): None}
+        if kind is Kind.SCRAM_USER:
+            entries[Entry.VERSION, place] = None
+    return entries

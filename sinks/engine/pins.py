@@ -1,0 +1,141 @@
+"""Which clusters a flow was seen with, kept in a file on this machine, beside what the target's ledger remembers.
+
+The ledger alone cannot tell that an address leads to a new, empty cluster: it is not there. The file can.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+
+from sinks.faults import LedgerUntrusted
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+
+FILE = "cluster-ids.json"
+"""Its name, in the folder that `lockstep.checkpoint.dir` names."""
+
+
+@dataclass(frozen=True)
+class Pins:
+    """The ids that a flow's aliases led to at first contact, and the ledger that was written then."""
+
+    ids: Mapping[str, str]
+    ledger: str
+
+
+class PinStore(Protocol):
+    """Keeps pins outside of the clusters."""
+
+    @property
+    def where(self) -> str:
+        """For messages: where somebody finds them."""
+
+    def of(self, flow: Flow) -> Pins | None:
+        """What was kept for a flow. Raises LedgerUntrusted where that cannot be told."""
+
+    def keep(self, flow: Flow, pins: Pins | None) -> None:
+        """Keeps them; None: forgets them. Raises LockstepError."""
+
+
+class NoPins:
+    """Keeps nothing: then only the ledger and the properties file say which clusters are meant."""
+
+    where = ""
+
+    def of(self, flow: Flow) -> Pins | None:
+        """Nothing is known."""
+        return None
+
+    def keep(self, flow: Flow, pins: Pins | None) -> None:
+        """Forgets them at once."""
+
+
+class PinFile:
+    """A JSON file for all flows of this machine, readable for its owner alone, replaced as a whole."""
+
+    def __init__(self, path: Path, create: bool) -> None:
+        """`create`: for the job. A command writes the file only where it is there already, and may be written."""
+        self._path, self._create = path, create
+
+    @property
+    def where(self) -> str:
+        """Its path."""
+        return str(self._path)
+
+    def of(self, flow: Flow) -> Pins | None:
+        """What was kept for a flow. Raises LedgerUntrusted for a file that cannot be read."""
+        found = self._read().get(flow.name)
+        if found is None:
+            return None
+        try:
+            return Pins({str(alias): str(one) for alias, one in found["ids"].items()}, str(found["ledger"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise self._damaged() from error
+
+    def keep(self, flow: Flow, pins: Pins | None) -> None:
+        """Raises LockstepError where the job cannot write the file; a command that cannot leaves it as it is."""
+        if not self._create and not os.access(self._path, os.W_OK):
+            return
+        try:
+            with self._locked():
+                flows = self._read()
+                flows.pop(flow.name, None)
+                if pins is not None:
+                    flows[flow.name] = {"ids": dict(pins.ids), "ledger": pins.ledger}
+                self._write(flows)
+        except OSError as error:
+            if self._create:
+                raise LockstepError(f"the clusters' ids could not be kept in {self._path}: {error}") from error
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            found = orjson.loads(self._path.read_bytes())["flows"]
+        except FileNotFoundError:
+            return {}
+        except PermissionError as error:
+            if self._create:
+                raise LedgerUntrusted(
+                    f"{self._path}, where the clusters' ids are kept, cannot be read: {error}"
+                ) from error
+            return {}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise self._damaged() from error
+        if not isinstance(found, dict):
+            raise self._damaged()
+        return found
+
+    def _damaged(self) -> LedgerUntrusted:
+        return LedgerUntrusted(
+            f"{self._path}, where the clusters' ids are kept, is damaged: nothing is written. Look whether all "
+            "addresses in the properties file are right, then delete it"
+        )
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer at a time, of all flows and processes."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.with_suffix(".lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _write(self, flows: Mapping[str, Any]) -> None:
+        # mkstemp makes it 0600; the new file is on the disk before it takes the old one's place.
+        handle, name = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=self._path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(orjson.dumps({"flows": flows}, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(self._path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise

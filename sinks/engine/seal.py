@@ -1,0 +1,77 @@
+"""Signs the values of a ledger with a secret of the properties file, and refuses what is not signed with it. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from sinks.engine.avro import SingleObject
+from sinks.faults import LedgerUntrusted
+from streaming.errors import LockstepError
+
+SIGNED = SingleObject("signed-value")
+SIGN_COMMAND = "`lockstep ledger sign`"
+
+
+class Seal:
+    """HMAC-SHA256 (RFC 2104) over the flow's name, the record's key and its value.
+
+    Without a secret, values are written as they are; signed ones are refused even so, since an unsigned entry written
+    beside them would stop whoever has the secret.
+
+    A tombstone cannot be signed. With a secret, what is forgotten is a signed value without data.
+    """
+
+    def __init__(self, flow: str, secret: str | None = None) -> None:
+        self._flow, self._secret = flow, secret.encode() if secret else None
+
+    @property
+    def signs(self) -> bool:
+        """Whether there is a secret."""
+        return self._secret is not None
+
+    def wrap(self, key: bytes, data: bytes | None) -> bytes | None:
+        """The value to be written for this data; None, a tombstone, only without a secret."""
+        if self._secret is None:
+            return data
+        return SIGNED.encode({"data": data, "signature": self._signature(self._secret, key, data)})
+
+    def unwrap(self, key: bytes, value: bytes | None) -> bytes | None:
+        """The data of a value that was read. Raises LedgerUntrusted where it is not signed as it must be."""
+        if self._secret is None:
+            if value is not None and SIGNED.recognizes(value):
+                raise LedgerUntrusted(
+                    "it is signed, and the properties file has no lockstep.ledger.secret: set the one that "
+                    "it was signed with"
+                )
+            return value
+        if value is None or not SIGNED.recognizes(value):
+            raise LedgerUntrusted(
+                "it is not signed, but the properties file has lockstep.ledger.secret. If you have just set that, look "
+                f"at what the ledger holds and sign it with {SIGN_COMMAND}; if not, somebody else wrote it"
+            )
+        found = SIGNED.decode(value)
+        if not hmac.compare_digest(found["signature"], self._signature(self._secret, key, found["data"])):
+            raise LedgerUntrusted(
+                "it was signed with another lockstep.ledger.secret, for another flow, or altered. If you have just "
+                f"changed the secret, look at what the ledger holds and sign it with {SIGN_COMMAND}"
+            )
+        data: bytes | None = found["data"]
+        return data
+
+    def _signature(self, secret: bytes, key: bytes, data: bytes | None) -> bytes:
+        # Each part with its length, and what is forgotten with a mark of its own: no two messages have the same bytes.
+        parts = (self._flow.encode(), key, b"gone" if data is None else b"data", data or b"")
+        message = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+        return hmac.new(secret, message, hashlib.sha256).digest()
+
+
+def unsealed(value: bytes | None) -> bytes | None:
+    """The data of a value, whether signed or not, and by whomever; damaged values as they are."""
+    if value is None or not SIGNED.recognizes(value):
+        return value
+    try:
+        data: bytes | None = SIGNED.decode(value)["data"]
+    except LockstepError:
+        return value
+    return data

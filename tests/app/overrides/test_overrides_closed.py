@@ -1,0 +1,114 @@
+"""Whoever may write a ledger has no more power than the file gives: the same rules hold at load as at write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.configs_tool.arguments import WrongArguments
+from app.overrides.allowed import checked
+from app.overrides.closed import permitted, refusals
+from app.overrides.in_force import load_in_force
+from app.overrides.watch import OverridesRefused, OverrideWatch
+from app.properties.keys import OPENABLE
+from app.properties.mistakes import ConfigurationError
+from sinks.engine.ledger import Entry, Ledger
+from sinks.engine.overrides import InLedger, Override
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from streaming.flow import Flow
+
+AB = Flow("a", "b")
+BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
+RATE = Override("7")
+
+FORGED: dict[str, tuple[str, Override]] = {
+    "the login's address": ("source.admin.bootstrap.servers", Override("attacker:9092")),
+    "a client setting": ("sasl.jaas.config", Override("x", encoded=True)),
+    "the policy": ("replication.policy.class", Override("evil:Policy")),
+    "the secret of passwords": ("password.encoder.secret", Override("x", encoded=True)),
+    "the secret of the ledger": ("lockstep.ledger.secret", Override("x", encoded=True)),
+    "what the file opens": ("lockstep.overrides.allowed", Override("references")),
+    "an encoded value that would be shown": ("topics", Override("c2FsdA==", encoded=True)),
+    "a secret in plain text": ("lockstep.listener.webhook.secret", Override("t0ps3cr3t")),
+}
+OPENED: dict[str, tuple[str, Override]] = {
+    "references": ("topics", Override("${file:/etc/shadow:root}", reference=True)),
+    "classes": ("topic.filter.class", Override("evil:Filter")),
+    "addresses": ("lockstep.listener.webhook.url", Override("x", encoded=True)),
+    "deletions": ("lockstep.sync.topic.deletes.enabled", Override("true")),
+    "limits": ("lockstep.limits.max.delete.percent", Override("100")),
+    "mappings": ("lockstep.acl.principal.mapping", Override("RULE:.*/User:evil/")),
+}
+
+
+def stored(name: str, override: Override, level: str = "flow") -> InLedger:
+    return {(level, name): override.to_text(), ("flow", "lockstep.observe.rate"): RATE.to_text()}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "m.properties"
+    file.write_text(BASE)
+    return file
+
+
+@pytest.mark.parametrize("level", ["flow", ""])
+@pytest.mark.parametrize(("name", "override"), [*FORGED.values(), *OPENED.values()], ids=[*FORGED, *OPENED])
+def test_override_that_breaks_a_rule_refuses_all_of_the_ledger_s_for_the_job_and_for_commands(
+    path: Path, name: str, override: Override, level: str
+) -> None:
+    forged = stored(name, override, level)
+    found = load_in_force(path, read=lambda settings: {AB: forged}, job=True)
+    assert (found.stored_overrides, found.in_force) == ({AB: None}, {})
+    assert found.flows[0].pace.observe_rate == 1000
+    with pytest.raises(ConfigurationError, match=f"are refused, all of them.*{name}"):
+        load_in_force(path, read=lambda settings: {AB: forged})
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_override_stops_its_flow_in_a_running_job_whatever_the_file_opens(name: str) -> None:
+    cluster = MemoryCluster("b")
+    ledger, watch = Ledger("l", cluster, cluster, 1), OverrideWatch({AB: {}}, OPENABLE)
+    watch.see(AB, ledger)
+    key, override = FORGED[name]
+    ledger.put({(Entry.OVERRIDE, place): text for place, text in stored(key, override).items()})
+    with pytest.raises(OverridesRefused, match=f"a->b does nothing: the overrides in its ledger are refused.*{key}"):
+        watch.see(AB, ledger)
+    ledger.put({(Entry.OVERRIDE, ("flow", key)): None})
+    watch.see(AB, ledger)
+
+
+@pytest.mark.parametrize("word", OPENED)
+def test_what_the_file_opens_is_taken_and_nothing_else(word: str) -> None:
+    entries = stored(*OPENED[word])
+    assert refusals(entries, {word}) == []
+    (problem,) = refusals(entries, set(OPENABLE) - {word})
+    assert problem.startswith(f"{OPENED[word][0]}: {word} hold from the properties file alone")
+    assert problem.endswith(f"add {word} to lockstep.overrides.allowed")
+
+
+@pytest.mark.parametrize("word", OPENED)
+def test_what_would_be_refused_at_load_is_refused_when_it_is_written(word: str) -> None:
+    name, override = OPENED[word]
+    value = {"addresses": "http://h/hook"}.get(word, override.value)
+    with pytest.raises(WrongArguments, match=f"{word} hold from the properties file alone"):
+        checked({name: value}, (), literal=override.reference)
+    assert checked({name: value}, (), literal=override.reference, opened=(word,)) == {name: value}
+
+
+@pytest.mark.parametrize("name", ["acme.url", "acme.bootstrap.servers", "acme.handler.class", "acme.store"])
+def test_plug_in_s_own_keys_that_lead_somewhere_are_closed_as_well(name: str) -> None:
+    assert refusals(stored(name, Override("x")), ()) != []
+    assert refusals(stored("acme.size", Override("3")), ()) == []
+
+
+def test_no_refusal_shows_a_value() -> None:
+    for name, override in (*FORGED.values(), *OPENED.values()):
+        assert override.value not in " ".join(refusals(stored(name, override), ())) or len(override.value) < 5
+
+
+def test_file_alone_says_what_is_open() -> None:
+    assert permitted({}) == frozenset()
+    assert permitted({"lockstep.overrides.allowed": "classes, limits"}) == {"classes", "limits"}
+    assert permitted({"lockstep.overrides.allowed": "everything"}) == frozenset(), "load refuses it, with the words"

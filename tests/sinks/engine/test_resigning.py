@@ -1,0 +1,48 @@
+"""Signing what is there: all of the ledger is believed afterwards, as it stood, and nothing else of it changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.engine.ledger import Entry, Ledger
+from sinks.engine.model import Kind
+from sinks.engine.resigning import newest_records, resigned
+from sinks.engine.seal import Seal
+from sinks.faults import LedgerUntrusted
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kinds.offsets.history import History
+from streaming.mm2.records import TopicPartition
+from tests.sinks.builders import NOON
+
+TOPIC = "lockstep-ledger.a.internal"
+OLD, NEW = Seal("a->b", "the first secret of all"), Seal("a->b", "the second secret of all")
+
+
+@pytest.mark.parametrize("before", [Seal("a->b"), OLD], ids=["unsigned", "another secret"])
+def test_ledger_that_was_signed_again_is_the_same_under_the_new_secret(before: Seal) -> None:
+    cluster = MemoryCluster("b")
+    ledger = Ledger(TOPIC, cluster, cluster, 1, lambda: NOON, before)
+    ledger.put({(Entry.PAUSED, ("topic",)): "", (Entry.PAUSED, ("acl",)): "", (Entry.CLUSTER_ID, ("a",)): "id"})
+    ledger.put({(Entry.PAUSED, ("acl",)): None})
+    ledger.put_histories({TopicPartition("t", 0): History(10, 5, 0)})
+    with pytest.raises(LedgerUntrusted):
+        Ledger(TOPIC, cluster, None, 1, seal=NEW)
+    signed = resigned(newest_records(cluster.read_log(TOPIC)), NEW)
+    cluster.append_log(TOPIC, [(record.key, NEW.wrap(record.key, record.data)) for record in signed])
+    after = Ledger(TOPIC, cluster, None, 1, seal=NEW)
+    assert (after.paused(), after.get(Entry.CLUSTER_ID, "a")) == ({Kind.TOPIC}, "id")
+    assert [where for where, _ in after.histories()] == [TopicPartition("t", 0)]
+    assert resigned(newest_records(cluster.read_log(TOPIC)), NEW) == []
+
+
+def test_rows_show_what_is_signed_but_no_override_s_value() -> None:
+    cluster = MemoryCluster("b")
+    ledger = Ledger(TOPIC, cluster, cluster, 1, lambda: NOON)
+    ledger.put({(Entry.OVERRIDE, ("flow", "my.key")): '{"value":"t0ps3cr3t"}', (Entry.PAUSED, ("acl",)): ""})
+    cluster.append_log(TOPIC, [(b"no json", b"x"), (b'["PAUSED","topic"]', b"x"), (b'["PAUSED","acl"]', None)])
+    assert [record.row() for record in newest_records(cluster.read_log(TOPIC))] == [
+        ("OVERRIDE", "flow my.key", "(not shown)"),
+        ("PAUSED", "acl", "(forgotten)"),
+        ("PAUSED", "topic", "(cannot be read)"),
+        ("(cannot be read)", "b'no json'", "(cannot be read)"),
+    ]
