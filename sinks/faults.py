@@ -29,6 +29,10 @@ class ClusterUnreachable(LockstepError):
     """No answer from a cluster within the time limit. Retriable: the next batch looks again."""
 
 
+class CoordinatorUnavailable(ClusterUnreachable):
+    """The coordinators of groups gave no answer, or not all of them did; the cluster may answer everything else."""
+
+
 class RightsMissing(LockstepError):
     """The cluster denied a whole request. Terminal for the flow until somebody grants the right."""
 
