@@ -66,11 +66,13 @@ class Client:
 
     def close(self) -> int:
         """Its exit code after being asked to end."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         try:
-            self._process.communicate("\n", timeout=LIMIT)
-        except (subprocess.TimeoutExpired, BrokenPipeError):
+            return self._process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
             self._process.kill()
-        return self._process.wait()
+            return self._process.wait()
 
 
 def measure(python: str, brokers: int, restarts: int, down: float, timeout: float) -> bool:

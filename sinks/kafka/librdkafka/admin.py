@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -79,7 +79,7 @@ class Admin:
                 settled[item] = (None, error_of(exception))
         errors = [error for _, error in settled.values() if error is not None]
         self.count(self.alias, api, "ok" if not errors else errors[0].name())
-        self._mind(errors)
+        self.mind(errors)
         if errors and len(errors) == len(settled) and stops_request(errors[0]):
             raise self._stopped(api, errors[0])
         return settled
@@ -93,7 +93,7 @@ class Admin:
             if error is None:
                 raise
             self.count(self.alias, api, error.name())
-            self._mind([error])
+            self.mind([error])
             raise self._stopped(api, error) from exception
         self.count(self.alias, api, "ok")
         self._client.poll(0)
@@ -104,7 +104,8 @@ class Admin:
         with_callback: dict[str, Any] = {**self.config, "error_cb": self._noticed}
         return AdminClient(with_callback)
 
-    def _mind(self, errors: list[KafkaError]) -> None:
+    def mind(self, errors: Sequence[KafkaError]) -> None:
+        """Whether one of them is the lack of an answer, after which the client is to be replaced."""
         if any(error.code() in UNREACHABLE for error in errors):
             self._unanswered = True
 

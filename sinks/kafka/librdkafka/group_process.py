@@ -34,7 +34,7 @@ ENDS_WITHIN = 5.0
 """Seconds; without ceremony after them."""
 
 STARTS, WITHIN = 4, 10.0
-"""Processes that may be started in so many seconds. One that goes down at once must not be started for ever."""
+"""Processes that may be started in so many seconds, for a cluster that is silent or a client that goes down."""
 
 READ_ONLY = frozenset({"names", "committed", "members", "allowed"})
 """What may be asked once more where the process went down over it."""
@@ -103,7 +103,7 @@ class GroupProcess:
         self._started = [moment for moment in self._started if now - moment < WITHIN]
         if len(self._started) >= STARTS:
             raise CoordinatorUnavailable(
-                f"cluster {self._admin.alias}: the client for groups went down {STARTS} times within {WITHIN:g} s"
+                f"cluster {self._admin.alias}: its client for groups was started {STARTS} times within {WITHIN:g} s"
             )
         self._started.append(now)
         return _Running(Setup(self._admin.alias, self._admin.properties))
@@ -128,7 +128,7 @@ class _Running:
             with theirs:
                 process = subprocess.Popen(
                     [sys.executable, "-c", START.format(module=module), str(theirs.fileno())],
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(_absolute(sys.path))},
@@ -150,6 +150,8 @@ class _Running:
 def _end(connection: Connection, process: subprocess.Popen[bytes]) -> str:
     """Says how it ended by itself, if it did."""
     connection.close()
+    if process.stdin is not None:
+        process.stdin.close()
     try:
         code = process.wait(ENDS_WITHIN)
     except subprocess.TimeoutExpired:

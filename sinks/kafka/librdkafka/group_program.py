@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -38,7 +40,8 @@ class Answer(NamedTuple):
 
 
 def main(descriptor: int) -> None:
-    """Serves on a connection that it was given open. Ends when the other side is closed, or after a `last` answer."""
+    """Serves on a connection that it was given open, until a `last` answer, or until its stdin is closed."""
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
     connection = Connection(descriptor)
     last = False
     try:
@@ -56,6 +59,12 @@ def main(descriptor: int) -> None:
     finally:
         # To destroy a client with an unanswered request ends in the same assertion as a late answer to it.
         os._exit(0)
+
+
+def _end_with_stdin() -> None:
+    # In the middle of a request, too: whoever asks may have been killed.
+    sys.stdin.read()
+    os._exit(0)
 
 
 def _answer(requests: GroupRequests, call: Call, admin: Admin, counted: list[tuple[str, str, str]]) -> Answer:

@@ -15,7 +15,7 @@ import confluent_kafka as rd
 
 from sinks.faults import CoordinatorUnavailable, ItemFault, Observed
 from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.error_codes import error_of, item_fault, raised
+from sinks.kafka.librdkafka.error_codes import item_fault, raised
 from sinks.kafka.ports.groups import GroupFaults, Offsets
 from streaming.mm2.records import TopicPartition
 
@@ -39,9 +39,13 @@ class GroupRequests:
         if error is not None:
             raise raised(self._admin.alias, "ListGroups", error)
         if listed.errors:
-            reasons = ", ".join(sorted({_reason(one) for one in listed.errors}))
-            alias = self._admin.alias
-            raise CoordinatorUnavailable(f"cluster {alias}: ListGroups: not every broker answered: {reasons}")
+            errors: list[rd.KafkaError] = list(listed.errors)
+            self._admin.mind(errors)
+            reasons, alias = ", ".join(sorted({_text(one) for one in errors})), self._admin.alias
+            raise CoordinatorUnavailable(
+                f"cluster {alias}: ListGroups: not every broker answered: {reasons}; "
+                f"is {alias}.bootstrap.servers right, and are its brokers up?"
+            )
         return {found.group_id for found in listed.valid}
 
     def committed(self, groups: Sequence[str]) -> Observed[str, Offsets]:
@@ -124,9 +128,8 @@ class GroupRequests:
         return list(self._admin.client.list_groups(timeout=self._admin.timeout, **chosen))
 
 
-def _reason(exception: Any) -> str:
-    error = error_of(exception) or exception
-    return f"{error.name()}: {error.str()}" if isinstance(error, rd.KafkaError) else str(error)
+def _text(error: rd.KafkaError) -> str:
+    return f"{error.name()}: {error.str()}"
 
 
 def _to_rd(where: TopicPartition, offset: int) -> rd.TopicPartition:
