@@ -122,7 +122,11 @@ class KafkaRecords:
             if error is None:
                 raise
             raise raised(self.alias, "reading records", error) from exception
-        return {span: ending for sweep in sweeps.values() for span, ending in sweep.endings.items()}
+        endings = {span: ending for sweep in sweeps.values() for span, ending in sweep.endings.items()}
+        if all(ending.why is Why.TIME for ending in endings.values()):
+            # It may have lost its way to a broker that restarted; another finds it.
+            self.close()
+        return endings
 
     def _opened(self) -> rd.Consumer:
         if self._consumer is None:
