@@ -6,13 +6,13 @@ again. Exit 1 where one was not within LIMIT, or where the client ended.
 
 Measured with Kafka 4.3.1, one broker, away for 8 s, three times. With a limit for requests of 60 s, which none reaches:
 
-| confluent-kafka | Metadata                | OffsetFetch                                                |
-|-----------------|-------------------------|------------------------------------------------------------|
-| 2.11.1 to 2.15.1 | again within seconds   | again within seconds                                       |
-| 2.16.0, 2.16.1  | again within a second   | never after the first restart; SIGABRT at the second       |
+| confluent-kafka                | Metadata              | OffsetFetch                                          |
+|--------------------------------|-----------------------|------------------------------------------------------|
+| 2.11.1, 2.13.2, 2.14.2, 2.15.1 | again within 10 s     | again within 10 s                                    |
+| 2.16.1                         | again within a second | never after the first restart; SIGABRT at the second |
 
-With a limit of 5 s, which OffsetFetch reaches while the coordinator is away, every version ends at the first or the
-second restart with `rd_kafka_enq_once_del_source_return: Assertion 'eonce->refcnt > 0' failed`.
+With a limit of 5 s, which OffsetFetch reaches while the coordinator is away, each of them, and 2.16.0, ends
+at the first or the second restart with `rd_kafka_enq_once_del_source_return: Assertion 'eonce->refcnt > 0' failed`.
 """
 
 from __future__ import annotations
