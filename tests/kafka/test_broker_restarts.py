@@ -117,6 +117,7 @@ def test_every_request_is_answered_again_after_each_crash_of_all_brokers(stage: 
         wait_for(lambda: not stage.unanswered(), AGAIN, f"every request to be answered after crash {number + 1}")
 
 
+@pytest.mark.parametrize("stage", ONE, indirect=True)
 def test_a_request_that_is_under_way_in_another_thread_outlives_a_crash(stage: Stage) -> None:
     ended = threading.Event()
     wrong: list[BaseException] = []
