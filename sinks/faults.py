@@ -30,7 +30,7 @@ class ClusterUnreachable(LockstepError):
 
 
 class CoordinatorUnavailable(ClusterUnreachable):
-    """A group's coordinator does not answer, or is just moving. Stops the offsets of groups, not the flow."""
+    """The coordinators of groups gave no answer, or not all of them did; the cluster may answer everything else."""
 
 
 class RightsMissing(LockstepError):

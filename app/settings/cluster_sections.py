@@ -80,10 +80,12 @@ def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy,
 
 
 def cluster_settings(properties: Properties, alias: str, flow: Flow | None = None) -> ClusterSettings:
-    """A cluster's client properties in all roles."""
+    """A cluster's client properties in all roles. MM2's `admin.timeout.ms` is how long a call of an admin may take."""
+    limit = properties.entry("admin.timeout.ms", flow)
+    limits = {"default.api.timeout.ms": limit.value} if limit is not None and limit.problem is None else {}
     return ClusterSettings(
         alias,
-        admin=properties.client("admin", alias, flow),
+        admin=limits | properties.client("admin", alias, flow),
         consumer=properties.client("consumer", alias, flow),
         producer=properties.client("producer", alias, flow),
     )

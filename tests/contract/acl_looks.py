@@ -63,7 +63,7 @@ def create_in_java(
     entry = common.acl.AccessControlEntry(
         principal, "*", common.acl.AclOperation.valueOf(operation), common.acl.AclPermissionType.ALLOW
     )
-    client = admin.AdminClient.create(java_properties(jvm, {"bootstrap.servers": broker_of(request).bootstrap}))
+    client = admin.AdminClient.create(java_properties("b", jvm, {"bootstrap.servers": broker_of(request).bootstrap}))
     bindings = jvm.java.util.ArrayList()
     bindings.add(common.acl.AclBinding(pattern, entry))
     client.createAcls(bindings).all().get()

@@ -9,7 +9,6 @@ import pytest
 
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.jvm import java_admin, jvm_acls
 from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls, AclWatch
@@ -72,11 +71,9 @@ def test_forgotten_look_is_reported_again(watched: Watched) -> None:
 
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (java_admin, jvm_acls):
-        monkeypatch.setattr(module, "TIMEOUT_MS", 1500)
+def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) -> None:
     (port,) = free_ports(1)
-    watch = jvm_watch(request, {"bootstrap.servers": f"127.0.0.1:{port}"})
+    watch = jvm_watch(request, {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1500"})
     with pytest.raises(ClusterUnreachable, match="cluster b: DescribeAcls: "):
         watch.changed()
     watch.close()

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 import confluent_kafka as rd
 import pytest
 
+from app.local.jars import kafka_jars
+from app.local.java import QUICK_START, JavaProcess
 from app.local.waiting import wait_for
 from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
 from sinks.kafka.librdkafka.admin import Admin
@@ -130,6 +133,42 @@ def test_group_with_a_member_is_left_alone(stage: Stage, unique: str) -> None:
 
         wait_for(joined, SOON, "the consumer to be given its partitions")
         refused(stage, unique)
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("stage", ["kafka"], indirect=True)
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_member_is_seen_whatever_the_protocol_of_its_group(stage: Stage, protocol: str) -> None:
+    """`consumer` is that of KIP-848."""
+    group = f"{stage.topic}-{protocol}"
+    config = {"bootstrap.servers": stage.bootstrap, "group.id": group, "group.protocol": protocol}
+    with closing(rd.Consumer(config)) as consumer:
+        consumer.subscribe([stage.topic])
+
+        def joined() -> bool:
+            consumer.poll(0.1)
+            return bool(consumer.assignment())
+
+        wait_for(joined, SOON, "the consumer to be given its partitions")
+        assert stage.groups.members([group]).items == {group: 1}
+        assert group in stage.groups.names()
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("stage", ["kafka"], indirect=True)
+def test_group_that_is_there_but_cannot_be_described_is_never_empty(stage: Stage, tmp_path: Path) -> None:
+    """A share group (KIP-932), as a streams group (KIP-1071) would be: listed, but unknown to this client."""
+    group = f"{stage.topic}-share"
+    assert stage.groups.members([group]).items == {group: 0}
+    words = ["--bootstrap-server", stage.bootstrap or "", "--topic", stage.topic, "--group", group]
+    main = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
+    consumer = JavaProcess(main, words, kafka_jars(), tmp_path / "share.log", QUICK_START)
+    try:
+        wait_for(lambda: stage.groups.members([group]).items == {group: 1}, SOON, "the share group to be listed")
+        many = [f"{group}-none-{number}" for number in range(30)]
+        assert stage.groups.members([*many, group]).items == {**dict.fromkeys(many, 0), group: 1}
+    finally:
+        consumer.stop()
 
 
 def refused(stage: Stage, group: str) -> None:

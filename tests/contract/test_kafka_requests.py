@@ -10,7 +10,6 @@ from app.local.local_cluster import LocalCluster
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.faults import ClusterUnreachable, RightsMissing
-from sinks.kafka.librdkafka import kafka_cluster
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 
@@ -42,6 +41,7 @@ def logged_in(broker: LocalCluster, user: str, password: str) -> KafkaCluster:
         "b",
         {
             "bootstrap.servers": broker.sasl_bootstrap,
+            "default.api.timeout.ms": "5000",
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "PLAIN",
             "sasl.jaas.config": f'{PLAIN} username="{user}" password="{password}";',
@@ -98,9 +98,8 @@ def test_missing_rights_are_a_fault_of_each_topic(broker: LocalCluster, topic: s
 
 @pytest.mark.parametrize("call", [KafkaCluster.cluster_id, KafkaCluster.list_topics])
 def test_wrong_password_is_a_missing_right_and_names_the_settings(
-    broker: LocalCluster, monkeypatch: pytest.MonkeyPatch, call: Callable[[KafkaCluster], object]
+    broker: LocalCluster, call: Callable[[KafkaCluster], object]
 ) -> None:
-    monkeypatch.setattr(kafka_cluster, "TIMEOUT", 2.0)
     cluster = logged_in(broker, "admin", "pass-phrase")
     with pytest.raises(
         RightsMissing, match=r"Invalid username or password.*check the security settings of `b\.`"
@@ -109,9 +108,8 @@ def test_wrong_password_is_a_missing_right_and_names_the_settings(
     assert "pass-phrase" not in str(no.value)
 
 
-def test_closed_port_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_cluster, "TIMEOUT", 2.0)
+def test_closed_port_is_named() -> None:
     (port,) = free_ports(1)
-    cluster = KafkaCluster("b", {"bootstrap.servers": f"127.0.0.1:{port}"})
+    cluster = KafkaCluster("b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "2000"})
     with pytest.raises(ClusterUnreachable, match=rf"127\.0\.0\.1:{port}.*Connection refused.*is b\.bootstrap\.servers"):
         cluster.list_topics()

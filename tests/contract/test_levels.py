@@ -10,7 +10,6 @@ import pytest
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
-from sinks.kafka.jvm import java_admin, jvm_levels
 from sinks.kafka.jvm.jvm_levels import without_secrets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_levels import MemoryLevels
@@ -201,11 +200,11 @@ def test_who_may_not_is_told_the_right_that_is_missing(request: pytest.FixtureRe
 
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (java_admin, jvm_levels):
-        monkeypatch.setattr(module, "TIMEOUT_MS", 1500)
+def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) -> None:
     (port,) = free_ports(1)
-    levels = level_looks.jvm_levels(request, "b", {"bootstrap.servers": f"127.0.0.1:{port}"})
+    levels = level_looks.jvm_levels(
+        request, "b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1500"}
+    )
     for place in (DEFAULT_OF_ALL, ONE):
         with pytest.raises(ClusterUnreachable, match="cluster b: Describe"):
             levels.describe([place])

@@ -9,7 +9,7 @@ import pytest
 
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.librdkafka import kafka_cluster, rd_logs
+from sinks.kafka.librdkafka import rd_logs
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Cluster, TopicSpec
@@ -46,10 +46,11 @@ def unreachable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """A cluster of which nobody answers, with short limits."""
     if request.param == "memory":
         return MemoryCluster("b", reachable=False)
-    for module in (kafka_cluster, rd_logs):
-        monkeypatch.setattr(module, "TIMEOUT", LIMIT)
+    monkeypatch.setattr(rd_logs, "TIMEOUT", LIMIT)
     (port,) = free_ports(1)
-    return KafkaCluster("b", {"bootstrap.servers": f"127.0.0.1:{port}"})
+    return KafkaCluster(
+        "b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": str(int(LIMIT * 1000))}
+    )
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.jvm import java_admin, jvm_configs
 from sinks.kafka.jvm.jvm_configs import JvmWatch
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
@@ -31,10 +30,10 @@ class Watched:
     watch: Watch
 
 
-def jvm_watch(request: pytest.FixtureRequest, bootstrap: str) -> JvmWatch:
+def jvm_watch(request: pytest.FixtureRequest, bootstrap: str, **more: str) -> JvmWatch:
     """A watch through the JVM of the tests' SparkSession."""
     gateway = request.getfixturevalue("spark").sparkContext._gateway
-    return JvmWatch("b", gateway, {"bootstrap.servers": bootstrap}, lambda alias, api, result: None)
+    return JvmWatch("b", gateway, {"bootstrap.servers": bootstrap, **more}, lambda alias, api, result: None)
 
 
 REAL = [pytest.mark.kafka, pytest.mark.spark]
@@ -147,11 +146,9 @@ def test_looking_at_nothing_reports_nothing(watched: Watched, shards: Sequence[S
 
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (java_admin, jvm_configs):
-        monkeypatch.setattr(module, "TIMEOUT_MS", 1500)
+def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) -> None:
     (port,) = free_ports(1)
-    watch = jvm_watch(request, f"127.0.0.1:{port}")
+    watch = jvm_watch(request, f"127.0.0.1:{port}", **{"default.api.timeout.ms": "1500"})
     with pytest.raises(ClusterUnreachable, match="cluster b: DescribeConfigs: "):
         watch.changed([["t"]])
     watch.close()

@@ -8,20 +8,27 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import RightsMissing
+from sinks.kafka.request_timeout import ONE, WHOLE, request_timeout
 
-TIMEOUT_MS = 15_000
-
+CLOSES_WITHIN_MS = 15_000
 
 DENIED = ("ClusterAuthorizationException", "SaslAuthenticationException", "SslAuthenticationException")
 
 
-def java_properties(jvm: Any, properties: Mapping[str, str]) -> Any:
-    """A `Map` for a Java client, which gives up on a silent cluster within TIMEOUT_MS."""
+def timeout_ms(alias: str, properties: Mapping[str, str]) -> int:
+    """How long a call may take. Raises LockstepError, see `request_timeout`."""
+    return int(request_timeout(alias, properties) * 1000)
+
+
+def java_properties(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
+    """A `Map` for a Java client, which gives up on a silent cluster within its `timeout_ms`."""
     java = jvm.java.util.HashMap()
     for name, value in properties.items():
         java.put(name, value)
-    java.putIfAbsent("default.api.timeout.ms", str(TIMEOUT_MS))
-    java.putIfAbsent("request.timeout.ms", str(TIMEOUT_MS * 2 // 3))
+    limit = timeout_ms(alias, properties)
+    java.put(WHOLE, str(limit))
+    # Java refuses a request that may take longer than the call that it is part of.
+    java.put(ONE, str(min(int(properties.get(ONE, limit * 2 // 3)), limit)))
     return java
 
 
@@ -31,7 +38,7 @@ def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
     Java's own text is left out: of a token that it cannot read, it repeats all of it.
     """
     try:
-        return jvm.org.apache.kafka.clients.admin.AdminClient.create(java_properties(jvm, properties))
+        return jvm.org.apache.kafka.clients.admin.AdminClient.create(java_properties(alias, jvm, properties))
     except Py4JJavaError as error:
         raise RightsMissing(
             f"cluster {alias}: Java's client cannot be made with these settings: {', '.join(_causes(error))}; check "

@@ -12,7 +12,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, NotSupported, RightsMissing
-from sinks.kafka.jvm.java_admin import DENIED, TIMEOUT_MS, cause_of, java_admin
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
 from streaming.errors import LockstepError
 
@@ -25,7 +25,7 @@ class JvmAclWatch:
 
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
-        self._admin = java_admin(alias, self._jvm, properties)
+        self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._any = self._jvm.org.apache.kafka.common.acl.AclBindingFilter.ANY
         self._last: Any = None
@@ -36,7 +36,7 @@ class JvmAclWatch:
         Raises NotSupported where the cluster has no authorizer, RightsMissing, ClusterUnreachable.
         """
         try:
-            found = self._admin.describeAcls(self._any).values().get(TIMEOUT_MS, self._unit)
+            found = self._admin.describeAcls(self._any).values().get(self._timeout, self._unit)
         except Py4JJavaError as error:
             raise self._stopped(error) from error
         self._count(self._alias, API, "ok")
@@ -51,7 +51,7 @@ class JvmAclWatch:
         self._last = None
 
     def close(self) -> None:
-        self._admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
+        self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
 
     def _stopped(self, error: Py4JJavaError) -> LockstepError:
         cause = cause_of(error)

@@ -16,7 +16,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, RightsMissing
-from sinks.kafka.jvm.java_admin import DENIED, TIMEOUT_MS, _message, cause_of, java_admin
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, _message, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
 from streaming.errors import LockstepError
 
@@ -31,7 +31,7 @@ class JvmWatch:
 
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
-        self._admin = java_admin(alias, self._jvm, properties)
+        self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._topic_type = self._enum_constant("org.apache.kafka.common.config.ConfigResource$Type", "TOPIC")
         self._last = self._jvm.java.util.HashMap()
@@ -58,11 +58,11 @@ class JvmWatch:
         self._forgotten.update(topics)
 
     def close(self) -> None:
-        self._admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
+        self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
 
     def _differing(self, shard: Sequence[str], result: Any) -> set[str]:
         try:
-            seen = result.all().get(TIMEOUT_MS, self._unit)
+            seen = result.all().get(self._timeout, self._unit)
         except Py4JJavaError as error:
             return self._one_by_one(shard, result, error)
         self._count(self._alias, "DescribeConfigs", "ok")
@@ -92,7 +92,7 @@ class JvmWatch:
                 # Made anew with the same configs it is another topic: its return is a change.
                 self._last.remove(self._resource(topic))
             else:
-                seen.put(self._resource(topic), future.get(TIMEOUT_MS, self._unit))
+                seen.put(self._resource(topic), future.get(self._timeout, self._unit))
         return troubled | self._news(seen)
 
     def _resources(self, topics: Sequence[str]) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from sinks.faults import ClusterUnreachable, RightsMissing
-from sinks.kafka.jvm.java_admin import DENIED, TIMEOUT_MS, cause_of, java_admin
+from sinks.faults import CoordinatorUnavailable, RightsMissing
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
 from streaming.errors import LockstepError
 
@@ -27,7 +27,7 @@ class JvmGroupWatch:
 
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
-        self._admin = java_admin(alias, self._jvm, properties)
+        self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._every = self._jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
         self._last = self._jvm.java.util.HashMap()
@@ -66,7 +66,7 @@ class JvmGroupWatch:
 
     def _news(self, request: Any, result: Any) -> set[str]:
         try:
-            seen = result.all().get(TIMEOUT_MS, self._unit)
+            seen = result.all().get(self._timeout, self._unit)
         except Py4JJavaError as error:
             return self._one_by_one(request, result, error)
         self._count(self._alias, "OffsetFetch", "ok")
@@ -87,15 +87,15 @@ class JvmGroupWatch:
         if cause in DENIED:
             raise RightsMissing(f"cluster {self._alias}: OffsetFetch: {cause}")
         if cause not in ITEM:
-            raise ClusterUnreachable(f"cluster {self._alias}: OffsetFetch: {cause}")
+            raise CoordinatorUnavailable(f"cluster {self._alias}: OffsetFetch: {cause}")
         troubled, seen = set(), self._jvm.java.util.HashMap()
         for group in request.keySet():
             future = result.partitionsToOffsetAndMetadata(group)
             if future.isCompletedExceptionally():
                 troubled.add(group)
             else:
-                seen.put(group, future.get(TIMEOUT_MS, self._unit))
+                seen.put(group, future.get(self._timeout, self._unit))
         return troubled | self._differing(seen)
 
     def close(self) -> None:
-        self._admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
+        self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))

@@ -15,7 +15,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, Observed, RightsMissing
-from sinks.kafka.jvm.java_admin import DENIED, TIMEOUT_MS, cause_of, java_admin
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest, Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
@@ -60,7 +60,7 @@ class JvmLevels:
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._client = self._jvm.org.apache.kafka.clients.admin
-        self._admin = java_admin(alias, self._jvm, properties)
+        self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._types = self._constants("org.apache.kafka.common.config.ConfigResource$Type")
         self._operations = self._constants("org.apache.kafka.clients.admin.AlterConfigOp$OpType")
@@ -100,7 +100,7 @@ class JvmLevels:
         return {place: missing.get(place) or hidden.get(place) for place in wanted}
 
     def close(self) -> None:
-        self._admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
+        self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
 
     def _missing(self, places: Iterable[ConfigPlace]) -> dict[ConfigPlace, ItemFault]:
         """A broker is asked itself, so Java's Admin would wait for one that is not there until its time is up."""
@@ -113,7 +113,7 @@ class JvmLevels:
     def _whole(self, api: str, future: Any) -> Any:
         """The answer of a request that is about no single place."""
         try:
-            answer = future.get(TIMEOUT_MS, self._unit)
+            answer = future.get(self._timeout, self._unit)
         except Py4JJavaError as error:
             self._count(self._alias, api, cause_of(error))
             self._raise_if_denied(api, error)
@@ -130,7 +130,7 @@ class JvmLevels:
         last: Py4JJavaError | None = None
         for place, future in futures.items():
             try:
-                found[place] = future.get(TIMEOUT_MS, self._unit)
+                found[place] = future.get(self._timeout, self._unit)
             except Py4JJavaError as error:
                 last, faults[place] = error, self._fault(api, error)
         self._count(self._alias, api, cause_of(last) if last else "ok")

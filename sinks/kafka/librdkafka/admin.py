@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -12,10 +14,11 @@ from confluent_kafka.admin import AdminClient
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.error_codes import UNREACHABLE, error_of, raised, stops_request
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
+from sinks.kafka.request_timeout import request_timeout
 from streaming.errors import LockstepError
 
-TIMEOUT = 15.0
-"""Seconds that one request may take; a batch waits no longer for a cluster that is silent."""
+REPLACED_EVERY = 30.0
+"""Seconds at least between two replacements of a client: a cluster that is down costs no client for each request."""
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -24,16 +27,44 @@ A = TypeVar("A")
 class Admin:
     """librdkafka's admin client of one cluster, by its Java client properties. Opens no connection before a request.
 
-    The modules beside this one (topics in `kafka`, ACLs, users, groups) share it: one connection, one account.
+    The modules beside this one (topics in `kafka_cluster`, ACLs, users) share it: one connection, one account. It may
+    be used by several threads. `timeout`: seconds that a request may take.
+
+    After a request that was not answered the client is replaced, as some versions of librdkafka never find their way
+    back to a broker that restarted. No request is to hold on to `client`; none may go to a coordinator (see
+    `group_process`).
     """
 
     def __init__(self, alias: str, properties: Mapping[str, str], count_request: CountRequest = count_nothing) -> None:
-        self.alias = alias
-        self._count = count_request
+        self.alias, self.properties, self.count = alias, dict(properties), count_request
+        self.timeout = request_timeout(alias, properties)
         self.config = client_config(alias, properties)
-        with_callback: dict[str, Any] = {**self.config, "error_cb": self._noticed}
-        self.client = AdminClient(with_callback)
+        self._lock = threading.Lock()
+        self._client = self._new_client()
+        self._made_at = time.monotonic()
+        self._retired: list[tuple[float, AdminClient]] = []
+        self._unanswered = False
         self._reason: KafkaError | None = None
+
+    @property
+    def client(self) -> AdminClient:
+        """The client to send the next request through."""
+        now, released = time.monotonic(), []
+        with self._lock:
+            if self._unanswered and now - self._made_at >= REPLACED_EVERY:
+                self._retired.append((now, self._client))
+                self._client, self._made_at, self._unanswered = self._new_client(), now, False
+            # Another thread may wait for an answer that the old one still owes; its requests end with their timeout.
+            released = [one for one in self._retired if now - one[0] > 2 * self.timeout]
+            self._retired = [one for one in self._retired if one not in released]
+            client = self._client
+        released.clear()
+        return client
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether a request went without an answer since the client was made or replaced."""
+        return self._unanswered
 
     def settle(self, api: str, futures: Mapping[T, Future[Any]]) -> dict[T, tuple[Any, KafkaError | None]]:
         """Every future's value or error; raises when the request as a whole came to nothing.
@@ -47,7 +78,8 @@ class Admin:
             except KafkaException as exception:
                 settled[item] = (None, error_of(exception))
         errors = [error for _, error in settled.values() if error is not None]
-        self._count(self.alias, api, "ok" if not errors else errors[0].name())
+        self.count(self.alias, api, "ok" if not errors else errors[0].name())
+        self.mind(errors)
         if errors and len(errors) == len(settled) and stops_request(errors[0]):
             raise self._stopped(api, errors[0])
         return settled
@@ -60,12 +92,22 @@ class Admin:
             error = error_of(exception)
             if error is None:
                 raise
-            self._count(self.alias, api, error.name())
+            self.count(self.alias, api, error.name())
+            self.mind([error])
             raise self._stopped(api, error) from exception
-        self._count(self.alias, api, "ok")
-        self.client.poll(0)
+        self.count(self.alias, api, "ok")
+        self._client.poll(0)
         self._reason = None
         return answer
+
+    def _new_client(self) -> AdminClient:
+        with_callback: dict[str, Any] = {**self.config, "error_cb": self._noticed}
+        return AdminClient(with_callback)
+
+    def mind(self, errors: Sequence[KafkaError]) -> None:
+        """Whether one of them is the lack of an answer, after which the client is to be replaced."""
+        if any(error.code() in UNREACHABLE for error in errors):
+            self._unanswered = True
 
     def _noticed(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
@@ -73,6 +115,6 @@ class Admin:
 
     def _stopped(self, api: str, error: KafkaError) -> LockstepError:
         """A request says no more than that it timed out; why librdkafka cannot connect comes to its callback."""
-        self.client.poll(0)
+        self._client.poll(0)
         reason, self._reason = self._reason, None
         return raised(self.alias, api, reason if reason is not None and error.code() in UNREACHABLE else error)

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import ConfigEntry as RdEntry
 
 from sinks.faults import IncrementalUnsupported, ItemFault, Observed
-from sinks.kafka.librdkafka.admin import TIMEOUT, Admin
+from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import item_fault, raised
 from sinks.kafka.librdkafka.rd_acls import KafkaAcls
 from sinks.kafka.librdkafka.rd_groups import KafkaGroups
@@ -78,7 +78,7 @@ class KafkaCluster:
 
     def cluster_id(self) -> str:
         described = self._admin.call(
-            "DescribeCluster", lambda: self._admin.client.describe_cluster(request_timeout=TIMEOUT).result()
+            "DescribeCluster", lambda: self._admin.client.describe_cluster(request_timeout=self._admin.timeout).result()
         )
         return str(described.cluster_id)
 
@@ -87,7 +87,7 @@ class KafkaCluster:
         self._admin.call("Metadata", lambda: self._admin.client.list_topics(topic=PING_TOPIC, timeout=PING_TIMEOUT))
 
     def list_topics(self) -> dict[str, int]:
-        listed = self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=TIMEOUT))
+        listed = self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))
         return {name: len(topic.partitions) for name, topic in listed.topics.items()}
 
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
@@ -96,7 +96,7 @@ class KafkaCluster:
             return Observed({})
         items: dict[str, TopicConfigs] = {}
         errors: dict[str, ItemFault] = {}
-        futures = self._admin.client.describe_configs(resources, request_timeout=TIMEOUT)
+        futures = self._admin.client.describe_configs(resources, request_timeout=self._admin.timeout)
         for resource, (found, error) in self._admin.settle("DescribeConfigs", futures).items():
             if error is None:
                 items[resource.name] = {
@@ -114,7 +114,7 @@ class KafkaCluster:
             NewTopic(name, spec.partitions, spec.replication_factor, config=dict(spec.configs))
             for name, spec in specs.items()
         ]
-        futures = self._admin.client.create_topics(new, request_timeout=TIMEOUT)
+        futures = self._admin.client.create_topics(new, request_timeout=self._admin.timeout)
         return self._faults("CreateTopics", futures)
 
     def create_partitions(self, counts: Mapping[str, int]) -> Faults:
@@ -125,14 +125,14 @@ class KafkaCluster:
         growing = [NewPartitions(name, count) for name, count in counts.items() if existing.get(name, 0) < count]
         faults: Faults = dict.fromkeys(counts)
         if growing:
-            futures = self._admin.client.create_partitions(growing, request_timeout=TIMEOUT)
+            futures = self._admin.client.create_partitions(growing, request_timeout=self._admin.timeout)
             faults |= self._faults("CreatePartitions", futures)
         return faults
 
     def delete_topics(self, topics: Collection[str]) -> Faults:
         if not topics:
             return {}
-        futures = self._admin.client.delete_topics(list(topics), request_timeout=TIMEOUT)
+        futures = self._admin.client.delete_topics(list(topics), request_timeout=self._admin.timeout)
         return self._faults("DeleteTopics", futures, so_already=frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART}))
 
     def alter_topic_configs(self, alterations: Alterations) -> Faults:
@@ -151,7 +151,7 @@ class KafkaCluster:
             )
             for topic, changes in alterations.items()
         ]
-        futures = self._admin.client.incremental_alter_configs(resources, request_timeout=TIMEOUT)
+        futures = self._admin.client.incremental_alter_configs(resources, request_timeout=self._admin.timeout)
         settled = self._admin.settle("IncrementalAlterConfigs", futures)
         for _, error in settled.values():
             if error is not None and error.code() in (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION):
@@ -162,7 +162,7 @@ class KafkaCluster:
         if not overrides:
             return {}
         resources = [ConfigResource(ResourceType.TOPIC, name, set_config=dict(kv)) for name, kv in overrides.items()]
-        futures = self._admin.client.alter_configs(resources, request_timeout=TIMEOUT)
+        futures = self._admin.client.alter_configs(resources, request_timeout=self._admin.timeout)
         settled = self._admin.settle("AlterConfigs", futures)
         return {resource.name: item_fault(error) if error else None for resource, (_, error) in settled.items()}
 
@@ -195,6 +195,7 @@ class KafkaCluster:
 
     def close(self) -> None:
         self._log.close()
+        self.groups.close()
 
     def _faults(self, api: str, futures: Mapping[str, Future[Any]], so_already: frozenset[int] = frozenset()) -> Faults:
         return {

@@ -17,7 +17,7 @@ import confluent_kafka.admin as rd
 from confluent_kafka import KafkaError
 
 from sinks.faults import ItemFault, NotSupported, RightsMissing
-from sinks.kafka.librdkafka.admin import TIMEOUT, Admin
+from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import item_fault, raised
 from sinks.kafka.librdkafka.rd_rights import ask_allowed
 from sinks.kafka.ports.acl_binding import CLUSTER, RESOURCE_TYPES, AclBinding
@@ -63,7 +63,7 @@ class KafkaAcls:
         self._admin = admin
 
     def describe(self) -> list[AclBinding]:
-        future = self._admin.client.describe_acls(ANY, request_timeout=TIMEOUT)
+        future = self._admin.client.describe_acls(ANY, request_timeout=self._admin.timeout)
         (found, error) = self._admin.settle("DescribeAcls", {ANY: future})[ANY]
         if error is not None:
             self._check_supported("DescribeAcls", error)
@@ -84,7 +84,8 @@ class KafkaAcls:
         faults: AclFaults = {one: None if _is_writable(one) else UNWRITABLE for one in bindings}
         for batch in _batches([one for one, fault in faults.items() if fault is None]):
             asked = {_to_rd(make, one): one for one in batch}
-            for sent, (_, error) in self._admin.settle(api, request(list(asked), request_timeout=TIMEOUT)).items():
+            futures = request(list(asked), request_timeout=self._admin.timeout)
+            for sent, (_, error) in self._admin.settle(api, futures).items():
                 if error is not None:
                     self._check_supported(api, error)
                     faults[asked[sent]] = item_fault(error)
@@ -100,7 +101,7 @@ class KafkaAcls:
             )
         # Only an authorizer denies: who may not delete has learned that there is one.
         with suppress(RightsMissing):
-            futures = self._admin.client.delete_acls([NOBODY], request_timeout=TIMEOUT)
+            futures = self._admin.client.delete_acls([NOBODY], request_timeout=self._admin.timeout)
             for _, error in self._admin.settle("DeleteAcls", futures).values():
                 if error is not None:
                     self._check_supported("DeleteAcls", error)

@@ -61,6 +61,8 @@ class Log:
             self._producer.produce(topic, key=key, value=value, partition=0, on_delivery=delivered)
             self._producer.poll(0)
         missing = self._producer.flush(TIMEOUT)
+        if errors or missing:
+            self._discard(self._producer)
         if errors:
             raise raised(self._alias, f"writing {topic}", errors[0])
         if missing:
@@ -68,6 +70,13 @@ class Log:
                 f"cluster {self._alias}: {missing} of {len(records)} records for {topic} were not acknowledged within "
                 f"{TIMEOUT:g} s"
             )
+
+    def _discard(self, producer: Producer) -> None:
+        # After a fatal error it takes nothing any more. And what its caller was told is not written must not be
+        # written later, over what is written by then.
+        producer.purge()
+        producer.flush(0)
+        self._producer = None
 
     def read(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
         """Every record there is now, or those of the last offsets. Raises ClusterUnreachable when nothing comes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sinks.kafka.librdkafka.admin import TIMEOUT, Admin
+from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
 from sinks.kafka.ports.partitions import Troubled
 
@@ -30,4 +30,4 @@ class KafkaPartitions:
         return Troubled(frozenset(offline), frozenset(under_replicated))
 
     def _metadata(self) -> Any:
-        return self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=TIMEOUT))
+        return self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))

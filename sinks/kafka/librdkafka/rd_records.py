@@ -14,7 +14,7 @@ import confluent_kafka as rd
 from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType
 
 from sinks.faults import Observed
-from sinks.kafka.librdkafka.admin import TIMEOUT, Admin
+from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import UNREACHABLE, error_of, item_fault, raised
 from sinks.kafka.librdkafka.rd_groups import KafkaGroups
 from sinks.kafka.librdkafka.rd_logs import READING
@@ -77,7 +77,7 @@ class KafkaRecords:
         futures: dict[PartitionTime, Future[Any]] = {}
         for asked in rounds:
             specs = {_to_rd(where): OffsetSpec.for_timestamp(context.timestamp) for where, context in asked.items()}
-            sent = self._admin.client.list_offsets(specs, request_timeout=TIMEOUT)
+            sent = self._admin.client.list_offsets(specs, request_timeout=self._admin.timeout)
             futures |= {asked[_from_rd(one)]: future for one, future in sent.items()}
         settled = self._admin.settle("ListOffsets", futures)
         return Observed(
@@ -89,7 +89,7 @@ class KafkaRecords:
         if not topics:
             return set()
         resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in sorted(topics)]
-        futures = self._admin.client.describe_configs(resources, request_timeout=TIMEOUT)
+        futures = self._admin.client.describe_configs(resources, request_timeout=self._admin.timeout)
         settled = self._admin.settle("DescribeConfigs", futures)
         return {
             resource.name
@@ -122,7 +122,11 @@ class KafkaRecords:
             if error is None:
                 raise
             raise raised(self.alias, "reading records", error) from exception
-        return {span: ending for sweep in sweeps.values() for span, ending in sweep.endings.items()}
+        endings = {span: ending for sweep in sweeps.values() for span, ending in sweep.endings.items()}
+        if all(ending.why is Why.TIME for ending in endings.values()):
+            # It may have lost its way to a broker that restarted; another finds it.
+            self.close()
+        return endings
 
     def _opened(self) -> rd.Consumer:
         if self._consumer is None:

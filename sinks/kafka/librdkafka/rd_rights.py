@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import closing
 
 from confluent_kafka import KafkaError, TopicCollection
 from confluent_kafka.admin import NewTopic
 
-from sinks.kafka.librdkafka.admin import TIMEOUT, Admin
+from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import item_fault
+from sinks.kafka.librdkafka.group_process import GroupProcess
 from sinks.kafka.ports.allowed import Allowed
 
 NAMES_IN_A_REQUEST = 500
@@ -26,7 +28,9 @@ def ask_allowed(
     """
     described = admin.call(
         "DescribeCluster",
-        lambda: admin.client.describe_cluster(include_authorized_operations=True, request_timeout=TIMEOUT).result(),
+        lambda: admin.client.describe_cluster(
+            include_authorized_operations=True, request_timeout=admin.timeout
+        ).result(),
     )
     seen: dict[str, frozenset[str] | str] = {}
     names = sorted(topics)
@@ -38,7 +42,7 @@ def ask_allowed(
 
 def _of_topics(admin: Admin, names: list[str]) -> dict[str, frozenset[str] | str]:
     futures = admin.client.describe_topics(
-        TopicCollection(names), include_authorized_operations=True, request_timeout=TIMEOUT
+        TopicCollection(names), include_authorized_operations=True, request_timeout=admin.timeout
     )
     return {
         name: item_fault(error).code if error else _words(topic.authorized_operations)
@@ -49,18 +53,16 @@ def _of_topics(admin: Admin, names: list[str]) -> dict[str, frozenset[str] | str
 def _of_groups(admin: Admin, names: list[str]) -> dict[str, frozenset[str] | str]:
     if not names:
         return {}
-    futures = admin.client.describe_consumer_groups(names, include_authorized_operations=True, request_timeout=TIMEOUT)
-    return {
-        name: item_fault(error).code if error else _words(group.authorized_operations)
-        for name, (group, error) in admin.settle("DescribeGroups", futures).items()
-    }
+    with closing(GroupProcess(admin)) as process:
+        found: dict[str, frozenset[str] | str] = process.call("allowed", names)
+    return found
 
 
 def _creatable(admin: Admin, names: Collection[str]) -> dict[str, bool]:
     if not names:
         return {}
     new = [NewTopic(name, 1, 1) for name in sorted(names)]
-    futures = admin.client.create_topics(new, validate_only=True, request_timeout=TIMEOUT)
+    futures = admin.client.create_topics(new, validate_only=True, request_timeout=admin.timeout)
     settled = {}
     for name, future in futures.items():
         error = future.exception()

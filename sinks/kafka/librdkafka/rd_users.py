@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError
 
 from sinks.engine.model import Key
 from sinks.faults import NotSupported, RightsMissing
-from sinks.kafka.librdkafka.admin import TIMEOUT, Admin
+from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import item_fault, raised
 from sinks.kafka.librdkafka.rd_rights import ask_allowed
 from sinks.kafka.ports.users import Mechanism, Upsertion, UserFaults
@@ -41,17 +41,18 @@ class KafkaUsers:
         self._admin = admin
 
     def describe(self, users: Collection[str] | None = None) -> dict[str, dict[str, int]]:
-        client = self._admin.client
         if users is None:
             self._check_right()
-            future: Any = client.describe_user_scram_credentials(request_timeout=TIMEOUT)
+            future: Any = self._admin.client.describe_user_scram_credentials(request_timeout=self._admin.timeout)
             found, error = self._admin.settle(DESCRIBE, {"": future})[""]
             self._check(DESCRIBE, error)
             return {user: _from_rd(one) for user, one in found.items()}
         described: dict[str, dict[str, int]] = {}
         for batch in _batches(sorted(set(users))):
             self._check_right()
-            futures: Any = client.describe_user_scram_credentials(batch, request_timeout=TIMEOUT)
+            futures: Any = self._admin.client.describe_user_scram_credentials(
+                batch, request_timeout=self._admin.timeout
+            )
             for user, (found, error) in self._admin.settle(DESCRIBE, futures).items():
                 if error is None:
                     described[user] = _from_rd(found)
@@ -75,7 +76,9 @@ class KafkaUsers:
         for mechanism in sorted({key[1] for key in asked}):
             for batch in _batches(sorted(user for user, other in asked if other == mechanism)):
                 alterations = [asked[user, mechanism] for user in batch]
-                futures = self._admin.client.alter_user_scram_credentials(alterations, request_timeout=TIMEOUT)
+                futures = self._admin.client.alter_user_scram_credentials(
+                    alterations, request_timeout=self._admin.timeout
+                )
                 for user, (_, error) in self._admin.settle(ALTER, futures).items():
                     if error is not None and error.code() in TOO_OLD:
                         self._check(ALTER, error)

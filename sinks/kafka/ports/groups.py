@@ -27,16 +27,20 @@ GroupFaults = dict[str, dict[TopicPartition, ItemFault | None]]
 
 
 class GroupReader(Protocol):
-    """Looks at the consumer groups of one cluster, and changes none. Raises ClusterUnreachable, RightsMissing."""
+    """Looks at the consumer groups of one cluster, and changes none. Raises ClusterUnreachable, RightsMissing.
+
+    What coordinators alone know (`names`, `committed`, `members`, and `commit`) raises CoordinatorUnavailable where
+    none of them answers.
+    """
 
     def names(self) -> set[str]:
-        """The groups that may be seen."""
+        """The groups that may be seen. Raises CoordinatorUnavailable as well where only some brokers answered."""
 
     def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
         """Their committed offsets; a group that is not there has none."""
 
     def members(self, groups: Collection[str]) -> Observed[str, int]:
-        """How many members each has; a group that is not there has none."""
+        """How many members each has; a group that is not there has none, one that cannot be described at least one."""
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         """Start and end (high watermark) of each log. One that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""

@@ -173,6 +173,13 @@ def test_client_settings_may_differ_within_a_flow(write: Write) -> None:
     assert settings.cluster("b", A_TO_B) is settings.clusters["b"]
 
 
+def test_admin_timeout_is_how_long_a_call_may_take_unless_the_client_has_a_limit_of_its_own(write: Write) -> None:
+    settings = load(write("admin.timeout.ms=20000\na->b.admin.timeout.ms=30000\nb.admin.default.api.timeout.ms=5000\n"))
+    limits = {alias: settings.cluster(alias, A_TO_B).admin["default.api.timeout.ms"] for alias in "ab"}
+    assert limits == {"a": "30000", "b": "5000"}
+    assert settings.cluster("a").admin["default.api.timeout.ms"] == "20000"
+
+
 def test_client_settings_are_resolved_and_security_holds_for_every_role(write: Write) -> None:
     settings = load(
         write("a.security.protocol=SASL_SSL\na.admin.sasl.jaas.config=p=${env:P}\nsasl.mechanism=PLAIN\n"),

@@ -1,0 +1,31 @@
+"""How long a request to a cluster may take, by its Java client properties: one answer for every client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streaming.errors import LockstepError
+
+DEFAULT = 15.0
+"""Seconds; a batch waits no longer for a cluster that is silent."""
+
+SHORTEST, LONGEST = 1.0, 60.0
+"""Seconds. What is shorter fails on a busy cluster; while a request waits, its flow does nothing else."""
+
+WHOLE, ONE = "default.api.timeout.ms", "request.timeout.ms"
+"""Of a call with all its retries, and of one request in it."""
+
+
+def request_timeout(alias: str, properties: Mapping[str, str]) -> float:
+    """Seconds. `default.api.timeout.ms` counts, which has the flow's `admin.timeout.ms` in it, else
+    `request.timeout.ms`; within SHORTEST and LONGEST. Raises LockstepError for what is no number.
+    """
+    found = [_seconds(alias, name, properties[name]) for name in (WHOLE, ONE) if name in properties]
+    return min(max(found[0] if found else DEFAULT, SHORTEST), LONGEST)
+
+
+def _seconds(alias: str, name: str, value: str) -> float:
+    try:
+        return int(value) / 1000
+    except ValueError:
+        raise LockstepError(f"cluster {alias}: {name} must be a whole number of milliseconds") from None

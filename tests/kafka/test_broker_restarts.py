@@ -1,0 +1,188 @@
+"""Brokers that go down without notice and come back: the clients, and the commands, find their way by themselves.
+
+LOCKSTEP_RESTARTS: how often, 2 by default.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.local.jars import PROJECT
+from app.local.java import QUICK_START
+from app.local.local_cluster import LocalCluster
+from app.local.waiting import wait_for
+from bench.client_restart import APIS, GROUP, Client
+from sinks.faults import ClusterUnreachable, CoordinatorUnavailable
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.record_reader import Span, Why
+from streaming.mm2.records import TopicPartition
+from tests.conftest import Clusters
+from tests.kafka.staging import write_properties
+
+ROUNDS = int(os.environ.get("LOCKSTEP_RESTARTS", "2"))
+AGAIN = 30.0
+"""Seconds from when the brokers serve again until every request is answered again."""
+
+SOON = 60.0
+SHORT = {"default.api.timeout.ms": "2000"}
+"""So that requests time out while the brokers are away."""
+
+TOPIC = "restarted"
+HERE = TopicPartition(TOPIC, 0)
+
+REPLICATED = dict.fromkeys(("offsets.topic.replication.factor", "transaction.state.log.replication.factor"), "3")
+
+
+ONE = [pytest.param(1, id="one node")]
+THREE = [pytest.param(3, id="three nodes")]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A cluster whose brokers are killed, and a client of it that outlives all of that."""
+
+    local: LocalCluster
+    client: KafkaCluster
+
+    @property
+    def requests(self) -> Mapping[str, Callable[[], object]]:
+        """Something of each kind that a job asks for. Each raises while it is not answered."""
+        groups = self.client.groups
+        return {
+            "topics": lambda: self.client.list_topics()[TOPIC],
+            "configs": lambda: self.client.describe_topic_configs([TOPIC]).items[TOPIC],
+            "groups": groups.names,
+            "members": lambda: groups.members([GROUP]).items[GROUP],
+            "commit": self.commit,
+            "offsets": lambda: groups.committed([GROUP]).items[GROUP][HERE],
+            "log": lambda: self.client.append_log(TOPIC, [(b"key", b"value")]),
+            "records": self.read,
+        }
+
+    def commit(self) -> None:
+        fault = self.client.groups.commit({GROUP: {HERE: 0}})[GROUP][HERE]
+        if fault is not None:
+            raise KeyError(str(fault))
+
+    def read(self) -> None:
+        with closing(self.client.records()) as records:
+            span = Span(HERE, 0, None, 1, lambda record: True)
+            if records.scan([span], 2.0)[span].why not in (Why.TAKEN, Why.END):
+                raise KeyError(TOPIC)
+
+    def unanswered(self) -> str | None:
+        """The first of them that is not answered now."""
+        for name, request in self.requests.items():
+            try:
+                request()
+            except (ClusterUnreachable, KeyError):
+                return name
+        return None
+
+
+@pytest.fixture(scope="module", params=ONE + THREE)
+def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    nodes: int = request.param
+    folder = tmp_path_factory.mktemp("restarted")
+    overrides = REPLICATED if nodes == 3 else {}
+    with (
+        LocalCluster("c", folder, nodes, java_options=QUICK_START, overrides=overrides) as local,
+        closing(KafkaCluster("c", local.client_properties() | SHORT)) as client,
+    ):
+        assert client.create_topics({TOPIC: TopicSpec(1, nodes)}) == {TOPIC: None}
+        stage = Stage(local, client)
+        wait_for(lambda: not stage.unanswered(), SOON, "every request to be answered")
+        yield stage
+
+
+def test_every_request_is_answered_again_after_each_crash_of_all_brokers(stage: Stage) -> None:
+    for number in range(ROUNDS):
+        stage.local.kill()
+        with pytest.raises(CoordinatorUnavailable):
+            stage.client.groups.committed([GROUP])
+        assert stage.unanswered()
+        stage.local.start()
+        wait_for(lambda: not stage.unanswered(), AGAIN, f"every request to be answered after crash {number + 1}")
+
+
+@pytest.mark.parametrize("stage", ONE, indirect=True)
+def test_a_request_that_is_under_way_in_another_thread_outlives_a_crash(stage: Stage) -> None:
+    ended = threading.Event()
+    wrong: list[BaseException] = []
+
+    def ask() -> None:
+        while not ended.is_set():
+            try:
+                with suppress(ClusterUnreachable):
+                    stage.client.list_topics()
+                    stage.client.groups.committed([GROUP])
+            except BaseException as error:
+                wrong.append(error)
+                raise
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    stage.local.kill()
+    assert stage.unanswered()
+    stage.local.start()
+    wait_for(lambda: not stage.unanswered(), AGAIN, "every request to be answered")
+    ended.set()
+    for thread in threads:
+        thread.join(SOON)
+    assert not any(thread.is_alive() for thread in threads)
+    assert not wrong
+
+
+@pytest.mark.parametrize("stage", THREE, indirect=True)
+def test_a_crash_of_one_broker_of_three_stops_nothing_for_long(stage: Stage) -> None:
+    for number in range(1, 4):
+        os.kill(stage.local.pids[number - 1], signal.SIGKILL)
+        wait_for(lambda: not stage.unanswered(), AGAIN, f"every request to be answered without broker {number}")
+        stage.local.start_node(number)
+        wait_for(lambda: not stage.unanswered(), AGAIN, f"every request to be answered with broker {number}")
+
+
+@pytest.mark.parametrize("stage", ONE, indirect=True)
+def test_the_pinned_client_itself_outlives_a_restart(stage: Stage) -> None:
+    """One AdminClient for all of it, whose requests may wait longer than the brokers are away."""
+    client = Client(sys.executable, stage.local.bootstrap, 60.0)
+    assert set(client.answered_after(time.monotonic())) == set(APIS)
+    stage.local.kill()
+    stage.local.start()
+    assert set(client.answered_after(time.monotonic())) == set(APIS)
+    assert client.close() == 0
+
+
+@pytest.mark.parametrize("stage", ONE, indirect=True)
+@pytest.mark.parametrize("command", ["plan", "status"])
+def test_a_command_says_that_the_target_is_away_and_works_when_it_is_back(
+    stage: Stage, clusters: Clusters, tmp_path: Path, command: str
+) -> None:
+    keys = {"sync.group.offsets.enabled": "true", "admin.timeout.ms": "2000"}
+    config = write_properties(tmp_path, clusters.a, stage.local, "no-such-topic", **keys)
+    assert run(command, config).returncode == 0
+    stage.local.kill()
+    away = run(command, config)
+    assert away.returncode == 1
+    assert "cluster b: " in away.stdout + away.stderr
+    assert "Traceback" not in away.stderr
+    stage.local.start()
+    wait_for(lambda: run(command, config).returncode == 0, AGAIN, f"{command} to work again")
+
+
+def run(command: str, config: Path) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "app.main", command, "--config", str(config), "-o", "json"]
+    return subprocess.run(words, cwd=PROJECT, check=False, capture_output=True, text=True, timeout=120)
