@@ -1,4 +1,4 @@
-"""What tests share: one set of brokers, one SparkSession, each started at the first test that needs it."""
+"""What the tests of a process share: two clusters, a SparkSession, each started at the first test that needs it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
+from xdist.remote import Producer
 
 from app.job.spark_session import defaults
 from app.local.jars import PROJECT
 from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from tests.kafka.containers import broker_in_container, docker_answers
+from tests.work_units import UnitScheduling, sort_longest_first
 
 MARKED = {"kafka": ("kafka",), "spark": ("spark",), "parity": ()}
 """Marks by folder below tests/."""
@@ -22,14 +25,27 @@ MARKED = {"kafka": ("kafka",), "spark": ("spark",), "parity": ()}
 MIRROR_CLIENT = "org.apache.kafka:connect-mirror-client:3.9.0"
 """Brings Kafka's own replication policies and MirrorClient onto the driver's class path."""
 
+IVY = PROJECT / ".lockstep" / "ivy"
+"""Where Ivy keeps the jars of the tests' SparkSession."""
+
+hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("same")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test in tests/kafka needs brokers, one in tests/spark a session: nobody has to say so twice."""
+    sort_longest_first(items)
     for item in items:
         for folder, marks in MARKED.items():
             if f"/tests/{folder}/" in str(item.path):
                 for mark in marks:
                     item.add_marker(mark)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> UnitScheduling:
+    """Of `pytest -n`: a process gets whole units of tests."""
+    return UnitScheduling(config, log)
 
 
 @dataclass(frozen=True)
@@ -72,7 +88,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     packages = f"{defaults()['spark.jars.packages']},{MIRROR_CLIENT}"
     session = (
         builder.config("spark.jars.packages", packages)
-        .config("spark.jars.ivy", str(PROJECT / ".lockstep" / "ivy"))
+        .config("spark.jars.ivy", str(IVY))
         .config("spark.ui.enabled", "false")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .getOrCreate()
