@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -31,6 +32,10 @@ IVY = PROJECT / ".lockstep" / "ivy"
 hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
 hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("same")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So a shell starts what runs in the background, and what tests start would ignore Ctrl-C, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

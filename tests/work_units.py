@@ -11,7 +11,9 @@ import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 TOGETHER = {
-    "tests/configs": "three brokers",
+    "tests/kafka/configs_tool": "three brokers",
+    "tests/kafka/test_secured.py": "secured clusters",
+    "tests/kafka/test_access_running.py": "secured clusters",
     "tests/kafka/test_golden_bytes.py": "MM2",
     "tests/kafka/test_offsets_command.py": "MM2",
 }
@@ -20,7 +22,8 @@ TOGETHER = {
 LONGEST_FIRST = (
     "tests/kafka/test_running_job.py",
     "tests/kafka/test_secured.py",
-    "tests/configs/",
+    "tests/kafka/test_access_running.py",
+    "tests/kafka/configs_tool/",
     "tests/kafka/test_demo.py",
     "tests/kafka/",
     "tests/contract/",

@@ -17,14 +17,15 @@ from app.local.waiting import wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.mm2.codec import encode_heartbeat, encode_offset_sync
 from streaming.mm2.records import Heartbeat, OffsetSync, TopicPartition
-from tests.kafka.secured import SOON, Stage, implied, produce, secured_stage
+from tests.kafka.kafka_tools import KafkaTools
+from tests.kafka.secured import SOON, Pair, Stage, implied, produce, secured_stage
 from tests.kafka.staging import alter, create, family_of, wait_until_shown
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """One pair of clusters, and one job, for all tests here."""
-    with secured_stage(tmp_path_factory.mktemp("secured")) as staged:
+def stage(secured: Pair, kafka_tools: KafkaTools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """One job for all tests here."""
+    with secured_stage(secured, kafka_tools, tmp_path_factory.mktemp("secured-job")) as staged:
         yield staged
 
 
