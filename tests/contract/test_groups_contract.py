@@ -103,7 +103,7 @@ def stage(request: pytest.FixtureRequest, unique: str) -> Iterator[Stage]:
 
 
 def commit(stage: Stage, offsets: Mapping[str, Offsets]) -> None:
-    """Commits; a coordinator that is only just being made is asked again, as the walk would."""
+    """Commits; a coordinator that is only just being made is asked again, as a pass would."""
 
     def done() -> bool:
         faults = [fault for of_group in stage.groups.commit(offsets).values() for fault in of_group.values() if fault]

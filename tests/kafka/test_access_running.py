@@ -183,8 +183,8 @@ def test_user_of_the_acls_comes_over_with_the_iterations_of_the_source(clerk: St
     wait_for(lambda: clerk.target.users.describe([CLERK]) == shown, WITHIN, "the user on the target")
 
 
-def test_who_wrote_in_a_transaction_on_the_source_reads_the_copy_on_the_target_as_his_group(clerk: Stage) -> None:
-    """By MM2 alone came the record, by Lockstep alone the user, his password and his rights."""
+def test_who_wrote_in_a_transaction_on_the_source_reads_the_copy_on_the_target_in_the_same_group(clerk: Stage) -> None:
+    """By MM2 alone came the record, by Lockstep alone the user, the password and the rights."""
     producer = Producer({**clerk.client(SOURCE), "transactional.id": WRITER})
     producer.init_transactions(WITHIN)
     producer.begin_transaction()
@@ -204,7 +204,7 @@ def test_who_wrote_in_a_transaction_on_the_source_reads_the_copy_on_the_target_a
     assert read == [b"an order"]
 
 
-def test_group_that_no_acl_names_is_refused_to_him_there(clerk: Stage) -> None:
+def test_group_that_no_acl_names_is_refused_there(clerk: Stage) -> None:
     with closing(Consumer({**clerk.client(TARGET), "group.id": "another", "enable.auto.commit": False})) as consumer:
         consumer.subscribe([REMOTE])
 
