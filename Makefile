@@ -4,9 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+UNIT := tests/lockstep tests/app tests/streaming tests/sinks tests/bench
+TOGETHER := --dist loadscope --no-loadscope-reorder
+# Most of a test's time is waiting: three processes keep two cores busy.
+WORKERS ?= 3
+ROUNDS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit format docs checksums bench clean
+.PHONY: help setup demo test check lint unit fuzz format docs checksums bench clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -23,18 +28,22 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup ## two local clusters, MM2, a source that changes, and how long each change took
 	$(BIN)/lockstep demo $(ARGS)
 
-check: setup ## format, lint, types, import contracts, unit tests: under a minute
+check: lint unit ## format, lint, types, import contracts, unit tests: under a minute
+
+lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(MAKE) --no-print-directory unit
 
 unit: setup ## the tests that need neither Spark nor a broker
-	$(BIN)/python -m pytest tests/lockstep tests/app tests/streaming tests/sinks tests/bench
+	$(BIN)/python -m pytest $(UNIT) -n 2 $(TOGETHER) $(ARGS)
 
-test: check ## everything: real brokers, real MM2, real Spark
-	$(BIN)/python -m pytest tests $(ARGS)
+test: lint ## everything: real brokers, real MM2, real Spark
+	$(BIN)/python -m pytest tests -n $(WORKERS) $(TOGETHER) $(ARGS)
+
+fuzz: setup ## searches with fresh inputs, ROUNDS times; `make test` has the same ones every time
+	for round in $$(seq $(ROUNDS)); do $(BIN)/python -m pytest tests -m hypothesis --hypothesis-profile=fuzz $(ARGS) || exit 1; done
 
 format: setup ## writes what `check` would complain about
 	$(BIN)/ruff format .

@@ -1,14 +1,17 @@
-"""What tests share: one set of brokers, one SparkSession, each started at the first test that needs it."""
+"""What the tests of a process share: two clusters, a SparkSession, each started at the first test that needs it."""
 
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
+from xdist.remote import Producer
 
 from app.job.submit_options import with_lockstep
 from app.local.jars import connector_jars, fetched
@@ -16,18 +19,34 @@ from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from tests.fetched_jars import MIRROR_CLIENT
 from tests.kafka.containers import broker_in_container, docker_answers
+from tests.work_units import UnitScheduling, sort_longest_first
 
 MARKED = {"kafka": ("kafka",), "spark": ("spark",), "parity": ()}
 """Marks by folder below tests/."""
 
 
+hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("same")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So a shell starts what runs in the background, and what tests start would ignore Ctrl-C, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test in tests/kafka needs brokers, one in tests/spark a session: nobody has to say so twice."""
+    sort_longest_first(items)
     for item in items:
         for folder, marks in MARKED.items():
             if f"/tests/{folder}/" in str(item.path):
                 for mark in marks:
                     item.add_marker(mark)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> UnitScheduling:
+    """Of `pytest -n`: a process gets whole units of tests."""
+    return UnitScheduling(config, log)
 
 
 @dataclass(frozen=True)

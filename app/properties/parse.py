@@ -15,20 +15,33 @@ UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 BROKEN_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9A-Fa-f]{4})")
 KEY_END = re.compile(r"[=:\s]")
+COMMENT = re.compile(r"[ \t\f]*[#!]")
+CONTINUED = re.compile(r"(?<!\\)(?:\\\\)*\\[\r\n]+\Z")
+ONLY_CONTINUED = re.compile(r"[ \t\f]*\\[\r\n]+")
 
 
 class _Lines:
-    """The lines of a text, as a file gives them; knows how many the parser has taken."""
+    """The lines of a text, as a file gives them; knows how many the parser has taken.
+
+    To `Properties.load` an entry has not begun with a line that holds nothing but the backslash that continues it: a
+    `#` in the next line begins a comment. javaproperties would take it for a key, and is given an empty line instead.
+    """
 
     def __init__(self, text: str) -> None:
         self._lines = io.StringIO(text, newline="").readlines()
+        self._continues = False
         self.taken = 0
 
     def readline(self) -> str:
         if self.taken == len(self._lines):
             return ""
+        line = self._lines[self.taken]
         self.taken += 1
-        return self._lines[self.taken - 1]
+        if not self._continues and ONLY_CONTINUED.fullmatch(line):
+            return "\n"
+        is_comment = not self._continues and COMMENT.match(line)
+        self._continues = not is_comment and bool(CONTINUED.search(line))
+        return line
 
     def between(self, first: int, last: int) -> list[tuple[int, str]]:
         """The lines first to last, counted from 1, each with its number."""

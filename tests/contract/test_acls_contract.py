@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -126,27 +127,33 @@ CALLS: dict[str, Callable[[Acls], object]] = {
 EACH_CALL = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.fixture(params=KINDS)
+def denied(request: pytest.FixtureRequest) -> Acls:
+    """Seen by a user without any right."""
+    if request.param == "memory":
+        return MemoryAcls("b", denied={"describe", "alter"})
+    return kafka_acls(restricted(request))
+
+
 @EACH_CALL
-def test_missing_right_stops_the_request(
-    request: pytest.FixtureRequest, kind: str, call: Callable[[Acls], object]
-) -> None:
-    denied = MemoryAcls("b", denied={"describe", "alter"}) if kind == "memory" else kafka_acls(restricted(request))
+def test_missing_right_stops_the_request(denied: Acls, call: Callable[[Acls], object]) -> None:
     with pytest.raises(RightsMissing):
         call(denied)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@EACH_CALL
-def test_unreachable_cluster_is_said_to_be_so(kind: str, call: Callable[[Acls], object]) -> None:
+@pytest.fixture(params=KINDS)
+def unreachable(request: pytest.FixtureRequest) -> Acls:
+    """Of a cluster that does not answer within a second."""
+    if request.param == "memory":
+        return MemoryAcls("b", reachable=False)
     (port,) = free_ports(1)
-    silent = (
-        MemoryAcls("b", reachable=False)
-        if kind == "memory"
-        else kafka_acls({"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1000"})
-    )
+    return kafka_acls({"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1000"})
+
+
+@EACH_CALL
+def test_unreachable_cluster_is_said_to_be_so(unreachable: Acls, call: Callable[[Acls], object]) -> None:
     with pytest.raises(ClusterUnreachable):
-        call(silent)
+        call(unreachable)
 
 
 @pytest.fixture(scope="module")
@@ -156,32 +163,35 @@ def without_authorizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loc
         yield cluster
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.fixture(params=KINDS)
+def open_to_all(request: pytest.FixtureRequest) -> Acls:
+    """Of a cluster without an authorizer."""
+    if request.param == "memory":
+        return MemoryAcls("b", authorizer=False)
+    return kafka_acls({"bootstrap.servers": request.getfixturevalue("without_authorizer").bootstrap})
+
+
 @EACH_CALL
-def test_cluster_without_an_authorizer_supports_no_acls(
-    request: pytest.FixtureRequest, kind: str, call: Callable[[Acls], object]
-) -> None:
-    open_to_all: Acls = MemoryAcls("b", authorizer=False)
-    if kind == "kafka":
-        open_to_all = kafka_acls({"bootstrap.servers": request.getfixturevalue("without_authorizer").bootstrap})
+def test_cluster_without_an_authorizer_supports_no_acls(open_to_all: Acls, call: Callable[[Acls], object]) -> None:
     with pytest.raises(NotSupported, match=r"(?i)no authorizer is configured"):
         call(open_to_all)
 
 
 @pytest.mark.kafka
 @pytest.mark.spark
-@pytest.mark.parametrize(("fixture", "error"), [("without_authorizer", NotSupported), ("restricted", RightsMissing)])
 def test_watch_through_the_jvm_tells_the_same_troubles_apart(
-    request: pytest.FixtureRequest, fixture: str, error: type[LockstepError]
+    request: pytest.FixtureRequest, without_authorizer: LocalCluster
 ) -> None:
-    if fixture == "restricted":
-        properties = restricted(request)
-    else:
-        properties = {"bootstrap.servers": request.getfixturevalue(fixture).bootstrap}
-    watch = jvm_watch(request, properties)
-    with pytest.raises(error, match="cluster b: DescribeAcls: "):
-        watch.changed()
-    watch.close()
+    troubles: tuple[tuple[dict[str, str], type[LockstepError]], ...] = (
+        (restricted(request), RightsMissing),
+        (without_authorizer.client_properties(), NotSupported),
+    )
+    for properties, error in troubles:
+        with (
+            closing(jvm_watch(request, properties)) as watch,
+            pytest.raises(error, match="cluster b: DescribeAcls: "),
+        ):
+            watch.changed()
 
 
 @pytest.mark.kafka

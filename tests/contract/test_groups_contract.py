@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,37 +29,84 @@ RECORDS = 5
 
 @dataclass
 class Stage:
-    """Groups of a cluster, a topic `t` of two partitions with five records in the first, and a way to join a group."""
+    """Groups of a cluster, and a topic of two partitions with five records in the first.
+
+    `joined`: while the group of this name has a member; `recreate`: deletes the topic, and creates it again.
+    """
 
     groups: Groups
     topic: str
-    bootstrap: str | None = None
+    joined: Callable[[str], AbstractContextManager[None]]
+    recreate: Callable[[], None]
+    watches: Mapping[str, Callable[[pytest.FixtureRequest], GroupWatch]]
 
     def at(self, partition: int) -> TopicPartition:
         return TopicPartition(self.topic, partition)
 
-    @property
-    def consumer(self) -> rd.Consumer:
-        return rd.Consumer({"bootstrap.servers": self.bootstrap, "group.id": self.topic, "session.timeout.ms": 6000})
+
+def in_memory(topic: str) -> Stage:
+    """Groups in memory."""
+    first, second = (TopicPartition(topic, partition) for partition in (0, 1))
+    groups = MemoryGroups("b", logs={first: LogRange(0, RECORDS), second: LogRange(0, 0)})
+
+    @contextmanager
+    def joined(group: str) -> Iterator[None]:
+        groups.active[group] = 1
+        yield
+        del groups.active[group]
+
+    def recreate() -> None:
+        groups.ids[topic] = "another"
+
+    return Stage(groups, topic, joined, recreate, {"plain": lambda _: PlainGroupWatch(groups)})
+
+
+def of_broker(topic: str, bootstrap: str, cluster: KafkaCluster) -> Stage:
+    """Groups of a real cluster, and a consumer that joins them."""
+    groups, properties = KafkaGroups(Admin("b", {"bootstrap.servers": bootstrap})), {"bootstrap.servers": bootstrap}
+
+    @contextmanager
+    def joined(group: str) -> Iterator[None]:
+        with closing(rd.Consumer({**properties, "group.id": group, "session.timeout.ms": 6000})) as consumer:
+            consumer.subscribe([topic])
+
+            def assigned() -> bool:
+                consumer.poll(0.1)
+                return bool(consumer.assignment())
+
+            wait_for(assigned, SOON, "the consumer to be given its partitions")
+            yield
+
+    def recreate() -> None:
+        cluster.delete_topics([topic])
+        wait_for(lambda: not groups.topic_ids([topic]), SOON, f"{topic} to be gone")
+        created = {topic: None}
+        wait_for(lambda: cluster.create_topics({topic: TopicSpec(1, 1)}) == created, SOON, "the topic again")
+        wait_for(lambda: bool(groups.topic_ids([topic])), SOON, f"{topic} to be back")
+
+    def through_jvm(request: pytest.FixtureRequest) -> GroupWatch:
+        gateway = request.getfixturevalue("spark").sparkContext._gateway
+        return JvmGroupWatch("b", gateway, properties, lambda alias, api, result: None)
+
+    watches = {"plain": lambda _: PlainGroupWatch(groups), "jvm": through_jvm}
+    return Stage(groups, topic, joined, recreate, watches)
 
 
 @pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])
 def stage(request: pytest.FixtureRequest, unique: str) -> Iterator[Stage]:
     if request.param == "memory":
-        first, second = (TopicPartition(unique, partition) for partition in (0, 1))
-        logs = {first: LogRange(0, RECORDS), second: LogRange(0, 0)}
-        yield Stage(MemoryGroups("b", logs=logs), unique)
+        yield in_memory(unique)
         return
     bootstrap = request.getfixturevalue("clusters").b.bootstrap
     with closing(KafkaCluster("b", {"bootstrap.servers": bootstrap})) as cluster:
         assert cluster.create_topics({unique: TopicSpec(2, 1)}) == {unique: None}
         wait_for(lambda: unique in cluster.list_topics(), SOON, f"{unique} to be listed")
         cluster.append_log(unique, [(b"k", b"v")] * RECORDS)
-    yield Stage(KafkaGroups(Admin("b", {"bootstrap.servers": bootstrap})), unique, bootstrap)
+        yield of_broker(unique, bootstrap, cluster)
 
 
 def commit(stage: Stage, offsets: Mapping[str, Offsets]) -> None:
-    """Commits; a coordinator that is only just being made is asked again, as the walk would."""
+    """Commits; a coordinator that is only just being made is asked again, as a pass would."""
 
     def done() -> bool:
         faults = [fault for of_group in stage.groups.commit(offsets).values() for fault in of_group.values() if fault]
@@ -120,19 +167,12 @@ def test_nothing_asked_is_nothing_answered(stage: Stage) -> None:
 
 def test_group_with_a_member_is_left_alone(stage: Stage, unique: str) -> None:
     commit(stage, {unique: {stage.at(0): 1}})
-    if isinstance(stage.groups, MemoryGroups):
-        stage.groups.active[unique] = 1
-        refused(stage, unique)
-        return
-    with closing(stage.consumer) as consumer:
-        consumer.subscribe([stage.topic])
-
-        def joined() -> bool:
-            consumer.poll(0.1)
-            return bool(consumer.assignment())
-
-        wait_for(joined, SOON, "the consumer to be given its partitions")
-        refused(stage, unique)
+    with stage.joined(unique):
+        assert stage.groups.members([unique]).items == {unique: 1}
+        fault = stage.groups.commit({unique: {stage.at(0): 5}})[unique][stage.at(0)]
+        assert fault is not None
+        assert fault.code == "UNKNOWN_MEMBER_ID"
+        assert stage.groups.committed([unique]).items == {unique: {stage.at(0): 1}}
 
 
 @pytest.mark.kafka
@@ -171,41 +211,20 @@ def test_group_that_is_there_but_cannot_be_described_is_never_empty(stage: Stage
         consumer.stop()
 
 
-def refused(stage: Stage, group: str) -> None:
-    assert stage.groups.members([group]).items == {group: 1}
-    fault = stage.groups.commit({group: {stage.at(0): 5}})[group][stage.at(0)]
-    assert fault is not None
-    assert fault.code == "UNKNOWN_MEMBER_ID"
-    assert stage.groups.committed([group]).items == {group: {stage.at(0): 1}}
-
-
-def test_topic_made_again_has_another_id_and_one_that_is_gone_none(stage: Stage, unique: str) -> None:
+def test_topic_that_is_recreated_has_another_id_and_one_that_is_gone_none(stage: Stage, unique: str) -> None:
     ids = stage.groups.topic_ids([stage.topic, f"{unique}-none"])
     assert list(ids) == [stage.topic]
     assert ids[stage.topic]
-    if stage.bootstrap is None:
-        return
-    with closing(KafkaCluster("b", {"bootstrap.servers": stage.bootstrap})) as cluster:
-        cluster.delete_topics([stage.topic])
-        wait_for(lambda: not stage.groups.topic_ids([stage.topic]), SOON, f"{stage.topic} to be gone")
-        wait_for(
-            lambda: cluster.create_topics({stage.topic: TopicSpec(1, 1)}) == {stage.topic: None},
-            SOON,
-            "the topic again",
-        )
-    wait_for(lambda: bool(stage.groups.topic_ids([stage.topic])), SOON, f"{stage.topic} to be back")
-    assert stage.groups.topic_ids([stage.topic]) != ids
+    stage.recreate()
+    assert list(after := stage.groups.topic_ids([stage.topic])) == [stage.topic]
+    assert after != ids
 
 
 @pytest.fixture(params=["plain", pytest.param("jvm", marks=pytest.mark.spark)])
 def watch(request: pytest.FixtureRequest, stage: Stage) -> Iterator[GroupWatch]:
-    if request.param == "plain" or stage.bootstrap is None:
-        yield PlainGroupWatch(stage.groups)
-        return
-    gateway = request.getfixturevalue("spark").sparkContext._gateway
-    with closing(
-        JvmGroupWatch("b", gateway, {"bootstrap.servers": stage.bootstrap}, lambda alias, api, result: None)
-    ) as made:
+    if request.param not in stage.watches:
+        pytest.skip("groups in memory are nothing that a JVM could watch")
+    with closing(stage.watches[request.param](request)) as made:
         yield made
 
 

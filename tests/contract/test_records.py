@@ -19,6 +19,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Stamp, Why
 from sinks.kafka.sweep import NEAR
 from streaming.mm2.records import TopicPartition
+from tests.conftest import Clusters
 
 SOON = 30.0
 COUNT = 3 * NEAR
@@ -30,7 +31,6 @@ class Stage:
 
     records: RecordReader
     topic: str
-    bootstrap: str | None = None
 
     def at(self, partition: int) -> TopicPartition:
         return TopicPartition(self.topic, partition)
@@ -60,7 +60,7 @@ def stage(request: pytest.FixtureRequest, unique: str) -> Iterator[Stage]:
         producer.produce(unique, b"%d" % offset, b"k", 0, timestamp=10_000 + offset)
     assert producer.flush(SOON) == 0
     with closing(KafkaRecords(Admin("b", {"bootstrap.servers": bootstrap}))) as records:
-        yield Stage(records, unique, bootstrap)
+        yield Stage(records, unique)
 
 
 def span(where: TopicPartition, start: int, stop: int | None = None, most: int = COUNT, last: int = COUNT) -> Span:
@@ -150,15 +150,18 @@ def test_ends_and_what_loses_records_from_its_midst(stage: Stage) -> None:
 @pytest.mark.kafka
 @pytest.mark.parametrize(("isolation", "gets"), [("read_uncommitted", [0, 2]), ("read_committed", [0])])
 def test_aborted_records_count_for_a_reader_of_uncommitted_ones_alone(
-    stage: Stage, isolation: str, gets: list[int]
+    clusters: Clusters, unique: str, isolation: str, gets: list[int]
 ) -> None:
-    if stage.bootstrap is None:
-        pytest.skip("a cluster in memory has no transactions")
-    producer = rd.Producer({"bootstrap.servers": stage.bootstrap, "transactional.id": f"{stage.topic}-{isolation}"})
+    """Of Kafka alone: a cluster in memory has no transactions."""
+    bootstrap, where = clusters.b.bootstrap, TopicPartition(unique, 0)
+    with closing(KafkaCluster("b", {"bootstrap.servers": bootstrap})) as cluster:
+        assert cluster.create_topics({unique: TopicSpec(1, 1)}) == {unique: None}
+        wait_for(lambda: unique in cluster.list_topics(), SOON, f"{unique} to be listed")
+    producer = rd.Producer({"bootstrap.servers": bootstrap, "transactional.id": unique})
     producer.init_transactions(SOON)
     for end in (producer.commit_transaction, producer.abort_transaction):
         producer.begin_transaction()
-        producer.produce(stage.topic, b"v", b"k", 1)
+        producer.produce(unique, b"v", b"k", 0)
         assert producer.flush(SOON) == 0
         end(SOON)
     seen: list[int] = []
@@ -167,7 +170,7 @@ def test_aborted_records_count_for_a_reader_of_uncommitted_ones_alone(
         seen.append(record.offset)
         return False
 
-    with closing(KafkaRecords(Admin("b", {"bootstrap.servers": stage.bootstrap}), isolation)) as records:
-        asked = Span(stage.at(1), 0, None, COUNT, take)
+    with closing(KafkaRecords(Admin("b", {"bootstrap.servers": bootstrap}), isolation)) as records:
+        asked = Span(where, 0, None, COUNT, take)
         assert records.scan([asked], SOON) == {asked: Ending(Why.END, 4)}
     assert seen == gets

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import pytest
 
@@ -24,16 +24,11 @@ PASSWORD = 'a "geheim"\\=, €\n'
 
 @dataclass
 class Stage:
-    """A cluster's users, the client properties of one who may do nothing, and those of the listener with logins."""
+    """A cluster's users, as one who may do nothing sees them, and whether a user logs in (password, mechanism)."""
 
     users: Users
     restricted: Users
-    login: Mapping[str, str] = field(default_factory=dict)
-
-    def logs_in(self, user: str, password: str, mechanism: str) -> bool:
-        if isinstance(self.users, MemoryUsers):
-            return self.users.logs_in(user, password, mechanism)
-        return can_log_in("b", self.login, user, password, mechanism) is None
+    logs_in: Callable[[str, str, str], bool]
 
     def comes_in(self, user: str, password: str, mechanism: str) -> None:
         """A broker shows a credential a moment before it lets the user in."""
@@ -49,10 +44,14 @@ class Stage:
 def stage(request: pytest.FixtureRequest) -> Stage:
     if request.param == "memory":
         memory = MemoryUsers("b")
-        return Stage(memory, MemoryUsers("b", memory.stored, denied={"describe", "alter"}))
+        return Stage(memory, MemoryUsers("b", memory.stored, denied={"describe", "alter"}), memory.logs_in)
     cluster = request.getfixturevalue("clusters").b
     plain, nobody, admin = (cluster.client_properties(user) for user in (None, RESTRICTED, ADMIN))
-    return Stage(KafkaUsers(Admin("b", plain)), KafkaUsers(Admin("b", nobody)), admin)
+
+    def logs_in(user: str, password: str, mechanism: str) -> bool:
+        return can_log_in("b", admin, user, password, mechanism) is None
+
+    return Stage(KafkaUsers(Admin("b", plain)), KafkaUsers(Admin("b", nobody)), logs_in)
 
 
 @pytest.fixture

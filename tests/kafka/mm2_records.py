@@ -20,7 +20,7 @@ from streaming.mm2 import codec, records
 from streaming.mm2.records import RecordKind
 
 SOURCE, TARGET = "mirrored-a", "mirrored-b"
-"""Aliases that no other test has, so that on shared clusters nobody else sees these topics as his flow's."""
+"""Aliases that no other test has, so that on shared clusters nobody else sees these topics as its flow's."""
 
 TOPIC = "mirrored-orders"
 GROUP = "mirrored-grüße-日本"

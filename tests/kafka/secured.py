@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,19 +18,19 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
 from app.cli.rights_command import check_rights, commands
-from app.local.jars import PROJECT, kafka_jars
-from app.local.java import QUICK_START, JavaProcess
+from app.local.jars import PROJECT
+from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
 from app.local.ports import free_ports
-from app.local.waiting import wait_for
 from app.rights.judged import Verdict
 from app.rights.needed import EVERY, Right, needed_rights
 from app.settings import Settings, load
 from app.wiring import both_clusters
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.security.stores import trusted_certificates
+from tests.kafka.kafka_tools import ACLS, KafkaTools
 from tests.kafka.markers import Markers, lines_of
 from tests.kafka.staging import client_of, create
 
@@ -39,7 +39,8 @@ SOON = 60.0
 PRINCIPAL = "User:lockstep"
 FIRST_TIMESTAMP = int(time.time() * 1000)
 """Not of long ago: what is older than `retention.ms` is deleted when the brokers next look."""
-TOOL = "org.apache.kafka.tools.AclCommand"
+Pair = dict[str, LocalCluster]
+
 INTERNAL = {
     "a": ("mm2-offset-syncs.b.internal",),
     "b": ("heartbeats", "a.heartbeats", "a.checkpoints.internal"),
@@ -68,13 +69,14 @@ def _covers(wide: Right, right: Right) -> bool:
 class Stage:
     """Two secured clusters, clients of theirs that may do everything, and a job that may do little."""
 
-    ends: dict[str, LocalCluster]
+    ends: Pair
     source: KafkaCluster
     target: KafkaCluster
     settings: Settings
     config: Path
     folder: Path
     job: LocalJob
+    tools: KafkaTools
     secrets: tuple[str, ...] = field(repr=False)
     markers: Markers = field(repr=False)
 
@@ -102,19 +104,6 @@ class Stage:
         command = [sys.executable, "-m", "app.main", *arguments, "--config", str(config or self.config)]
         return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=120)
 
-    def acl(self, *arguments: str) -> None:
-        """Kafka's own tool, at the plaintext listener, whose user may do everything."""
-        log = self.folder.parent / "kafka-acls.log"
-        with JavaProcess(TOOL, arguments, kafka_jars(), log, QUICK_START) as tool:
-            wait_for(tool.succeeded, SOON, f"kafka-acls to end (log {log})")
-
-    def grant(self, line: str) -> None:
-        """Runs one of the printed commands."""
-        words = shlex.split(line)
-        alias = next(name for name in self.ends if self.settings.clusters[name].bootstrap_servers == words[2])
-        rest = words[words.index("--add") :]
-        self.acl("--bootstrap-server", self.ends[alias].bootstrap, *rest)
-
     def alter_right(self, right: Right, what: str) -> None:
         """Adds (`--add`) a right, or takes it away (`--remove`)."""
         kind = f"--{right.resource_type.lower()}"
@@ -124,7 +113,8 @@ class Stage:
         operation = ["--operation", right.operation.title().replace("_", "")]
         force = ["--force"] if what == "--remove" else []
         bootstrap = self.ends[right.cluster].bootstrap
-        self.acl("--bootstrap-server", bootstrap, what, "--allow-principal", PRINCIPAL, *operation, *place, *force)
+        user = ["--allow-principal", PRINCIPAL]
+        self.tools.run(ACLS, "--bootstrap-server", bootstrap, what, *user, *operation, *place, *force)
 
     @contextmanager
     def without(self, right: Right) -> Iterator[None]:
@@ -145,8 +135,36 @@ def make_user(cluster: LocalCluster, user: tuple[str, str]) -> None:
         future.result()
 
 
+def grant(tools: KafkaTools, ends: Mapping[str, LocalCluster], settings: Settings, principal: str) -> None:
+    """Runs the commands that `lockstep rights` prints, at the plaintext listeners, whose user may do everything."""
+    for line in commands(settings, principal):
+        if line and not line.startswith("#"):
+            words = shlex.split(line)
+            alias = next(name for name in ends if settings.clusters[name].bootstrap_servers == words[2])
+            tools.run(ACLS, "--bootstrap-server", ends[alias].bootstrap, *words[words.index("--add") :])
+
+
+@contextmanager
+def secured_pair(top: Path) -> Iterator[Pair]:
+    """Two clusters with a listener of SASL_SSL each."""
+    ends = {
+        alias: LocalCluster(alias, top / alias, heap=SMALL, java_options=QUICK_START, secured=True) for alias in "ab"
+    }
+    with ExitStack() as stack:
+        for cluster in ends.values():
+            stack.callback(cluster.stop)
+            cluster.start(wait=False)
+        for cluster in ends.values():
+            cluster.wait_until_ready()
+        yield ends
+
+
 def write_file(
-    folder: Path, ends: dict[str, LocalCluster], user: tuple[str, str], port: int, secret: dict[str, str]
+    folder: Path,
+    ends: Mapping[str, LocalCluster],
+    user: tuple[str, str],
+    port: int,
+    secret: Mapping[str, str] | None = None,
 ) -> Path:
     """The properties file; Java's own names of every setting. What b's clients trust is PEM, within the file."""
     settings = {alias: cluster.secured_properties(user) for alias, cluster in ends.items()}
@@ -166,7 +184,7 @@ def write_file(
         "lockstep.full.comparison.interval": "5 seconds",
         "lockstep.checkpoint.dir": str(folder / "checkpoints"),
     }
-    properties = mirror_properties(dict.fromkeys(ends, ""), ["a->b"], **clients, **keys, **secret)
+    properties = mirror_properties(dict.fromkeys(ends, ""), ["a->b"], **clients, **keys, **(secret or {}))
     path = folder.parent / "mirror.properties"
     path.write_text(javaproperties.dumps(properties, timestamp=False), encoding="latin-1")
     return path
@@ -182,19 +200,12 @@ def produce(cluster: LocalCluster, topic: str, records: int) -> None:
 
 
 @contextmanager
-def secured_stage(top: Path) -> Iterator[Stage]:
+def secured_stage(ends: Pair, tools: KafkaTools, top: Path) -> Iterator[Stage]:
     """The job runs, granted what `lockstep rights` prints, run through Kafka's own tool."""
     folder, port, user = top / "run", free_ports(1)[0], ("lockstep", secrets.token_hex(12))
     folder.mkdir()
-    ends = {
-        alias: LocalCluster(alias, top / alias, heap=SMALL, java_options=QUICK_START, secured=True) for alias in "ab"
-    }
     with ExitStack() as stack:
         for cluster in ends.values():
-            stack.callback(cluster.stop)
-            cluster.start(wait=False)
-        for cluster in ends.values():
-            cluster.wait_until_ready()
             make_user(cluster, user)
         source, target = (stack.enter_context(client_of(cluster)) for cluster in ends.values())
         for client in (source, target):
@@ -206,10 +217,8 @@ def secured_stage(top: Path) -> Iterator[Stage]:
         settings = load(config)
         known = (user[1], settings.clusters["a"].admin["ssl.truststore.password"])
         job = LocalJob(config, port, folder / "job.log", token=settings.job.http_token)
-        staged = Stage(ends, source, target, settings, config, folder, job, known, markers)
-        for line in commands(settings, PRINCIPAL):
-            if line and not line.startswith("#"):
-                staged.grant(line)
+        grant(tools, ends, settings, PRINCIPAL)
+        staged = Stage(ends, source, target, settings, config, folder, job, tools, known, markers)
         stack.callback(job.stop)
         job.start()
         job.wait_until_walked()

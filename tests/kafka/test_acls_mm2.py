@@ -75,7 +75,7 @@ def test_mm2_and_our_mode_of_it_copy_the_same_acls(clusters: Clusters, unique: s
     wait_for(lambda: len(desired(source, topics)) > 20, SOON, "the source to show its ACLs")
     with mirror(clusters, filter_of_both, tmp_path):
         wait_for(lambda: copied(target) == desired(source, topics), SOON, "MM2 to have copied the same ACLs")
-        # Once it has copied one more, it has walked over all the others again.
+        # Once it has copied one more, it has been through all the others again.
         source.create([AclBinding("TOPIC", f"{unique}-last", "LITERAL", f"User:{unique}", "*", "READ", "ALLOW")])
         wait_for(lambda: any("-last" in acl.resource_name for acl in copied(target)), SOON, "MM2 to copy one more")
         assert copied(target) == desired(source, topics)

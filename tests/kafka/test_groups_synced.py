@@ -85,7 +85,7 @@ def stage(clusters: Clusters, spark: SparkSession, tmp_path_factory: pytest.Temp
         staged = Stage(config, source, target, spark)
         staged.commit(source, BEHIND, HERE, 60)
         staged.commit(source, AT_END, HERE, 100)
-        # A coordinator that is only just being made refuses a first commit, and one walk has no second try.
+        # A coordinator that is only just being made refuses a first commit, and one pass has no second try.
         staged.commit(target, "groups-synced-first", THERE, 0)
         staged.run()
         yield staged

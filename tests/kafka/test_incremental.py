@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from sinks.engine.model import Change, Kind
@@ -26,7 +27,9 @@ TOPIC = "a.orders"
 def old_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """A target whose broker does not offer IncrementalAlterConfigs, with one topic that has three overrides."""
     with ExitStack() as stack:
-        broker = stack.enter_context(LocalCluster("old", tmp_path_factory.mktemp("old"), proxied=True))
+        broker = stack.enter_context(
+            LocalCluster("old", tmp_path_factory.mktemp("old"), java_options=QUICK_START, proxied=True)
+        )
         ((port, behind),) = broker.proxies.items()
         stack.enter_context(ApiProxy(port, behind))
         cluster = KafkaCluster("old", {"bootstrap.servers": f"127.0.0.1:{port}"})

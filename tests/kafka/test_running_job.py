@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from app.local.jars import PROJECT
+from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.ports import free_ports
@@ -92,8 +93,8 @@ class Stage:
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder, port = tmp_path_factory.mktemp("job"), free_ports(1)[0]
     with (
-        LocalCluster("a", folder / "a", heap=SMALL) as a,
-        LocalCluster("b", folder / "b", heap=SMALL) as b,
+        LocalCluster("a", folder / "a", heap=SMALL, java_options=QUICK_START) as a,
+        LocalCluster("b", folder / "b", heap=SMALL, java_options=QUICK_START) as b,
         client_of(a) as source,
         client_of(b) as target,
     ):

@@ -18,17 +18,18 @@ from app.local.waiting import wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.mm2.codec import encode_heartbeat, encode_offset_sync
 from streaming.mm2.records import Heartbeat, OffsetSync, TopicPartition
+from tests.kafka.kafka_tools import KafkaTools
 from tests.kafka.markers import command_lines, files_since, listening, spark_says
-from tests.kafka.secured import SOON, Stage, implied, produce, secured_stage
+from tests.kafka.secured import SOON, Pair, Stage, implied, produce, secured_stage
 from tests.kafka.staging import alter, create, wait_until_shown
 
 BEGAN = datetime.now()
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """One pair of clusters, and one job, for all tests here."""
-    with secured_stage(tmp_path_factory.mktemp("secured")) as staged:
+def stage(secured: Pair, kafka_tools: KafkaTools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """One job for all tests here."""
+    with secured_stage(secured, kafka_tools, tmp_path_factory.mktemp("secured-job")) as staged:
         yield staged
 
 

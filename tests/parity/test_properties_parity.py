@@ -9,7 +9,7 @@ from typing import Any
 
 import javaproperties
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
@@ -100,7 +100,11 @@ def test_defaults_of_mm2s_keys_are_mm2s(kafka: Kafka) -> None:
     assert compared > 15
 
 
-@settings(deadline=None)
+@example(text="\\\r#")
+@example(text="\\\n#a=b\n")
+@example(text=" \\\r\n\t\\\n!\\\na=b")
+@example(text="a\\\n#b")
+@example(text="#\\\n\\\n#a")
 @given(text=st.text(st.sampled_from("ab=: \t\f\\\n\r#!u041\u00e9\0"), max_size=30))
 def test_a_file_is_read_as_java_reads_it(kafka: Kafka, text: str) -> None:
     findings = Findings("f")

@@ -8,7 +8,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, ItemFault, NotSupported, RightsMissing
-from sinks.kafka.jvm.java_admin import DENIED, TIMEOUT_MS, cause_of, java_admin
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
 
 REFUSALS: Mapping[str, str] = {
@@ -24,7 +24,7 @@ class JavaAdmin:
 
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
         self.alias, self.jvm, self._gateway, self._count = alias, gateway.jvm, gateway, count_request
-        self.admin = java_admin(alias, self.jvm, properties)
+        self.admin, self._timeout = java_admin(alias, self.jvm, properties), timeout_ms(alias, properties)
         self._unit = self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS
 
     def make(self, name: str, *arguments: Any) -> Any:
@@ -42,7 +42,7 @@ class JavaAdmin:
     def get(self, api: str, future: Any) -> Any:
         """What a `KafkaFuture` comes to. Raises ClusterUnreachable, RightsMissing, NotSupported."""
         try:
-            answer = future.get(TIMEOUT_MS, self._unit)
+            answer = future.get(self._timeout, self._unit)
         except Py4JJavaError as error:
             cause = cause_of(error)
             self._count(self.alias, api, cause)
@@ -58,7 +58,7 @@ class JavaAdmin:
     def fault(self, api: str, future: Any) -> ItemFault | None:
         """Why one item was not written; None where it was. Raises as `get` for what concerns the whole request."""
         try:
-            future.get(TIMEOUT_MS, self._unit)
+            future.get(self._timeout, self._unit)
         except Py4JJavaError as error:
             cause = cause_of(error)
             self._count(self.alias, api, cause)
@@ -74,4 +74,4 @@ class JavaAdmin:
 
     def close(self) -> None:
         """Lets go of the client."""
-        self.admin.close(self.jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
+        self.admin.close(self.jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))

@@ -167,7 +167,7 @@ class KafkaCluster:
         return {resource.name: item_fault(error) if error else None for resource, (_, error) in settled.items()}
 
     def create_log(self, topic: str, replication_factor: int | None, configs: Mapping[str, str]) -> None:
-        listed = self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=TIMEOUT))
+        listed = self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))
         if topic in listed.topics:
             return
         factor = min(MOST_REPLICAS, len(listed.brokers)) if replication_factor is None else replication_factor

@@ -10,8 +10,8 @@ import pytest
 from app.cli.output import DONE, FAILED
 from app.local.waiting import wait_for
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
-from tests.configs.conftest import SOON, Ran, Three
-from tests.configs.write_proxy import Act, at_writes, cut, nothing
+from tests.kafka.configs_tool.conftest import SOON, Ran, Three
+from tests.kafka.configs_tool.write_proxy import Act, at_writes, cut, nothing
 
 BEFORE = {"background.threads": "11", "log.cleaner.threads": "2"}
 AFTER = {"background.threads": "12", "num.io.threads": "9"}

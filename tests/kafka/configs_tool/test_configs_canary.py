@@ -15,7 +15,7 @@ from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
-from tests.configs.conftest import Three
+from tests.kafka.configs_tool.conftest import Three
 
 SOON = 40.0
 NAME = "background.threads"

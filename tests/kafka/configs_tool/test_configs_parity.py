@@ -21,24 +21,21 @@ from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
 from streaming.errors import LockstepError
-from tests.configs.conftest import SOON, Three
+from tests.kafka.configs_tool.conftest import SOON, Three
+from tests.kafka.kafka_tools import CONFIGS
 
-TOOL = "kafka.admin.ConfigCommand"
 LINE = re.compile(r"  (?P<name>[^=]+)=(?P<value>.*) sensitive=(?P<sensitive>\w+) synonyms=\{(?P<synonyms>.*)\}")
 TWO, THREE = (ConfigPlace(Scope.BROKER, name) for name in "23")
 
 
-def kafka_configs(three: Three, *flags: str, refused: bool = False) -> str:
-    """What Kafka's tool says, which goes well unless it is to refuse."""
+def kafka_refuses(three: Three, *flags: str) -> bool:
+    """Whether Kafka's tool ends with an error."""
     arguments = ["--bootstrap-server", three.cluster.bootstrap, *flags]
-    with JavaProcess(TOOL, arguments, kafka_jars(), three.folder / "kafka-configs.log", QUICK_START) as tool:
+    with JavaProcess(CONFIGS, arguments, kafka_jars(), three.folder / "kafka-configs.log", QUICK_START) as tool:
         wait_for(lambda: not tool.runs, SOON, "kafka-configs to end")
-        if refused:
-            with pytest.raises(LockstepError, match="exit code 1"):
-                tool.succeeded()
-        else:
-            assert tool.succeeded()
-        return tool.output()
+        with pytest.raises(LockstepError, match="exit code 1"):
+            tool.succeeded()
+    return True
 
 
 def of_kafka(said: str) -> dict[str, tuple[str | None, bool, str]]:
@@ -76,7 +73,7 @@ def _options(jvm: JavaGateway, arguments: list[str]) -> Any:
     for number, argument in enumerate(arguments):
         strings[number] = argument
     loader = jvm.jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    options = jvm.jvm.java.lang.Class.forName(f"{TOOL}$ConfigCommandOptions", True, loader)
+    options = jvm.jvm.java.lang.Class.forName(f"{CONFIGS}$ConfigCommandOptions", True, loader)
     values = jvm.new_array(jvm.jvm.java.lang.Object, 1)
     values[0] = strings
     return options.getConstructors()[0].newInstance(values)
@@ -145,7 +142,7 @@ def test_describe_tells_what_kafkas_tool_tells(three: Three, unique: str, flags:
     named = [topic if flag == "TOPIC" else flag for flag in flags]
     try:
         wait_for(lambda: "own.key" in three.own(TWO), SOON, "the config to be seen")
-        kafkas = of_kafka(kafka_configs(three, "--describe", *named))
+        kafkas = of_kafka(three.kafka_configs("--describe", *named))
         assert kafkas == of_ours(three.done("--describe", *named, "-o", "json"))
         assert kafkas
     finally:
@@ -165,7 +162,7 @@ def test_alter_does_what_kafkas_tool_does(three: Three, tmp_path: Path) -> None:
         ("--delete-config", "log.cleanup.policy"),
     ]
     for step in steps:
-        kafka_configs(three, "--alter", "--entity-type", "brokers", "--entity-name", "2", *step)
+        three.kafka_configs("--alter", "--entity-type", "brokers", "--entity-name", "2", *step)
         three.done("--alter", "--entity-type", "brokers", "--entity-name", "3", *step)
         wait_for(lambda: three.own(TWO) == three.own(THREE), SOON, f"both to have the same after {step}")
     assert three.own(TWO) == {}
@@ -177,5 +174,5 @@ def test_what_kafkas_tool_refuses_to_alter_is_refused_here(three: Three) -> None
         ("--alter", "--broker", "2", "--add-config", "background.threads=none"),
         ("--alter", "--broker-defaults", "--add-config", "listener.name.secured.ssl.keystore.type=JKS"),
     ):
-        kafka_configs(three, *flags, refused=True)
+        assert kafka_refuses(three, *flags)
         assert three.run(*flags).code != 0

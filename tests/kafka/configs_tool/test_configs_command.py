@@ -14,8 +14,8 @@ from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
-from tests.configs.conftest import Three
-from tests.configs.wire import Connection
+from tests.kafka.configs_tool.conftest import Three
+from tests.kafka.configs_tool.wire import Connection
 
 SOON = 30.0
 ONE, TWO, THREE = (ConfigPlace(Scope.BROKER, name) for name in "123")

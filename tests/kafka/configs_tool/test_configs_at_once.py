@@ -15,9 +15,8 @@ from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigPlace, Scope
-from tests.configs.conftest import SOON, Three
-from tests.configs.test_configs_parity import kafka_configs
-from tests.configs.write_proxy import at_writes
+from tests.kafka.configs_tool.conftest import SOON, Three
+from tests.kafka.configs_tool.write_proxy import at_writes
 
 TWO = ConfigPlace(Scope.BROKER, "2")
 BROKER = ("--entity-type", "brokers", "--entity-name", "2")
@@ -81,7 +80,7 @@ def test_what_kafkas_tool_wrote_between_look_and_write_is_told_and_stays(
 ) -> None:
     alteration, _ = checked(TWO, {NAME: "13", OTHER: "9"}, look(shared.levels, TWO))
     validate(shared.levels, alteration)
-    kafka_configs(shared, "--alter", *BROKER, *theirs)
+    shared.kafka_configs("--alter", *BROKER, *theirs)
     wait_for(lambda: shared.own(TWO).get(NAME) == now, SOON, "the broker to show what Kafka's tool wrote")
     with pytest.raises(AlteredMeanwhile, match=rf"{NAME} is {now or 'not set'}, was 11; nothing was written"):
         write(shared.levels, alteration, lambda seconds: False)
@@ -91,7 +90,7 @@ def test_what_kafkas_tool_wrote_between_look_and_write_is_told_and_stays(
 def test_other_config_that_kafkas_tool_wrote_in_between_stays_beside_ours(shared: Three) -> None:
     alteration, _ = checked(TWO, {NAME: "13"}, look(shared.levels, TWO))
     validate(shared.levels, alteration)
-    kafka_configs(shared, "--alter", *BROKER, "--add-config", f"{OTHER}=9")
+    shared.kafka_configs("--alter", *BROKER, "--add-config", f"{OTHER}=9")
     assert write(shared.levels, alteration, lambda seconds: False) in (True, False)
     has(shared, background_threads="13", num_io_threads="9")
 

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from app.cli.output import DONE, FAILED
 from app.configs_tool.precedence import own_levels
 from app.local.java import QUICK_START
-from app.local.java_gateway import kafka_jvm
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.main import app
@@ -25,6 +24,7 @@ from sinks.kafka.librdkafka.rd_partitions import KafkaPartitions
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigPlace
 from streaming.errors import LockstepError
+from tests.kafka.kafka_tools import CONFIGS, KafkaTools
 
 SOON = 30.0
 
@@ -39,6 +39,7 @@ class Three:
     partitions: KafkaPartitions
     kafka: KafkaCluster
     folder: Path
+    tools: KafkaTools
 
     def run(self, *flags: str, user: tuple[str, str] | None = None, client: Mapping[str, str] | None = None) -> Ran:
         """`lockstep configs` at the brokers' plaintext listeners, or as a user with few rights.
@@ -63,6 +64,10 @@ class Three:
         assert ran.code == DONE, ran
         return ran.out
 
+    def kafka_configs(self, *flags: str) -> str:
+        """What Kafka's own tool says, which goes well."""
+        return self.tools.run(CONFIGS, "--bootstrap-server", self.cluster.bootstrap, *flags)
+
     def levels_of(self, place: ConfigPlace, name: str) -> list[tuple[str | None, Origin]]:
         """Value and source of each level, the one in force first."""
         return [(one.value, one.origin) for one in self.levels.describe([place]).items[place][name].synonyms]
@@ -84,22 +89,8 @@ class Ran(NamedTuple):
     err: str
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test here needs brokers."""
-    for item in items:
-        if "/tests/configs/" in str(item.path):
-            item.add_marker(pytest.mark.kafka)
-
-
 @pytest.fixture(scope="session")
-def jvm() -> Iterator[JavaGateway]:
-    """The Java process that the command starts as well."""
-    with kafka_jvm() as gateway:
-        yield gateway
-
-
-@pytest.fixture(scope="session")
-def three(jvm: JavaGateway, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Three]:
+def three(jvm: JavaGateway, kafka_tools: KafkaTools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Three]:
     """One for the whole run; tests alter configs of their own."""
     folder = tmp_path_factory.mktemp("three")
     cluster = LocalCluster("c", folder, 3, heap="256m", java_options=QUICK_START, proxied=True, secured=True)
@@ -107,6 +98,6 @@ def three(jvm: JavaGateway, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         properties = cluster.client_properties()
         levels = JvmLevels("c", jvm, properties, lambda alias, api, result: None)
         kafka = KafkaCluster("c", properties)
-        yield Three(cluster, jvm, levels, KafkaPartitions("c", properties), kafka, folder)
+        yield Three(cluster, jvm, levels, KafkaPartitions("c", properties), kafka, folder, kafka_tools)
         kafka.close()
         levels.close()
