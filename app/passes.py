@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from app.settings import Settings
-from app.wiring import FlowClusters, audit, both_clusters, ledger
-from sinks.engine.guard import Guard
+from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.kind_status import first_status, kind_status
 from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
@@ -66,11 +65,12 @@ def single_pass(
             stack.callback(controller.close)
         parts = FlowParts(
             list_topics=partial(list_both, flow, clusters.source, clusters.target),
-            guard=Guard(flow.flow, clusters.source, clusters.target),
+            guard=guard(flow, clusters.source, clusters.target),
             open_ledger=partial(ledger, flow, clusters.target, to_write=writes),
             audit=audit(flow, clusters.target),
             controllers=made.controllers,
             writers=made.writers,
+            topic_ids=clusters.target.topic_ids,
         )
         yield SinglePass(flow, clusters, FlowReconcile(flow, parts), tuple(made.controllers))
 

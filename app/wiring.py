@@ -165,6 +165,7 @@ def flow_in_job(
         audit=audit(flow, target),
         controllers=made.controllers,
         writers=made.writers,
+        topic_ids=target.topic_ids,
         signal=QuorumSignal(source.alias, gateway, clients[0], count, on_signal),
         observers=_observers(settings, flow, source, target, metrics),
         on_ledger=on_ledger,

@@ -13,7 +13,6 @@ from sinks.engine import ownership
 from sinks.engine.ledger_entries import Contents, Entry, EntryKey, Remembered, entry_record, history_record
 from sinks.engine.ledger_topic import CONFIGS, is_there
 from sinks.engine.model import Change, Key, Kind, Outcome
-from sinks.engine.ownership import OWNED_BY_NONE as OWNED_BY_NONE
 from sinks.engine.seal import Seal
 from sinks.faults import LedgerUntrusted, WrongCluster
 from sinks.kafka.ports.cluster import Cluster, Reader, Record
@@ -176,6 +175,12 @@ class Ledger:
         `present`: which of the unsettled keys exist, each with its topic's id ("" where there is none).
         """
         self.put(ownership.settled(self._contents, kind, present, self._now()))
+
+    def learn(self, kind: Kind, present: Mapping[Key, str]) -> None:
+        """Settles intents and lets go of what is not ours any more, where all of the target's were seen: `present`."""
+        unsettled = self.unsettled(kind)
+        self.settle(kind, {key: found for key, found in present.items() if key in unsettled})
+        self.disown(kind, ownership.lost(self._contents, kind, present))
 
     def disown(self, kind: Kind, keys: Collection[Key]) -> None:
         """Forgets that these are ours: they were seen missing, or are other objects now."""

@@ -20,9 +20,6 @@ from datetime import datetime, timedelta
 from sinks.engine.ledger_entries import Contents, Entry, EntryKey
 from sinks.engine.model import Change, Key, Kind, Op, Outcome, ScramSpec
 
-OWNED_BY_NONE = frozenset({Kind.TOPIC_CONFIG, Kind.GROUP_OFFSET})
-"""The configs of a remote topic are its source's, and a group's offset is the group's."""
-
 UNLEARNED = "?"
 """In place of a topic's id: it was created, and the id is not known yet."""
 
@@ -35,7 +32,7 @@ Entries = dict[EntryKey, str | None]
 
 def intents(changes: Iterable[Change]) -> Entries:
     """What to put before these changes are applied: an intent for each creation of something that can be owned."""
-    creations = (change for change in changes if change.op is Op.CREATE and change.kind not in OWNED_BY_NONE)
+    creations = (change for change in changes if change.op is Op.CREATE and change.kind.row.owned)
     return {(Entry.INTENT, (change.kind.value, *change.key)): "" for change in creations}
 
 
@@ -48,7 +45,7 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str]) -> Entries:
     for outcome in outcomes:
         change = outcome.change
         place = (change.kind.value, *change.key)
-        if change.kind in OWNED_BY_NONE:
+        if not change.kind.row.owned:
             continue
         if change.op is Op.CREATE and not (outcome.error and outcome.error.retriable):
             entries[Entry.INTENT, place] = None
@@ -56,10 +53,10 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str]) -> Entries:
             continue
         if change.op is Op.CREATE:
             learned = ids.get(change.key[0]) or UNLEARNED
-            entries[Entry.OWNED, place] = learned if change.kind is Kind.TOPIC else ""
+            entries[Entry.OWNED, place] = learned if change.kind.row.data else ""
         elif change.op is Op.DELETE:
             entries[Entry.OWNED, place] = None
-        if change.kind is Kind.SCRAM_USER:
+        if change.kind.row.versioned:
             entries[Entry.VERSION, place] = change.after.version if isinstance(change.after, ScramSpec) else None
     return entries
 
@@ -70,7 +67,7 @@ def unsettled(contents: Contents, kind: Kind) -> set[Key]:
         key[1:]
         for (entry, key), found in contents.entries.items()
         if key[:1] == (kind.value,)
-        and (entry is Entry.INTENT or (entry is Entry.OWNED and kind is Kind.TOPIC and found.value in ("", UNLEARNED)))
+        and (entry is Entry.INTENT or (entry is Entry.OWNED and kind.row.data and found.value in ("", UNLEARNED)))
     }
 
 
@@ -87,7 +84,7 @@ def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], now: dat
         if intent is not None:
             fresh = now - intent.since <= FRESH
             if fresh and seen is not None:
-                entries[Entry.OWNED, place] = (seen or UNLEARNED) if kind is Kind.TOPIC else ""
+                entries[Entry.OWNED, place] = (seen or UNLEARNED) if kind.row.data else ""
             if seen is not None or not fresh:
                 entries[Entry.INTENT, place] = None
         elif owned is not None and seen:
@@ -97,12 +94,25 @@ def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], now: dat
     return entries
 
 
+def lost(contents: Contents, kind: Kind, present: Mapping[Key, str]) -> set[Key]:
+    """Keys that are not ours any more, where all of the target's were seen: `present`, with their topics' ids.
+
+    A topic that a listing lacks may only lag behind: it is another one once it has another id. Of other kinds, what is
+    missing was deleted by somebody else; a list without anything is not believed.
+    """
+    owned = {key[1:]: value for key, value in contents.values(Entry.OWNED).items() if key[0] == kind.value}
+    if kind.row.data:
+        known = {key: value for key, value in owned.items() if value not in ("", UNLEARNED)}
+        return {key for key, value in known.items() if present.get(key, value) not in ("", value)}
+    return owned.keys() - present.keys() if present else set()
+
+
 def disowned(kind: Kind, keys: Collection[Key]) -> Entries:
     """What to put for what is not ours any more: it was seen missing, or it is another object now."""
     entries: Entries = {}
     for key in keys:
         place = (kind.value, *key)
         entries |= {(Entry.OWNED, place): None, (Entry.INTENT, place): None}
-        if kind is Kind.SCRAM_USER:
+        if kind.row.versioned:
             entries[Entry.VERSION, place] = None
     return entries

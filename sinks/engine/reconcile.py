@@ -23,7 +23,7 @@ from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan, join_plans
-from sinks.engine.recorder import Recorder
+from sinks.engine.recorder import Recorder, TopicIds
 from sinks.engine.report import Observer, Report, Stopwatch
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.metadata_signal import MetadataSignal, NoSignal
@@ -40,7 +40,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class FlowParts:
-    """What a flow's passes are made of. `list_topics`: both clusters' topics, listed now. `on_ledger`: called whenever
+    """What a flow's passes are made of. `list_topics`: both clusters' topics, listed now. `topic_ids`: of topics on the
+    target, by name. `on_ledger`: called whenever
     the ledger was read, and may raise what stops the flow. `close`: lets go of the clusters."""
 
     list_topics: Callable[[], Listed]
@@ -49,6 +50,7 @@ class FlowParts:
     audit: Audit
     controllers: Sequence[Controller]
     writers: Writers
+    topic_ids: TopicIds = lambda topics: {}
     signal: MetadataSignal = field(default_factory=NoSignal)
     observers: Sequence[Observer] = ()
     on_ledger: Callable[[Ledger], None] = lambda ledger: None
@@ -80,7 +82,7 @@ class FlowReconcile:
         self.paused: frozenset[Kind] = frozenset()
         self._compared_at: float | None = None
         self._polled_at: dict[Kind, float] = {}
-        self._attempts, self._recorder = Attempts(), Recorder(parts.audit)
+        self._attempts, self._recorder = Attempts(), Recorder(parts.audit, parts.topic_ids)
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
         """Once through. Raises what stops this flow (`kind_trouble.stops_flow`)."""
@@ -123,13 +125,18 @@ class FlowReconcile:
 
     def _read_ledger(self, everything: bool) -> Ledger:
         # Read again with every comparison of everything: `lockstep pause` and `apply` write the ledger, too.
-        ledger = self._ledger or self._parts.open_ledger()
-        if everything or self._ledger is None:
-            if ledger is self._ledger:
-                ledger.refresh()
-            self._parts.guard.compare(ledger)
-            self._parts.on_ledger(ledger)
-            self._ledger, self.paused = ledger, frozenset(ledger.paused())
+        # Which clusters these are is asked before anything else is read of them.
+        ledger, guard = self._ledger, self._parts.guard
+        if ledger is None:
+            ledger = guard.open(self._parts.open_ledger)
+        elif everything:
+            guard.check_ids()
+            ledger.refresh()
+            guard.compare(ledger)
+        else:
+            return ledger
+        self._parts.on_ledger(ledger)
+        self._ledger, self.paused = ledger, frozenset(ledger.paused())
         return ledger
 
     def apply(self, compared: Compared, progress: Progress = lambda done, total: None) -> Report:
@@ -151,8 +158,12 @@ class FlowReconcile:
         if plan.changes or compared.context.everything:
             # Right before the first write, and at first contact, which pins both ids.
             self._parts.guard.check(ledger)
+        for _, comparison in compared.comparisons:
+            for kind, present in comparison.present.items():
+                ledger.learn(kind, present)
         if not plan.changes:
             return ()
+        ledger.intend(plan.changes)
         for _, comparison in compared.comparisons:
             comparison.before_writing()
         outcomes: list[Outcome] = []

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sinks.engine.audit import Audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Key, Kind, Op, Outcome
 from sinks.engine.plan import Plan
+from streaming.errors import LockstepError
+
+TopicIds = Callable[[Collection[str]], Mapping[str, str]]
+"""The ids of topics on the target, by name."""
 
 
 class Recorder:
     """Of one flow. Remembers which refusals are events already."""
 
-    def __init__(self, audit: Audit) -> None:
-        self._audit = audit
+    def __init__(self, audit: Audit, topic_ids: TopicIds) -> None:
+        self._audit, self._topic_ids = audit, topic_ids
         self._told: frozenset[tuple[Kind, Op, Key]] = frozenset()
 
     def record(self, plan: Plan, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
-        """Both are written, whatever becomes of the other. Raises ClusterUnreachable, LockstepError."""
+        """Both are written, whatever becomes of the other. Raises ClusterUnreachable, LockstepError.
+
+        What the ledger could not take stays an intent there, and what the audit could not take waits in its queue.
+        """
         try:
-            ledger.record(outcomes)
+            ledger.record(outcomes, self._ids_of(outcomes))
         finally:
             self._audit.record(plan, [outcome for outcome in outcomes if is_event(outcome)])
+
+    def _ids_of(self, outcomes: Sequence[Outcome]) -> Mapping[str, str]:
+        """Of what was created just now and has an id. One that cannot be read is learned later."""
+        created = {
+            outcome.change.key[0]
+            for outcome in outcomes
+            if outcome.change.kind.row.data and outcome.change.op is Op.CREATE and not outcome.error
+        }
+        try:
+            return self._topic_ids(created) if created else {}
+        except LockstepError:
+            return {}
 
     def record_refusals(self, plan: Plan, outcomes: Sequence[Outcome]) -> None:
         """A refusal stands in the plan until it is mended, but is an event once; what failed now is one already."""

@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.ledger import Ledger
-from sinks.engine.model import Kind, Outcome
+from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.kinds.topics.listing import Listed
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -55,12 +55,14 @@ class Comparison:
     """What differs now. `settle` is called with the outcomes of this plan's changes once they are written, with none
     where there was nothing to write; `before_writing` right before any of it is written.
 
-    Until it is settled a comparison counts as not made: what differed is compared again.
+    Until it is settled a comparison counts as not made: what differed is compared again. `present`: by kind, all that
+    the target has of it, each with its topic's id or ""; kinds of which not all was seen are left out.
     """
 
     plan: Plan
     settle: Callable[[Sequence[Outcome]], None] = nothing_to_settle
     before_writing: Callable[[], None] = nothing_to_forget
+    present: Mapping[Kind, Mapping[Key, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sinks.engine.backoff import Backoff
-from sinks.engine.model import Kind, Outcome
+from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.faults import NotSupported, RightsMissing
 from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
@@ -31,6 +31,14 @@ class ListWatch(Protocol):
 
 
 @dataclass(frozen=True)
+class Surveyed:
+    """A plan for all of a kind, and the keys of what the target has of it now."""
+
+    plan: Plan
+    present: Collection[Key]
+
+
+@dataclass(frozen=True)
 class Rules:
     """What differs between the kinds that are polled.
 
@@ -42,7 +50,7 @@ class Rules:
     """
 
     kind: Kind
-    survey: Callable[[PassContext], Plan]
+    survey: Callable[[PassContext], Surveyed]
     inputs: Callable[[PassContext], Hashable | None] = lambda context: ""
     rest: float = 10.0
     signalled_rest: float = 10.0
@@ -120,8 +128,10 @@ class PolledController:
 
     def compare(self, context: PassContext) -> Comparison:
         """The plan for all of the kind, without the changes that are backed off."""
+        present: Collection[Key] = ()
         try:
-            plan = self._rules.survey(context)
+            seen = self._rules.survey(context)
+            plan, present = seen.plan, seen.present
         except NotSupported as error:
             self._lacks(error)
             return Comparison(Plan(self._flow))
@@ -135,7 +145,12 @@ class PolledController:
         self._backoff.retain(plan.changes)
         todo, waiting = self._backoff.split(plan.changes, context.now)
         ready = replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting))
-        return Comparison(ready, lambda outcomes: self._settle(context, ready, outcomes), lambda: self._forget(ready))
+        return Comparison(
+            ready,
+            lambda outcomes: self._settle(context, ready, outcomes),
+            lambda: self._forget(ready),
+            {self._rules.kind: dict.fromkeys(present, "")} if present else {},
+        )
 
     def _denied(self, error: RightsMissing) -> Plan:
         reason = f"{error}; {self._rules.needs}" if self._rules.needs else str(error)

@@ -45,7 +45,7 @@ class Ends:
     def plan(self, *owned: str) -> Plan:
         """What the target lacks now; `owned`: what Lockstep set there."""
         keys: set[Key] = {("", name) for name in owned}
-        return survey_brokers(flow_settings(), CHOSEN, self.a, self.b, keys)
+        return survey_brokers(flow_settings(), CHOSEN, self.a, self.b, keys).plan
 
 
 @pytest.fixture

@@ -235,6 +235,7 @@ class World:
             audit=audit,
             controllers=made.controllers,
             writers=made.writers,
+            topic_ids=self.target.topic_ids,
             observers=self.observers,
         )
         self.reconcile = FlowReconcile(self.settings, parts, self.clock)

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, TopicCollection
 from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigResource,
@@ -89,6 +89,19 @@ class KafkaCluster:
     def list_topics(self) -> dict[str, int]:
         listed = self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))
         return {name: len(topic.partitions) for name, topic in listed.topics.items()}
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        return self.groups.topic_ids(topics)
+
+    def confirmed_absent(self, topics: Collection[str]) -> set[str]:
+        if not topics:
+            return set()
+        asked = TopicCollection(sorted(topics))
+        futures = self._admin.client.describe_topics(asked, request_timeout=self._admin.timeout)
+        settled = self._admin.settle("DescribeTopics", futures)
+        return {
+            name for name, (_, error) in settled.items() if error and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+        }
 
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in dict.fromkeys(topics)]

@@ -5,6 +5,7 @@ Refusals of one's own are given by `policy`: a function of (topic, config name, 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -48,9 +49,13 @@ def _no_policy(topic: str, name: str, value: str | None) -> str | None:
     return None
 
 
+_IDS = itertools.count(1)
+
+
 @dataclass
 class _Topic:
     partitions: int
+    id: str = field(default_factory=lambda: f"id-{next(_IDS)}", init=False)
     overrides: dict[str, str] = field(default_factory=dict)
     records: list[tuple[bytes, bytes | None]] = field(default_factory=list)
 
@@ -79,6 +84,14 @@ class MemoryCluster:
     def list_topics(self) -> dict[str, int]:
         self._check("describe")
         return {name: topic.partitions for name, topic in self.topics.items()}
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        self._check("describe")
+        return {name: self.topics[name].id for name in topics if name in self.topics}
+
+    def confirmed_absent(self, topics: Collection[str]) -> set[str]:
+        self._check("describe")
+        return {name for name in topics if name not in self.topics}
 
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
         self._check("describe")

@@ -96,6 +96,15 @@ class Reader(Protocol):
     def list_topics(self) -> dict[str, int]:
         """Every topic that may be seen, with its partition count; 0 where the cluster cannot say how many."""
 
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """The id of each topic that is there (KIP-516): another one means that it was recreated. "" without ids."""
+
+    def confirmed_absent(self, topics: Collection[str]) -> set[str]:
+        """Those of which a broker, asked for them by name, says that they do not exist.
+
+        One that may not be seen is not among them.
+        """
+
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
         """All configs of each topic. A topic that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""
 

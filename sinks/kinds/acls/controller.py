@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from sinks.engine.model import Kind
-from sinks.engine.plan import Plan
 from sinks.kinds.acls.survey import survey_acls
 from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext
-from sinks.kinds.polled_controller import PolledController, Rules
+from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
 
 REST = 2.0
 """Seconds between two polls where no metadata log tells of changes: each asks a broker for all ACLs."""
@@ -22,11 +21,11 @@ def assemble(parts: Assembly) -> Assembled:
     if not parts.is_enabled(Kind.ACL):
         return Assembled()
 
-    def survey(context: PassContext) -> Plan:
+    def survey(context: PassContext) -> Surveyed:
         owned = context.ledger.owned(Kind.ACL)
         seen = survey_acls(parts.settings, parts.source.acls, parts.target.acls, context.listed, owned)
         parts.principals.current = seen.principals
-        return seen.plan
+        return Surveyed(seen.plan, seen.present)
 
     rules = Rules(
         kind=Kind.ACL,

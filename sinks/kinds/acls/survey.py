@@ -17,10 +17,14 @@ from sinks.kinds.topics.rules import is_replicated
 
 @dataclass(frozen=True)
 class AclSurvey:
-    """`principals`: of those whose ACLs are synced, the name on the source to that on the target; None: not seen."""
+    """`principals`: of those whose ACLs are synced, the name on the source to that on the target; None: not seen.
+
+    `present`: all that the target has.
+    """
 
     plan: Plan
     principals: Mapping[str, str] | None = None
+    present: frozenset[Key] = frozenset()
 
 
 def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
@@ -60,4 +64,4 @@ def survey_acls(
         skipped={f"{reason} ACLs": count for reason, count in desired.skipped.items()},
         notes=desired.notes,
     )
-    return AclSurvey(plan, None if blank else desired.principals)
+    return AclSurvey(plan, None if blank else desired.principals, frozenset(one.key for one in existing))

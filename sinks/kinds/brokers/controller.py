@@ -13,7 +13,7 @@ from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
 from sinks.kinds.brokers.survey import any_broker, survey_brokers
 from sinks.kinds.brokers.writer import BrokerWriter
 from sinks.kinds.controller import PassContext
-from sinks.kinds.polled_controller import PolledController, Rules
+from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
 from sinks.kinds.topics.effective import broker_drifts, groups_of, warnings
 
 REST = 10.0
@@ -31,10 +31,12 @@ def assemble(parts: Assembly) -> Assembled:
     source, target = parts.source.levels(), parts.target.levels()
     configs = BrokerConfigRules({PROPERTIES: ",".join(settings.broker_configs)})
 
-    def survey(context: PassContext) -> Plan:
+    def survey(context: PassContext) -> Surveyed:
         owned = context.ledger.owned(Kind.BROKER_CONFIG)
-        plan = survey_brokers(settings, configs, source, target, owned)
-        return with_effective_drift(settings, configs, source, target, plan) if parts.once else plan
+        seen = survey_brokers(settings, configs, source, target, owned)
+        if not parts.once:
+            return seen
+        return replace(seen, plan=with_effective_drift(settings, configs, source, target, seen.plan))
 
     def close() -> None:
         source.close()

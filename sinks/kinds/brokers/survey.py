@@ -21,11 +21,12 @@ from sinks.kinds.brokers.rules import (
     plan_broker_configs,
     surplus,
 )
+from sinks.kinds.polled_controller import Surveyed
 
 
 def survey_brokers(
     settings: FlowSettings, rules: BrokerConfigRules, source: LevelReader, target: LevelReader, owned: AbstractSet[Key]
-) -> Plan:
+) -> Surveyed:
     """The plan for the kind `broker-config`; what could not be read is in its `errors`.
 
     Raises ClusterUnreachable, RightsMissing.
@@ -35,7 +36,7 @@ def survey_brokers(
     downstream = _described(target, DEFAULT_OF_ALL, flow.target)
     if isinstance(upstream, Unobserved) or isinstance(downstream, Unobserved):
         unobserved = [seen for seen in (upstream, downstream) if isinstance(seen, Unobserved)]
-        return Plan(flow, errors=tuple(unobserved))
+        return Surveyed(Plan(flow, errors=tuple(unobserved)), ())
     desired = desired_broker_configs(upstream, rules)
     deletions = surplus(desired, downstream, owned, rules)
     # A source that shows nothing at all may be one that could not be seen: one of its brokers must say the same.
@@ -45,7 +46,7 @@ def survey_brokers(
     if isinstance(known, Unobserved):
         desired, known = DesiredBrokerConfigs(skipped=desired.skipped), {}
     changes, refused = plan_broker_configs(desired, downstream, set() if doubt else deletions, known, flow.target)
-    return make_plan(
+    plan = make_plan(
         flow,
         changes,
         refused=refused,
@@ -53,6 +54,7 @@ def survey_brokers(
         existing={Kind.BROKER_CONFIG: len(owned)},
         skipped=desired.skipped,
     )
+    return Surveyed(plan, {("", name) for name in downstream})
 
 
 def any_broker(levels: LevelReader, alias: str) -> Levels | Unobserved:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sinks.engine.model import Kind
-from sinks.engine.plan import Plan, Unobserved, make_plan
+from sinks.engine.plan import Unobserved, make_plan
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext
-from sinks.kinds.polled_controller import PolledController, Rules
+from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas
-from sinks.kinds.quotas.rules import desired_quotas, plan_quotas
+from sinks.kinds.quotas.rules import desired_quotas, keys_of, plan_quotas
 from sinks.kinds.quotas.writer import QuotaWriter
 
 PORT = "client-quotas"
@@ -39,7 +39,7 @@ def assemble(parts: Assembly) -> Assembled:
     return Assembled([PolledController(parts.settings.flow, rules)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
 
 
-def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas) -> Plan:
+def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas) -> Surveyed:
     """The plan for all quotas. Raises ClusterUnreachable, RightsMissing, NotSupported."""
     flow, acls = parts.settings.flow, parts.settings.acls
     owned = context.ledger.owned(Kind.CLIENT_QUOTA)
@@ -48,7 +48,7 @@ def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: 
     # A source that shows none of the quotas that there were is taken for one that could not be seen.
     blank = bool(owned) and not upstream
     reason = f"{flow.source} shows no client quota: none is deleted"
-    return make_plan(
+    plan = make_plan(
         flow,
         plan_quotas(desired, downstream, owned, deletes=not blank),
         refused=desired.refused,
@@ -56,3 +56,4 @@ def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: 
         existing={Kind.CLIENT_QUOTA: len(owned)},
         skipped=desired.skipped,
     )
+    return Surveyed(plan, keys_of(downstream).keys())

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from sinks.engine.backoff import Backoff
-from sinks.engine.model import Kind, Op, Outcome
+from sinks.engine.model import Key, Kind, Op, Outcome
 from sinks.engine.plan import Plan, Unobserved
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
@@ -14,9 +14,9 @@ from sinks.kafka.ports.config_watch import Watch
 from sinks.kinds.assembly import Assembled, Assembly, Progress, no_progress
 from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
 from sinks.kinds.topics.config_writer import ConfigWriter
+from sinks.kinds.topics.deletions import TopicDeletions
 from sinks.kinds.topics.drifts import TopicDrifts
 from sinks.kinds.topics.poll_schedule import PollSchedule
-from sinks.kinds.topics.rules import plan_topic_deletions
 from sinks.kinds.topics.survey import Survey, survey
 from sinks.kinds.topics.writer import TopicWriter
 
@@ -33,8 +33,11 @@ class TopicController:
         target: Reader,
         watches: tuple[Watch, Watch],
         progress: Progress = no_progress,
+        *,
+        once: bool = False,
     ) -> None:
-        """`watches`: on the source and on the target."""
+        """`watches`: on the source and on the target. `once`: for a command's single pass."""
+        self._deletions = TopicDeletions(settings, source, target, once=once)
         self._settings, self._source, self._target, self._progress = settings, source, target, progress
         self._source_watch, self._target_watch = watches
         self._schedule = PollSchedule(settings.pace)
@@ -53,7 +56,8 @@ class TopicController:
         self._polled = 0
         if Kind.TOPIC_CONFIG not in context.idle:
             self._look_at_configs(context)
-        return bool(self._dirty) or (Kind.TOPIC not in context.idle and self._topics_differ(context))
+        differ = Kind.TOPIC not in context.idle and self._topics_differ(context)
+        return differ or bool(self._dirty)
 
     def _look_at_configs(self, context: PassContext) -> None:
         remote = context.listed.desired.remote
@@ -93,10 +97,8 @@ class TopicController:
 
     def _topics_differ(self, context: PassContext) -> bool:
         desired, target = context.listed.desired, context.listed.target
-        if any(target.get(name, 0) < partitions for name, partitions in desired.partitions.items()):
-            return True
-        mine = {key[0] for key in context.ledger.owned(Kind.TOPIC)} if self._settings.topic_deletes else set()
-        return bool(plan_topic_deletions(desired, context.listed.source, target, mine))
+        lasting = self._deletions.poll(context)
+        return lasting or any(target.get(name, 0) < partitions for name, partitions in desired.partitions.items())
 
     def compare(self, context: PassContext) -> Comparison:
         """The plan for what differs, without the changes that are backed off."""
@@ -107,6 +109,7 @@ class TopicController:
             context.listed,
             look_at=self._dirty,
             owned=context.ledger.owned(Kind.TOPIC),
+            deletions=self._deletions.confirmed(context) if Kind.TOPIC not in context.idle else (),
             paused=context.idle,
             progress=self._progress,
         )
@@ -114,8 +117,17 @@ class TopicController:
         todo, waiting = self._backoff.split(seen.plan.changes, context.now)
         plan = replace(seen.plan, changes=tuple(todo), refused=(*seen.plan.refused, *waiting))
         return Comparison(
-            plan, lambda outcomes: self._settle(context, seen, outcomes), lambda: self._forget_written(seen, plan)
+            plan,
+            lambda outcomes: self._settle(context, seen, outcomes),
+            lambda: self._forget_written(seen, plan),
+            {Kind.TOPIC: self._present(context)},
         )
+
+    def _present(self, context: PassContext) -> dict[Key, str]:
+        """The ids of what the target has of the topics that are ours, or may be."""
+        ours = {key[0] for key in context.ledger.owned(Kind.TOPIC) | context.ledger.unsettled(Kind.TOPIC)}
+        there = ours & context.listed.target.keys()
+        return {(name,): found for name, found in self._target.topic_ids(there).items()} if there else {}
 
     def _forget_written(self, seen: Survey, plan: Plan) -> None:
         """Forgets what is written, on both sides: going back to what a watch saw last would not look like a change.
@@ -175,6 +187,7 @@ def assemble(parts: Assembly) -> Assembled:
         target.cluster,
         (source.config_watch(), target.config_watch()),
         parts.progress,
+        once=parts.once,
     )
     configs = ConfigWriter(target.cluster, parts.settings.incremental)
     return Assembled([controller], {Kind.TOPIC: TopicWriter(target.cluster), Kind.TOPIC_CONFIG: configs})

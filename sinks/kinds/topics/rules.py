@@ -1,8 +1,7 @@
 """Topics: which the target should have, and what is missing. Pure.
 
 Rules: a remote topic has at least as many partitions as its upstream topic. Partitions never shrink. A topic is
-deleted only where `lockstep.sync.topic.deletes.enabled` asks for it, Lockstep itself created it, and its upstream
-topic is gone from a source that still shows others.
+deleted only where `lockstep.sync.topic.deletes.enabled` asks for it, and all that `deletions` lists is certain.
 """
 
 from __future__ import annotations
@@ -74,17 +73,6 @@ def plan_topics(
     return changes
 
 
-def plan_topic_deletions(
-    desired: DesiredTopics, source: Collection[str], target: Mapping[str, int], owned: Collection[str]
-) -> list[Change]:
-    """Deletion of topics that are ours and whose upstream topic is gone; none at all when the source shows no topic.
-
-    A topic that the filter no longer lets through is still there upstream, and stays.
-    """
-    if not source:
-        return []
-    return [
-        Change(Kind.TOPIC, (name,), TopicSpec(target[name]), None)
-        for name in owned
-        if name in target and name not in desired.upstream
-    ]
+def plan_topic_deletions(target: Mapping[str, int], confirmed: Collection[str]) -> list[Change]:
+    """Deletion of topics of ours whose source's topic is gone for certain (`deletions`)."""
+    return [Change(Kind.TOPIC, (name,), TopicSpec(target[name]), None) for name in confirmed if name in target]

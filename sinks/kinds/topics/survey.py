@@ -61,10 +61,13 @@ def survey(
     *,
     look_at: Collection[str] | None = None,
     owned: Collection[Key] = (),
+    deletions: Collection[str] = (),
     paused: Collection[Kind] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Survey:
     """The plan for the upstream topics of `look_at` (None: all) and for every topic that the target lacks.
+
+    `owned`: keys of what Lockstep created; `deletions`: names on the target of those that may be deleted now.
 
     Raises ClusterUnreachable, and RightsMissing where no topic at all may be described.
     """
@@ -77,11 +80,10 @@ def survey(
     if asked == remote.keys():
         _raise_if_unobserved(settings, found, len(missing) + len(compared))
     topic_changes: list[Change] = []
-    mine = {key[0] for key in owned}
+    mine = {key[0] for key in owned} & listed.target.keys()
     if Kind.TOPIC in active:
         topic_changes = plan_topics(listed.desired, listed.target, found.creations, settings.replication_factor)
-        if settings.topic_deletes:
-            topic_changes += plan_topic_deletions(listed.desired, listed.source, listed.target, mine)
+        topic_changes += plan_topic_deletions(listed.target, deletions)
     drifts = [drift for of_topic in found.drifts.values() for drift in of_topic]
     plan = make_plan(
         settings.flow,

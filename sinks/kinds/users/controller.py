@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 from sinks.engine.model import Kind
-from sinks.engine.plan import Plan
 from sinks.kinds.acls.survey import principals_of
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext
-from sinks.kinds.polled_controller import PolledController, Rules
+from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
 from sinks.kinds.users.survey import survey_users
 from sinks.kinds.users.writer import UserWriter
 
@@ -50,7 +49,7 @@ def assemble(parts: Assembly) -> Assembled:
         principals = named(context)
         return None if principals is None else frozenset(principals.items())
 
-    def survey(context: PassContext) -> Plan:
+    def survey(context: PassContext) -> Surveyed:
         source, target = parts.source.users, parts.target.users
         return survey_users(parts.settings, source, target, named(context) or {}, provider, context.ledger)
 

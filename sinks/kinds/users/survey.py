@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
-from sinks.engine.plan import Plan, Unobserved, make_plan
+from sinks.engine.plan import Unobserved, make_plan
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.users import UserReader
+from sinks.kinds.polled_controller import Surveyed
 from sinks.kinds.users.credentials import CredentialProvider, known_versions
 from sinks.kinds.users.rules import desired_users, plan_users, users_of
 
@@ -20,7 +21,7 @@ def survey_users(
     principals: Mapping[str, str],
     provider: CredentialProvider,
     ledger: Ledger,
-) -> Plan:
+) -> Surveyed:
     """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
     owned, needed = ledger.owned(Kind.SCRAM_USER), users_of(principals)
     upstream = source.describe(needed.keys())
@@ -32,10 +33,12 @@ def survey_users(
         desired, downstream, ledger.versions(Kind.SCRAM_USER), owned, settings.acls.deletes and not blank
     )
     reason = f"{settings.flow.source} shows no SCRAM user that its ACLs name: none is deleted"
-    return make_plan(
+    plan = make_plan(
         settings.flow,
         changes,
         refused=refused,
         errors=[Unobserved(Kind.SCRAM_USER, reason)] if blank else [],
         existing={Kind.SCRAM_USER: len(owned)},
     )
+    present = {(user, mechanism) for user, mechanisms in downstream.items() for mechanism in mechanisms}
+    return Surveyed(plan, present)

@@ -8,7 +8,7 @@ from sinks.engine.audit import CONFIGS, MOST_WAITING, Audit, process_identity, r
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Op, Outcome
 from sinks.engine.plan import Refusal, make_plan
-from sinks.engine.recording import record_both
+from sinks.engine.recorder import Recorder
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW, NOON, config_change, topic_change
@@ -149,6 +149,6 @@ def test_trouble_with_ledger_or_audit_does_not_keep_the_outcome_from_the_other(s
     change = topic_change("a.t", None, 1)
     at[silent].reachable = False
     with pytest.raises(ClusterUnreachable):
-        record_both(ledger, topic, make_plan(FLOW, [change]), [Outcome(change)], events=[Outcome(change)], refused=[])
+        Recorder(topic, lambda topics: {}).record(make_plan(FLOW, [change]), [Outcome(change)], ledger)
     assert (ledger.owned(Kind.TOPIC) == {("a.t",)}) is (silent == "audit")
     assert (topic.waiting == 0) is (silent == "ledger")

@@ -15,6 +15,7 @@ from sinks.faults import (
 from sinks.flow_settings import Limits
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
+from sinks.kinds.topics.absence import OBSERVATIONS
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 
 INTERVAL = 60.0
@@ -145,49 +146,14 @@ def test_topic_that_may_not_be_described_stays_in_the_report_until_it_may(world:
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
 
 
-def test_topics_are_deleted_when_asked_for_and_only_ours() -> None:
-    world = World(flow_settings(topic_deletes=True))
-    for topic in ("x", "y"):
-        put_topic(world.source, topic)
-    put_topic(world.target, "a.y")
-    world.settle()
-    del world.source.topics["y"]
-    put_topic(world.target, "a.foreign")
-    world.run_pass()
-    assert world.target.writes == 0
-    put_topic(world.source, "y")
-    world.settle()
-    del world.source.topics["x"]
-    world.run_pass()
-    assert "a.x" not in world.target.topics
-    assert world.ledger().owned(Kind.TOPIC) == set()
-    assert {"a.y", "a.foreign"} <= world.target.topics.keys()
-
-
-def test_topics_are_not_deleted_unless_asked_for(world: World) -> None:
-    del world.source.topics["x"]
-    for _ in range(3):
-        world.run_pass(after=INTERVAL)
-    assert "a.x" in world.target.topics
-
-
-def test_source_that_shows_nothing_deletes_nothing() -> None:
-    world = World(flow_settings(topic_deletes=True))
-    put_topic(world.source, "x")
-    world.settle()
-    world.source.topics.clear()
-    for _ in range(3):
-        world.run_pass(after=INTERVAL)
-    assert "a.x" in world.target.topics
-
-
 def test_too_many_deletions_stop_the_kind_and_delete_nothing() -> None:
     world = World(flow_settings(topic_deletes=True, limits=Limits(30, 3)))
     for topic in ("x", "y", "z"):
         put_topic(world.source, topic)
     world.settle()
     del world.source.topics["x"]
-    report = world.run_pass()
+    for _ in range(OBSERVATIONS):
+        report = world.run_pass(after=INTERVAL)
     assert "1 of 3" in report.trouble.faulted[Kind.TOPIC]
     assert [refusal.key for refusal in report.plan.refused] == [("a.x",)]
     assert "a.x" in world.target.topics

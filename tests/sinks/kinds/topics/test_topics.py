@@ -7,7 +7,7 @@ import pytest
 from sinks.engine.model import Kind, Op
 from sinks.engine.plan import Refusal
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.rules import DesiredTopics, desired_topics, plan_topic_deletions, plan_topics
+from sinks.kinds.topics.rules import desired_topics, plan_topic_deletions, plan_topics
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.sinks.builders import flow_settings, topic_change
 
@@ -82,33 +82,10 @@ def test_topic_with_as_many_partitions_or_more_is_left_alone(defaults: FlowSetti
     assert plan_topics(desired_topics({"orders": 3}, defaults), {"a.orders": existing}, {}, 1) == []
 
 
-def _gone(settings: FlowSettings) -> DesiredTopics:
-    return desired_topics({"orders": 1}, settings)
-
-
-def test_topic_of_ours_whose_upstream_is_gone_is_deleted(defaults: FlowSettings) -> None:
-    planned = plan_topic_deletions(_gone(defaults), {"orders": 1}, {"a.orders": 1, "a.old": 2}, {"a.old", "a.orders"})
-    assert planned == [topic_change("a.old", 2, None)]
-
-
-def test_topic_that_is_not_ours_is_never_deleted(defaults: FlowSettings) -> None:
-    assert plan_topic_deletions(_gone(defaults), {"orders": 1}, {"a.orders": 1, "a.old": 2}, {"a.orders"}) == []
-
-
-def test_topic_of_ours_that_is_gone_already_is_not_deleted_again(defaults: FlowSettings) -> None:
-    assert plan_topic_deletions(_gone(defaults), {"orders": 1}, {"a.orders": 1}, {"a.old"}) == []
-
-
-def test_source_that_shows_no_topic_deletes_nothing(defaults: FlowSettings) -> None:
-    assert plan_topic_deletions(desired_topics({}, defaults), {}, {"a.old": 1}, {"a.old"}) == []
-
-
-@pytest.mark.parametrize("properties", [{"topics": "other"}, {"topics.exclude": "old"}])
-def test_topic_that_the_filter_no_longer_lets_through_is_not_deleted(properties: dict[str, str]) -> None:
-    source = {"old": 1, "other": 1}
-    desired = desired_topics(source, flow_settings(properties))
-    assert desired.remote == {"other": "a.other"}
-    assert plan_topic_deletions(desired, source, {"a.old": 1}, {"a.old"}) == []
+def test_deletion_that_was_confirmed_is_planned_while_the_topic_is_there() -> None:
+    target = {"a.orders": 1, "a.old": 2}
+    assert plan_topic_deletions(target, {"a.old"}) == [topic_change("a.old", 2, None)]
+    assert plan_topic_deletions(target, {"a.gone"}) == plan_topic_deletions(target, ()) == []
 
 
 def test_refusal_is_the_plans_own_value(defaults: FlowSettings) -> None:
@@ -122,7 +99,6 @@ def test_locksteps_own_topics_are_never_replicated() -> None:
     assert desired.remote == {"x": "a.x"}
 
 
-def test_a_topic_whose_partitions_cannot_be_seen_is_neither_created_nor_taken_for_gone() -> None:
+def test_a_topic_whose_partitions_cannot_be_seen_is_not_created() -> None:
     desired = desired_topics({"x": 0, "y": 1}, flow_settings())
     assert plan_topics(desired, {}, {"a.x": (), "a.y": ()}, 1) == [topic_change("a.y", None, 1)]
-    assert plan_topic_deletions(desired, {"x": 0, "y": 1}, {"a.x": 1}, {"a.x"}) == []

@@ -54,12 +54,13 @@ def surveyed(
     *,
     look_at: Collection[str] | None = None,
     owned: Collection[Key] = (),
+    deletions: Collection[str] = (),
     paused: Collection[Kind] = (),
 ) -> Survey:
     """A survey of both clusters as they are now."""
     settings = settings or flow_settings()
     listed = list_both(settings, source, target)
-    return survey(settings, source, target, listed, look_at=look_at, owned=owned, paused=paused)
+    return survey(settings, source, target, listed, look_at=look_at, owned=owned, deletions=deletions, paused=paused)
 
 
 CREATED = topic_change("a.new", None, 2, retention_ms="4")
@@ -151,13 +152,11 @@ def test_silent_cluster_plans_nothing(silent: str) -> None:
         surveyed(source, target)
 
 
-def test_topics_are_deleted_only_where_asked_for_and_ours() -> None:
+def test_topics_are_deleted_where_that_was_confirmed_and_the_limit_counts_ours_that_exist() -> None:
     source, target = clusters()
     put_topic(target, "a.old")
-    put_topic(target, "a.foreign")
-    owned = {("a.old",), ("a.x",)}
-    assert topic_change("a.old", 1, None) not in surveyed(source, target, owned=owned).plan.changes
-    plan = surveyed(source, target, flow_settings(topic_deletes=True), owned=owned).plan
+    owned = {("a.old",), ("a.x",), ("a.never-there",)}
+    plan = surveyed(source, target, owned=owned, deletions={"a.old"}).plan
     assert plan.changes == (CREATED, GROWN, CHANGED, topic_change("a.old", 1, None))
     assert plan.existing == {Kind.TOPIC: 2}
 

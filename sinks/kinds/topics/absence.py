@@ -1,0 +1,38 @@
+"""Whether something is gone, or only missing from a listing. Pure: times come in, in monotonic seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+OBSERVATIONS, SECONDS = 3, 60.0
+"""So often, and over so long, a topic must be missing before a broker is asked for it by name."""
+
+SHRUNK = 0.5
+"""A listing with less than this share of the one before is not believed: what it lacks is missing for the first
+time."""
+
+
+@dataclass
+class Absence:
+    """Since when what is missing is missing, and how often that was seen."""
+
+    _missing: dict[str, tuple[float, int]] = field(default_factory=dict)
+    _listed: int = 0
+
+    def observe(self, missing: Collection[str], listed: int, now: float) -> None:
+        """One listing of `listed` items, which lacks these. What it has again is not missing any more."""
+        believed = listed > 0 and listed >= SHRUNK * self._listed
+        known = self._missing if believed else {}
+        self._listed = listed
+        counted = missing if listed else ()
+        self._missing = {}
+        for name in counted:
+            since, times = known.get(name, (now, 0))
+            self._missing[name] = since, times + 1
+
+    def lasting(self, now: float) -> set[str]:
+        """What was missing in enough observations over enough time."""
+        return {
+            name for name, (since, times) in self._missing.items() if times >= OBSERVATIONS and now - since >= SECONDS
+        }

@@ -1,0 +1,131 @@
+"""A topic of ours goes only when nothing speaks for it any more, for data goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+
+from sinks.engine.model import Kind
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kinds.topics.absence import OBSERVATIONS, SECONDS, Absence
+from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from tests.sinks.builders import World, flow_settings, put_topic
+
+OFTEN = SECONDS / (OBSERVATIONS - 1)
+"""Seconds between observations that are just enough."""
+
+
+def world_with(*topics: str, settings: FlowSettings | None = None) -> World:
+    """These on the source, in step, and deletion asked for."""
+    world = World(settings or flow_settings(topic_deletes=True))
+    for topic in topics:
+        put_topic(world.source, topic)
+    world.settle()
+    return world
+
+
+def observe(world: World, times: int = OBSERVATIONS, after: float = OFTEN) -> None:
+    for _ in range(times):
+        world.run_pass(after=after)
+
+
+def test_topic_that_is_gone_for_a_minute_goes_and_others_stay() -> None:
+    world = world_with("x", "y")
+    put_topic(world.target, "a.foreign")
+    del world.source.topics["x"]
+    observe(world)
+    assert "a.x" not in world.target.topics
+    assert {"a.y", "a.foreign"} <= world.target.topics.keys()
+    assert world.ledger().owned(Kind.TOPIC) == {("a.y",)}
+
+
+@pytest.mark.parametrize(("times", "after"), [(OBSERVATIONS - 1, SECONDS), (20, 1.0)])
+def test_missing_too_seldom_or_too_shortly_is_not_gone(times: int, after: float) -> None:
+    world = world_with("x", "y")
+    del world.source.topics["x"]
+    observe(world, times, after)
+    assert "a.x" in world.target.topics
+
+
+def test_topic_that_is_deleted_and_recreated_keeps_its_copy() -> None:
+    world = world_with("x", "y")
+    for _ in range(4):
+        del world.source.topics["x"]
+        observe(world, OBSERVATIONS - 1)
+        put_topic(world.source, "x")
+        observe(world, 1)
+    assert "a.x" in world.target.topics
+
+
+def test_topics_that_the_job_may_no_longer_describe_are_not_gone() -> None:
+    class Hiding(MemoryCluster):
+        def list_topics(self) -> dict[str, int]:
+            return {name: count for name, count in super().list_topics().items() if name == "x0"}
+
+        def confirmed_absent(self, topics: Collection[str]) -> set[str]:
+            return set()
+
+    world = world_with(*(f"x{number}" for number in range(8)))
+    world.source.__class__ = Hiding
+    observe(world, 10)
+    assert len([name for name in world.target.topics if name.startswith("a.x")]) == 8
+
+
+def test_listing_that_is_far_shorter_than_the_one_before_counts_from_anew() -> None:
+    absence = Absence()
+    absence.observe((), 100, 0.0)
+    absence.observe({"x"}, 40, 100.0)
+    absence.observe({"x"}, 40, 130.0)
+    assert absence.lasting(159.0) == set()
+    absence.observe({"x"}, 40, 160.0)
+    assert absence.lasting(160.0) == {"x"}
+
+
+def test_empty_listing_says_nothing() -> None:
+    absence = Absence()
+    for at in range(5):
+        absence.observe({"x"}, 0, at * SECONDS)
+    assert absence.lasting(9 * SECONDS) == set()
+
+
+def test_topic_that_somebody_recreated_on_the_target_is_not_ours_any_more() -> None:
+    world = world_with("x", "y")
+    del world.target.topics["a.x"]
+    put_topic(world.target, "a.x")
+    del world.source.topics["x"]
+    observe(world, 10)
+    assert "a.x" in world.target.topics
+
+
+def test_under_names_that_stay_the_same_no_topic_is_deleted() -> None:
+    policy = IdentityReplicationPolicy()
+    world = world_with("x", "y", settings=flow_settings(topic_deletes=True, policy=policy))
+    del world.source.topics["x"]
+    observe(world, 10)
+    assert "x" in world.target.topics
+
+
+def test_topic_that_the_filter_leaves_out_now_is_not_deleted() -> None:
+    world = world_with("x", "y")
+    world.settings = flow_settings({"topics.exclude": "x"}, topic_deletes=True)
+    world.restart()
+    observe(world, 10)
+    assert "a.x" in world.target.topics
+
+
+def test_nothing_is_deleted_unless_it_is_asked_for() -> None:
+    world = world_with("x", "y", settings=flow_settings())
+    del world.source.topics["x"]
+    observe(world, 10)
+    assert "a.x" in world.target.topics
+
+
+def test_restart_of_the_job_counts_anew() -> None:
+    world = world_with("x", "y")
+    del world.source.topics["x"]
+    for _ in range(5):
+        observe(world, OBSERVATIONS - 1)
+        world.restart()
+    assert "a.x" in world.target.topics
