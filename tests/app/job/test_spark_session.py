@@ -73,10 +73,12 @@ def test_the_script_keeps_spark_on_loopback_where_its_master_is_local(
     submit.parent.mkdir()
     submit.write_text('#!/bin/sh\nprintf "%s" "$SPARK_LOCAL_IP"\n')
     submit.chmod(0o755)
+    (tmp_path / "mine.conf").write_text("spark.master yarn\n")
     inherited = {name: value for name, value in os.environ.items() if name not in ("SPARK_LOCAL_IP", "MASTER")}
     found = subprocess.run(
         [PROJECT / "spark-submit.sh", *options],
         env={**inherited, "SPARK_HOME": str(tmp_path), **environ},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
