@@ -101,7 +101,7 @@ def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
     except LockstepError as error:
         return FlowStatus(flow.flow, flow_state(str(error), None, 0), reason=str(error))
     age = max(0.0, time.time() - heartbeats.timestamp_ms / 1000) if heartbeats else None
-    first = {kind: first_status(flow.enabled.get(kind, False)) for kind in Kind}
+    first = {kind: first_status(kind, flow) for kind in Kind}
     return FlowStatus(
         flow=flow.flow,
         state=flow_state(None, age, flow.pace.heartbeat_timeout),

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from sinks.engine.model import Kind
-from sinks.kinds.acls.principals import PrincipalFilter, PrincipalMapping
+from sinks.kinds.acls.principals import NOBODY, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from sinks.kinds.users.credentials import CredentialProvider
 from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from streaming.flow import Flow
@@ -43,12 +43,18 @@ class Limits:
 
 @dataclass(frozen=True)
 class AclRules:
-    """How a flow's ACLs are synced. `full`: `sync.full.acl.enabled`; `deletes`: `lockstep.sync.acl.deletes.enabled`."""
+    """How a flow's ACLs are synced. `full`: `sync.full.acl.enabled`; `deletes`: `lockstep.sync.acl.deletes.enabled`.
+
+    `protected`: principals of the target, the job's own above all, whose ACLs, users and quotas are never touched.
+    `adopted`: users that may be overwritten although somebody else created them.
+    """
 
     full: bool = False
     deletes: bool = True
     principals: PrincipalFilter = field(default_factory=PrincipalFilter)
     mapping: PrincipalMapping = field(default_factory=PrincipalMapping)
+    protected: NamedPrincipals = NOBODY
+    adopted: NamedPrincipals = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,8 @@ class Safety:
 
 @dataclass(frozen=True, slots=True)
 class FlowSettings:
-    """One enabled flow, with its policy and filters already built. `provider`: of passwords, None without any.
+    """One enabled flow, with its policy and filters already built. `disabled_reasons`: why a kind is not enabled, where
+    somebody may think that it is. `provider`: of passwords, None without any.
 
     `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`.
     `isolation`: how MM2's consumer reads the source, its `isolation.level`. `broker_configs`: names and patterns, those
@@ -106,6 +113,7 @@ class FlowSettings:
     config_filter: ConfigPropertyFilter
     internal: InternalTopics
     enabled: Mapping[Kind, bool]
+    disabled_reasons: Mapping[Kind, str] = field(default_factory=dict)
     heartbeats_replication: bool = True
     incremental: Incremental = Incremental.REQUESTED
     replication_factor: int = 2

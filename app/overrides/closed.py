@@ -27,7 +27,7 @@ CLOSED: Mapping[str, Callable[[str], bool]] = {
     "classes": lambda name: name.endswith((".class", ".classes")) or (name in TABLE and TABLE[name].type is CLASS),
     "deletions": lambda name: name in (keys.TOPIC_DELETES.name, keys.ACL_DELETES.name),
     "limits": lambda name: name in (keys.MAX_DELETE_PERCENT.name, keys.MAX_DELETE_MINIMUM.name),
-    "mappings": lambda name: name == keys.ACL_MAPPING.name,
+    "mappings": lambda name: name in (keys.ACL_MAPPING.name, keys.ACL_PROTECTED.name, keys.SCRAM_ADOPT.name),
 }
 """By the word with which `lockstep.overrides.allowed` opens them."""
 

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from app.credentials.credential_providers import load_provider
 from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import Findings
 from app.properties.places import Properties
+from app.settings.cluster_sections import cluster_settings
+from sinks.engine.model import Kind
 from sinks.flow_settings import AclRules
-from sinks.kinds.acls.principals import PrincipalFilter, PrincipalMapping
+from sinks.kafka.security.own_principal import OwnPrincipal, own_principal
+from sinks.kinds.acls.principals import ADOPT, PROTECTED, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from sinks.kinds.users.credentials import CredentialProvider
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 T = TypeVar("T")
 
-LISTS: tuple[Key[tuple[str, ...]], ...] = (keys.ACL_PRINCIPALS, keys.ACL_PRINCIPALS_EXCLUDE)
+LISTS: tuple[Key[tuple[str, ...]], ...] = (
+    keys.ACL_PRINCIPALS,
+    keys.ACL_PRINCIPALS_EXCLUDE,
+    keys.ACL_PROTECTED,
+    keys.SCRAM_ADOPT,
+)
+ABOUT_PRINCIPALS = (Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA)
+NO_SECRET = (
+    f"not enabled: set {keys.ENCODER_SECRET.name}, or another {keys.CREDENTIAL_PROVIDER.name}, so that passwords are "
+    "known"
+)
 
 
 def acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRules | None:
@@ -37,10 +50,44 @@ def acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRule
 
     principals = made(lambda: PrincipalFilter(lists))
     mapping = made(lambda: PrincipalMapping.parse(texts[keys.ACL_MAPPING.name]))
-    if principals is None or mapping is None:
+    known = [own.name for own in own_principals(properties, flow) if own.name]
+    protected = made(lambda: NamedPrincipals(PROTECTED, lists[PROTECTED], known))
+    adopted = made(lambda: NamedPrincipals(ADOPT, lists[ADOPT]))
+    if principals is None or mapping is None or protected is None or adopted is None:
         return None
     full, deletes = properties.get(keys.SYNC_FULL_ACL, flow), properties.get(keys.ACL_DELETES, flow)
-    return AclRules(full, deletes, principals, mapping)
+    return AclRules(full, deletes, principals, mapping, protected, adopted)
+
+
+def own_principals(properties: Properties, flow: Flow) -> list[OwnPrincipal]:
+    """What the job is to the target's brokers, in each role in which it connects, each once."""
+    target = cluster_settings(properties, flow.target, flow)
+    return list(dict.fromkeys(own_principal(client) for client in (target.admin, target.consumer, target.producer)))
+
+
+def disabled_reasons(properties: Properties, flow: Flow, findings: Findings) -> dict[Kind, str]:
+    """Why SCRAM users are not synced where `sync.full.acl.enabled` asks for them; a warning says it, too."""
+    default = properties.get(keys.CREDENTIAL_PROVIDER) == keys.CREDENTIAL_PROVIDER.default
+    if not properties.get(keys.SYNC_FULL_ACL, flow) or not default or properties.get(keys.ENCODER_SECRET):
+        return {}
+    entry = properties.entry(keys.SYNC_FULL_ACL.name, flow)
+    findings.warn(entry, f"the SCRAM users of {flow.name} are {NO_SECRET}")
+    return {Kind.SCRAM_USER: NO_SECRET}
+
+
+def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, bool], findings: Findings) -> None:
+    """Whether the job's own principal is known, where the source could otherwise lock the job out of the target."""
+    written = properties.entry(keys.ACL_PROTECTED.name, flow)
+    if written is not None or not any(enabled.get(kind) for kind in ABOUT_PRINCIPALS):
+        return
+    doubt = next((own.doubt for own in own_principals(properties, flow) if own.doubt), None)
+    if doubt is not None:
+        findings.warn(
+            properties.entry(keys.ENABLED.name, flow),
+            f"the principal that Lockstep is on {flow.target} is not known for certain ({doubt}), so that an ACL of "
+            f"the source could lock it out: name it, and {flow.target}'s super users, in {keys.ACL_PROTECTED.name}",
+            keys.ACL_PROTECTED.name,
+        )
 
 
 def _listed(properties: Properties, key: Key[tuple[str, ...]], flow: Flow) -> str:
@@ -50,8 +97,7 @@ def _listed(properties: Properties, key: Key[tuple[str, ...]], flow: Flow) -> st
 
 def credential_provider(properties: Properties, flow: Flow, findings: Findings) -> CredentialProvider | None:
     """Who knows the passwords of SCRAM users; None where users are not synced, or nothing is set up for it."""
-    named: Any = properties.get(keys.CREDENTIAL_PROVIDER)
-    default = named == keys.CREDENTIAL_PROVIDER.default
+    default = properties.get(keys.CREDENTIAL_PROVIDER) == keys.CREDENTIAL_PROVIDER.default
     if not properties.get(keys.SYNC_FULL_ACL, flow) or (default and not properties.get(keys.ENCODER_SECRET)):
         return None
     try:

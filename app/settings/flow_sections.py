@@ -12,7 +12,7 @@ from app.properties.mistakes import Findings
 from app.properties.places import Properties
 from app.properties.shown import hidden_texts
 from app.properties.value_types import nearest
-from app.settings.acl_settings import acl_rules, credential_provider
+from app.settings.acl_settings import acl_rules, check_principals, credential_provider, disabled_reasons
 from app.settings.cluster_sections import check_aliases, cluster_settings
 from app.settings.contradictions import READ_BY, check_flow, check_plugins
 from app.settings.safety_settings import safety
@@ -92,6 +92,8 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
     acls, provider = acl_rules(properties, flow, findings), credential_provider(properties, flow, findings)
     if internal is None or acls is None:
         return None
+    enabled = {kind: _is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None}
+    check_principals(properties, flow, enabled, findings)
     settings = FlowSettings(
         flow=flow,
         policy=plugins[keys.POLICY],
@@ -99,7 +101,8 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
         group_filter=plugins[keys.GROUP_FILTER],
         config_filter=plugins[keys.CONFIG_FILTER],
         internal=internal,
-        enabled={kind: _is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None},
+        enabled=enabled,
+        disabled_reasons=disabled_reasons(properties, flow, findings),
         heartbeats_replication=properties.get(keys.HEARTBEATS_REPLICATION, flow),
         incremental=Incremental(properties.get(keys.USE_INCREMENTAL, flow)),
         replication_factor=properties.get(keys.REPLICATION_FACTOR, flow),

@@ -29,9 +29,7 @@ class KnownStatus:
         """The flow goes on with other settings: what was known of its kinds is not known of these."""
         with self._lock:
             self._settings = settings
-            self._kinds: Mapping[Kind, KindStatus] = {
-                kind: first_status(settings.enabled.get(kind, False)) for kind in Kind
-            }
+            self._kinds: Mapping[Kind, KindStatus] = {kind: first_status(kind, settings) for kind in Kind}
             self._error: str | None = None
             self._missing: tuple[str, ...] = ()
             self._effective: tuple[DriftGroup, ...] = ()

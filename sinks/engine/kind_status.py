@@ -9,14 +9,17 @@ from datetime import datetime
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.report import Report
 from sinks.engine.status import KindStatus, Task
+from sinks.flow_settings import FlowSettings
 from sinks.kinds.kind_row import FlowSide
 
 DENIED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED"})
 
 
-def first_status(enabled: bool) -> KindStatus:
+def first_status(kind: Kind, settings: FlowSettings) -> KindStatus:
     """Before the first pass."""
-    return KindStatus(Task.ACTIVE) if enabled else KindStatus(Task.DISABLED, "not enabled")
+    if settings.enabled.get(kind, False):
+        return KindStatus(Task.ACTIVE)
+    return KindStatus(Task.DISABLED, settings.disabled_reasons.get(kind, "not enabled"))
 
 
 def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -> KindStatus:

@@ -52,6 +52,21 @@ ACL_MAPPING = Key(
     "Lockstep",
     "What principals are called on the target, as rules like those of ssl.principal.mapping.rules (KIP-371).",
 )
+ACL_PROTECTED: Key[tuple[str, ...]] = Key(
+    "lockstep.acl.principals.protected",
+    PATTERNS,
+    (),
+    "Lockstep",
+    "Principals of the target whose ACLs, SCRAM users and quotas are never touched: super users, and the job's own "
+    "where its client settings do not name it; those that they name are protected always.",
+)
+SCRAM_ADOPT: Key[tuple[str, ...]] = Key(
+    "lockstep.scram.users.adopt",
+    PATTERNS,
+    (),
+    "Lockstep",
+    "SCRAM users of the target that get the source's passwords although somebody else created them.",
+)
 KEY_LENGTHS = ("128", "192", "256")
 CREDENTIAL_PROVIDER = Key(
     "lockstep.credential.provider.class",

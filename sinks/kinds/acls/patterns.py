@@ -9,8 +9,9 @@ name: `a.` under the default policy, nothing under the identity policy. It is fo
 | prefix `ord`          | prefix `a.ord`       | prefix `ord`  | refused                                      |
 | wildcard `*`          | prefix `a.`          | wildcard `*`  | refused                                      |
 
-A replicated topic that strays from the front (`heartbeats` under the identity policy is `a.heartbeats`) gets a literal
-of its own beside each prefix that covers it on the source.
+Under the identity policy most wildcards and short prefixes cover Kafka's or Lockstep's own topics on the target as well
+(`own_topics`). A replicated topic that strays from the front (`heartbeats` under the identity policy is
+`a.heartbeats`) gets a literal of its own beside each prefix that covers it on the source.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ PROBES = ("t", "t0", "orders.x-y_Z")
 LAST = "\U0010ffff"
 """Behind every character that a name may have."""
 
+SHOWN = 3
+"""How many names a note gives."""
+
 Pattern = tuple[str, str]
 """A resource's name and its pattern type."""
 
@@ -39,7 +43,8 @@ class SourceTopics:
     """How the source's topics are replicated.
 
     `replicates`: MM2's `shouldReplicateTopic`, for names of topics that need not exist. `remote`: upstream to remote
-    name of those replicated now; `names`: of all topics.
+    name of those replicated now; `names`: of all topics. `target`: names of the target's topics; `ours`: Lockstep's own
+    for this flow.
     """
 
     flow: Flow
@@ -47,6 +52,8 @@ class SourceTopics:
     replicates: Callable[[str], bool]
     remote: Mapping[str, str]
     names: Collection[str]
+    target: Collection[str] = ()
+    ours: Collection[str] = ()
 
     def rename(self, topic: str) -> str:
         """What a topic of the source is called on the target."""
@@ -76,6 +83,7 @@ class TopicPatterns:
         self._topics = topics
         self._names = sorted(topics.names)
         self._replicated = sorted(topics.remote)
+        self._foreign = sorted(set(topics.target).difference(topics.remote.values()))
 
     @cached_property
     def front(self) -> str | None:
@@ -104,8 +112,25 @@ class TopicPatterns:
         stray = [self._topics.remote[self._stray[place]] for place in _covered(self._stray, prefix)]
         return [(remote, PREFIXED), *((name, LITERAL) for name in stray if not name.startswith(remote))]
 
-    def note(self, prefix: str) -> str | None:
-        """What is to be said of a prefix that covers replicated topics and others; None of one that does not."""
+    def notes(self, prefix: str) -> list[str]:
+        """What is to be said of a prefix that covers more than what is replicated, on the source and on the target."""
+        return [note for note in (self._note(prefix), self._note_of_target(prefix)) if note]
+
+    def _note_of_target(self, prefix: str) -> str | None:
+        translated = self.translated(prefix)
+        if not translated:
+            return None
+        name, pattern_type = translated[0]
+        others = [self._foreign[at] for at in _covered(self._foreign, name if pattern_type == PREFIXED else "")]
+        if not others:
+            return None
+        shown = ", ".join(others[:SHOWN]) + (", …" if len(others) > SHOWN else "")
+        return (
+            f"on the target, {pattern_type} {name} covers {len(others)} topics as well that are no remote topics of "
+            f"{self._topics.flow.name}: {shown}"
+        )
+
+    def _note(self, prefix: str) -> str | None:
         replicated, covered = (len(_covered(names, prefix)) for names in (self._replicated, self._names))
         if not 0 < replicated < covered or self.front is None:
             return None

@@ -12,7 +12,7 @@ types of principals, and `User:*`, keep their names.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from sinks.kafka.ports.acl_binding import EVERYONE, WILDCARD
@@ -22,6 +22,8 @@ from streaming.mm2.java_regex import compile_java
 
 PRINCIPALS = "lockstep.acl.principals"
 PRINCIPALS_EXCLUDE = "lockstep.acl.principals.exclude"
+PROTECTED = "lockstep.acl.principals.protected"
+ADOPT = "lockstep.scram.users.adopt"
 MAPPING = "lockstep.acl.principal.mapping"
 
 USER_TYPE = "User:"
@@ -54,6 +56,28 @@ class PrincipalFilter:
     def should_sync(self, principal: str) -> bool:
         """`principal` with its type, as it is on the source: `User:alice`."""
         return _matches(self._include, principal) and not _matches(self._exclude, principal)
+
+
+class NamedPrincipals:
+    """Principals of the target that are known by name, and those that a list of the file means; by default none."""
+
+    def __init__(self, key: str = "", patterns: str = "", known: Collection[str] = ()) -> None:
+        """`patterns`: the list of `key`. Raises LockstepError for a list that is none, and names the key."""
+        self._known = tuple(sorted(set(known)))
+        self._listed = _names({key: patterns}, key, "") if patterns else None
+        self._text = ", ".join((*self._known, *([patterns] if patterns else [])))
+
+    def __contains__(self, principal: str) -> bool:
+        return principal in self._known or (self._listed is not None and _matches(self._listed, principal))
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __str__(self) -> str:
+        return self._text
+
+
+NOBODY = NamedPrincipals()
 
 
 def _names(properties: Mapping[str, str], key: str, default: str) -> DefaultTopicFilter:

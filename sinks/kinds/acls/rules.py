@@ -10,7 +10,7 @@
 | cluster, token, user           | never                                   | never                                    |
 | anything that is UNKNOWN       | never                                   | never                                    |
 
-What is left out is counted by its reason. What a pattern is called on the target: `acl_patterns`. MM2's rules are
+What is left out is counted by its reason. What a pattern is called on the target: `patterns`. MM2's rules are
 those of `MirrorSourceConnector.syncTopicAcls`; its wildcard becomes the name `a.*`, which no topic has. For literal
 names both modes ask the topic filter, as MM2 does, and not whether the topic exists: one that is missing for a moment
 costs no ACL.
@@ -18,6 +18,10 @@ costs no ACL.
 A prefix counts where it covers a replicated topic, or where the filter would let one more topic of it through: an
 empty cluster needs it as well. Other prefixes are left out: under the identity policy they would open topics of the
 target's own. For the same reason a DENY of topics that are not replicated goes along where a prefix above it does.
+
+An ALLOW whose pattern would cover Kafka's or Lockstep's own topics on the target is withheld in both modes, and so is a
+DENY for everybody, which would lock the job out. Withheld is neither created nor deleted, and refused with its reason
+where the target has no such ACL. Principals that are protected, the job's own above all, are left out altogether.
 
 `User:*` holds for everybody, so its group ACLs go along with anybody's topics, and everybody's with its own.
 """
@@ -44,6 +48,7 @@ from sinks.kafka.ports.acl_binding import (
     USER,
     AclBinding,
 )
+from sinks.kinds.acls.own_topics import danger
 from sinks.kinds.acls.patterns import Pattern, SourceTopics, TopicPatterns, prefix_of
 
 NEVER: Mapping[str, str] = {
@@ -65,12 +70,16 @@ NO_FRONT = (
 )
 
 
+PRINCIPAL_PART = Kind.ACL.row.key_fields.index("principal")
+
+
 @dataclass(frozen=True)
 class DesiredAcls:
     """What the target should have. `skipped` counts by reason what is not synced; `refused`, what cannot be translated.
 
-    `principals`: of those whose ACLs are synced, the name on the source to that on the target. `notes`: for the
-    operator, patterns that cover more than what is replicated.
+    `withheld`: by key on the target, why it is left as it is: not created, and not deleted. `principals`: of those
+    whose ACLs are synced, the name on the source to that on the target. `notes`: for the operator, patterns that cover
+    more than what is replicated.
     """
 
     wanted: frozenset[AclBinding] = frozenset()
@@ -78,6 +87,13 @@ class DesiredAcls:
     refused: tuple[Refusal, ...] = ()
     principals: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    withheld: Mapping[Key, str] = field(default_factory=dict)
+
+    def refusals(self, target: AbstractSet[AclBinding]) -> list[Refusal]:
+        """What is told of as refused: what the target has already, by whose hand ever, is not."""
+        existing = {acl.key for acl in target}
+        missing = ((key, reason) for key, reason in self.withheld.items() if key not in existing)
+        return [*self.refused, *(Refusal(Kind.ACL, Op.CREATE, key, reason) for key, reason in missing)]
 
 
 def desired_acls(bindings: Iterable[AclBinding], rules: AclRules, topics: SourceTopics) -> DesiredAcls:
@@ -93,12 +109,17 @@ def desired_acls(bindings: Iterable[AclBinding], rules: AclRules, topics: Source
 def plan_acls(
     desired: DesiredAcls, target: AbstractSet[AclBinding], owned: AbstractSet[Key], deletes: bool
 ) -> list[Change]:
-    """What to create and to delete. `owned`: keys of those that Lockstep created; no other is ever deleted."""
+    """What to create and to delete. `owned`: keys of those that Lockstep created and may delete; no other ever is."""
     changes = [Change(Kind.ACL, acl.key, None, acl.permission) for acl in desired.wanted - target]
     if deletes and owned:
-        surplus = (acl for acl in target - desired.wanted if acl.key in owned)
+        surplus = (acl for acl in target - desired.wanted if acl.key in owned and acl.key not in desired.withheld)
         changes += [Change(Kind.ACL, acl.key, acl.permission, None) for acl in surplus]
     return changes
+
+
+def deletable(owned: Iterable[Key], rules: AclRules) -> set[Key]:
+    """Keys of owned ACLs without those of protected principals."""
+    return {key for key in owned if key[PRINCIPAL_PART] not in rules.protected}
 
 
 class _Translation:
@@ -109,6 +130,7 @@ class _Translation:
         self._wanted: set[AclBinding] = set()
         self._skipped: Counter[str] = Counter()
         self._refused: list[Refusal] = []
+        self._withheld: dict[Key, str] = {}
         self._principals: dict[str, str] = {}
         self._notes: list[str] = []
         self._seen: dict[str, list[Pattern]] = {}
@@ -123,6 +145,7 @@ class _Translation:
             tuple(self._refused),
             self._principals,
             tuple(sorted(self._notes)),
+            self._withheld,
         )
 
     def like_mm2(self, bindings: Iterable[AclBinding]) -> None:
@@ -164,8 +187,10 @@ class _Translation:
                 self._skipped[NEVER.get(acl.resource_type, "unknown")] += 1
             elif not self._is_synced(acl.principal):
                 self._skipped["principal"] += 1
-            elif self._mapped[acl.principal] is None:
+            elif (mapped := self._mapped[acl.principal]) is None:
                 self._skipped["unmapped"] += 1
+            elif mapped in self._rules.protected:
+                self._skipped["protected"] += 1
             else:
                 yield acl
 
@@ -204,14 +229,14 @@ class _Translation:
     def _translated(self, prefix: str) -> list[Pattern]:
         if prefix not in self._seen:
             self._seen[prefix] = self._patterns.translated(prefix)
-            note = self._patterns.note(prefix)
-            self._notes += [note] if note else []
+            self._notes += self._patterns.notes(prefix)
         return self._seen[prefix]
 
     def _want(self, acl: AclBinding, pattern: Pattern, operation: str) -> None:
         principal = self._mapped[acl.principal] or acl.principal
-        name, pattern_type = pattern
         self._principals[acl.principal] = principal
-        self._wanted.add(
-            AclBinding(acl.resource_type, name, pattern_type, principal, acl.host, operation, acl.permission)
-        )
+        there = AclBinding(acl.resource_type, *pattern, principal, acl.host, operation, acl.permission)
+        if reason := danger(there, self._rules.protected, self._topics.ours):
+            self._withheld[there.key] = reason
+        else:
+            self._wanted.add(there)

@@ -10,7 +10,7 @@ from sinks.engine.plan import Plan, Unobserved, make_plan
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acls import AclReader
 from sinks.kinds.acls.patterns import SourceTopics
-from sinks.kinds.acls.rules import desired_acls, plan_acls
+from sinks.kinds.acls.rules import deletable, desired_acls, plan_acls
 from sinks.kinds.topics.listing import Listed
 from sinks.kinds.topics.rules import is_replicated
 
@@ -35,6 +35,8 @@ def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
         replicates=lambda topic: is_replicated(settings, topic),
         remote=listed.desired.remote,
         names=listed.source.keys(),
+        target=listed.target.keys(),
+        ours=settings.internal.ours,
     )
 
 
@@ -57,8 +59,8 @@ def survey_acls(
     reason = f"{settings.flow.source} shows no {'ACL' if listed.source else 'topic'}: none of the ACLs is deleted"
     plan = make_plan(
         settings.flow,
-        plan_acls(desired, existing, set(owned), settings.acls.deletes and not blank),
-        refused=desired.refused,
+        plan_acls(desired, existing, deletable(owned, settings.acls), settings.acls.deletes and not blank),
+        refused=desired.refusals(existing),
         errors=[Unobserved(Kind.ACL, reason)] if blank else [],
         existing={Kind.ACL: len(owned)},
         skipped={f"{reason} ACLs": count for reason, count in desired.skipped.items()},

@@ -9,7 +9,7 @@ from sinks.kinds.controller import PassContext
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas
-from sinks.kinds.quotas.rules import desired_quotas, keys_of, plan_quotas
+from sinks.kinds.quotas.rules import desired_quotas, is_protected, keys_of, plan_quotas
 from sinks.kinds.quotas.writer import QuotaWriter
 
 PORT = "client-quotas"
@@ -42,9 +42,9 @@ def assemble(parts: Assembly) -> Assembled:
 def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas) -> Surveyed:
     """The plan for all quotas. Raises ClusterUnreachable, RightsMissing, NotSupported."""
     flow, acls = parts.settings.flow, parts.settings.acls
-    owned = context.ledger.owned(Kind.CLIENT_QUOTA)
+    owned = {key for key in context.ledger.owned(Kind.CLIENT_QUOTA) if not is_protected(key, acls.protected)}
     upstream, downstream = source.describe(), target.describe()
-    desired = desired_quotas(upstream, acls.principals, acls.mapping)
+    desired = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
     # A source that shows none of the quotas that there were is taken for one that could not be seen.
     blank = bool(owned) and not upstream
     reason = f"{flow.source} shows no client quota: none is deleted"

@@ -6,6 +6,7 @@
 | another value                                                            | update                                |
 | created by Lockstep, on the source no more                               | delete                                |
 | of a user whom `lockstep.acl.principals` leaves out                      | none                                  |
+| of a protected principal                                                 | none                                  |
 | a name that brokers of Kafka 4 do not know                               | none: skipped and counted             |
 
 Users are filtered and renamed as principals of ACLs are; client ids, addresses and defaults are what they are.
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 
 from sinks.engine.model import Change, Key, Kind, Op
 from sinks.engine.plan import Refusal
-from sinks.kinds.acls.principals import USER_TYPE, PrincipalFilter, PrincipalMapping
+from sinks.kinds.acls.principals import NOBODY, USER_TYPE, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from sinks.kinds.kind_row import ABSENT
 from sinks.kinds.quotas.quota_port import Entity, Quotas
 
@@ -45,7 +46,14 @@ def keys_of(quotas: Quotas) -> dict[Key, float]:
     return {(*entity, name): value for entity, values in quotas.items() for name, value in values.items()}
 
 
-def desired_quotas(source: Quotas, principals: PrincipalFilter, mapping: PrincipalMapping) -> DesiredQuotas:
+def is_protected(key: Key, protected: NamedPrincipals) -> bool:
+    """Whether the quota is that of a protected user of the target."""
+    return key[0] not in ("", ABSENT) and USER_TYPE + key[0] in protected
+
+
+def desired_quotas(
+    source: Quotas, principals: PrincipalFilter, mapping: PrincipalMapping, protected: NamedPrincipals = NOBODY
+) -> DesiredQuotas:
     """What of the source's quotas the target should have."""
     wanted: dict[Key, float] = {}
     refused: dict[Key, Refusal] = {}
@@ -59,6 +67,9 @@ def desired_quotas(source: Quotas, principals: PrincipalFilter, mapping: Princip
             skipped["client quotas of users that are left out"] += 1
             continue
         there = (user, *key[1:])
+        if is_protected(there, protected):
+            skipped["client quotas of protected users"] += 1
+            continue
         if wanted.get(there, value) != value:
             refused[there] = Refusal(Kind.CLIENT_QUOTA, Op.CREATE, there, TWO_BECOME_ONE)
         wanted.setdefault(there, value)

@@ -5,7 +5,12 @@
 | needed, known to the provider, missing on the target        | create                                        |
 | other iterations, or another version than written last      | update                                        |
 | to be created or given other iterations, but not known      | none: refused, "no credential"                |
+| on the target before, by another hand, and not adopted      | none: refused, "exists on the target …"       |
 | created by Lockstep, and the source or its ACLs need it no more | delete                                    |
+| of a protected principal                                    | none                                          |
+
+A credential is Lockstep's where Lockstep created it or wrote a version of it: what was adopted once stays so. Only what
+Lockstep created is ever deleted.
 
 A user is needed who has a SCRAM credential on the source and stands in an ACL that is synced. Names and iterations are
 the source's; where a mapping of principals renames a user, the password is still that of the source's.
@@ -20,10 +25,16 @@ from dataclasses import dataclass, field
 from sinks.engine.model import Change, Key, Kind, Op, ScramSpec
 from sinks.engine.plan import Refusal
 from sinks.faults import Observed
+from sinks.kinds.acls.principals import NOBODY, NamedPrincipals
 
 PRINCIPAL = "User:"
 EVERYONE = "*"
 NO_CREDENTIAL = "no credential"
+
+NOT_OURS = (
+    "exists on the target and is not Lockstep's; to let it have the source's password, name it in "
+    "lockstep.scram.users.adopt"
+)
 
 Iterations = Mapping[str, Mapping[str, int]]
 """Per user, per mechanism: the iterations."""
@@ -50,15 +61,15 @@ class DesiredUsers:
     refused: tuple[Refusal, ...] = ()
 
 
-def users_of(principals: Mapping[str, str]) -> dict[str, str]:
+def users_of(principals: Mapping[str, str], protected: NamedPrincipals = NOBODY) -> dict[str, str]:
     """The users among principals of synced ACLs: the name on the source to that on the target.
 
-    Principals of other types, and `User:*`, are no users that could log in.
+    Principals of other types, and `User:*`, are no users that could log in. Protected ones are left alone.
     """
     return {
         source.removeprefix(PRINCIPAL): target.removeprefix(PRINCIPAL)
         for source, target in principals.items()
-        if _is_user(source) and _is_user(target)
+        if _is_user(source) and _is_user(target) and target not in protected
     }
 
 
@@ -98,11 +109,12 @@ def plan_users(
     written: Mapping[Key, str],
     owned: AbstractSet[Key],
     deletes: bool = True,
+    adopted: NamedPrincipals = NOBODY,
 ) -> tuple[list[Change], list[Refusal]]:
     """What to write, and what cannot be. `written`: the versions written last; `owned`: what Lockstep created.
 
-    A credential that was there before, and of which no version was written, is written once if its password is known.
-    A provider that failed is always told of: whether the password is another one cannot be seen then.
+    `adopted`: users that get their password although they were there before; others of these are refused. A provider
+    that failed is always told of: whether the password is another one cannot be seen then.
     """
     changes: list[Change] = []
     refused = list(desired.refused)
@@ -111,16 +123,32 @@ def plan_users(
         before = _spec(target, key, written)
         if key in shared:
             continue
-        if wanted.version is not None:
+        needs_write = before is None or before.iterations != wanted.iterations
+        if _is_foreign(target, key, owned | written.keys()) and f"{PRINCIPAL}{key[0]}" not in adopted:
+            if needs_write or wanted.version is not None:
+                refused.append(Refusal(Kind.SCRAM_USER, _op(before), key, NOT_OURS))
+        elif wanted.version is not None:
             after = ScramSpec(wanted.iterations, wanted.version, wanted.known_as)
             changes += [Change(Kind.SCRAM_USER, key, before, after)] if before != after else []
-        elif before is None or before.iterations != wanted.iterations or wanted.reason != NO_CREDENTIAL:
-            op = Op.CREATE if before is None else Op.UPDATE
-            refused.append(Refusal(Kind.SCRAM_USER, op, key, wanted.reason))
+        elif needs_write or wanted.reason != NO_CREDENTIAL:
+            refused.append(Refusal(Kind.SCRAM_USER, _op(before), key, wanted.reason))
     if deletes:
         surplus = ((key, _spec(target, key, written)) for key in owned if key not in desired.wanted)
         changes += [Change(Kind.SCRAM_USER, key, spec, None) for key, spec in surplus if spec is not None]
     return changes, refused
+
+
+def _op(before: ScramSpec | None) -> Op:
+    return Op.CREATE if before is None else Op.UPDATE
+
+
+def _is_foreign(target: Iterations, key: Key, ours: AbstractSet[Key]) -> bool:
+    """Whether another hand made it; a mechanism that is missing belongs to whom the user's others belong to."""
+    user, mechanism = key
+    existing = target.get(user, {})
+    if mechanism in existing:
+        return key not in ours
+    return bool(existing) and not any((user, other) in ours for other in existing)
 
 
 def _spec(users: Iterations, key: Key, written: Mapping[Key, str]) -> ScramSpec | None:

@@ -11,7 +11,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.users import UserReader
 from sinks.kinds.polled_controller import Surveyed
 from sinks.kinds.users.credentials import CredentialProvider, known_versions
-from sinks.kinds.users.rules import desired_users, plan_users, users_of
+from sinks.kinds.users.rules import PRINCIPAL, desired_users, plan_users, users_of
 
 
 def survey_users(
@@ -23,15 +23,16 @@ def survey_users(
     ledger: Ledger,
 ) -> Surveyed:
     """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
-    owned, needed = ledger.owned(Kind.SCRAM_USER), users_of(principals)
+    acls = settings.acls
+    needed = users_of(principals, acls.protected)
+    owned = {key for key in ledger.owned(Kind.SCRAM_USER) if f"{PRINCIPAL}{key[0]}" not in acls.protected}
     upstream = source.describe(needed.keys())
     downstream = target.describe({*needed.values(), *(user for user, _ in owned)})
     desired = desired_users(needed, upstream, known_versions(provider, upstream))
     # A source that shows none of the users that there were is taken for one that could not be seen.
     blank = bool(owned) and not upstream
-    changes, refused = plan_users(
-        desired, downstream, ledger.versions(Kind.SCRAM_USER), owned, settings.acls.deletes and not blank
-    )
+    written, deletes = ledger.versions(Kind.SCRAM_USER), acls.deletes and not blank
+    changes, refused = plan_users(desired, downstream, written, owned, deletes, acls.adopted)
     reason = f"{settings.flow.source} shows no SCRAM user that its ACLs name: none is deleted"
     plan = make_plan(
         settings.flow,

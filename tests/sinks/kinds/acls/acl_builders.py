@@ -18,6 +18,7 @@ from streaming.mm2.replication_policy import (
 )
 from tests.sinks.builders import FLOW
 
+OURS = ("lockstep-ledger.a.internal", "lockstep-audit.a.internal")
 MM2, FULL = AclRules(), AclRules(full=True)
 
 
@@ -33,6 +34,7 @@ def source_topics(
     policy: ReplicationPolicy | None = None,
     properties: Mapping[str, str] | None = None,
     flow: Flow = FLOW,
+    target: Collection[str] = (),
 ) -> SourceTopics:
     """Topics of the source; `properties` are those of MM2's topic filter."""
     chosen = policy or DefaultReplicationPolicy()
@@ -43,7 +45,7 @@ def source_topics(
         return replicates(chosen, topic_filter, topic, flow.target, heartbeats_replication=True)
 
     remote = {name: chosen.format_remote_topic(flow.source, name) for name in names if replicated(name)}
-    return SourceTopics(flow, chosen, replicated, remote, names)
+    return SourceTopics(flow, chosen, replicated, remote, names, target, OURS)
 
 
 def lines(acls: Collection[AclBinding]) -> list[str]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sinks.engine.model import Kind
+from sinks.flow_settings import AclRules
+from sinks.kinds.acls.principals import NamedPrincipals
 from sinks.kinds.quotas.controller import PORT, REST
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
@@ -74,6 +78,21 @@ def test_refused_quota_is_backed_off_and_the_others_are_written(world: QuotaWorl
     assert world.target_quotas.quotas == {ALICE: {PRODUCE: 1024.0}}
     assert [outcome.change.key for outcome in report.outcomes if outcome.error] == [(*EVERYBODY, CONSUME)]
     assert [refusal.kind for refusal in world.run_pass(after=REST).plan.refused] == [Kind.CLIENT_QUOTA]
+
+
+def test_quotas_of_protected_users_are_left_alone(world: QuotaWorld) -> None:
+    world.settle()
+    protected = NamedPrincipals(known=["User:alice"])
+    world.settings = replace(world.settings, acls=AclRules(protected=protected))
+    world.restart()
+    world.source_quotas.quotas[ALICE] = {PRODUCE: 1.0}
+    world.source_quotas.quotas[BOTH] = {PRODUCE: 1.0}
+    report = world.run_pass(after=REST)
+    assert report.plan.skipped == {"client quotas of protected users": 2}
+    world.source_quotas.quotas = {EVERYBODY: {CONSUME: 5.0}}
+    for _ in range(3):
+        world.run_pass(after=REST)
+    assert world.target_quotas.quotas == {ALICE: {PRODUCE: 1024.0}, EVERYBODY: {CONSUME: 5.0}}
 
 
 def test_each_change_is_audited_under_its_kind(world: QuotaWorld) -> None:

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from sinks.engine.model import Change, Key, Kind, Op, ScramSpec
 from sinks.engine.plan import Refusal
 from sinks.faults import ItemFault, Observed
-from sinks.kinds.users.rules import DesiredUsers, Iterations, desired_users, plan_users, users_of
+from sinks.kinds.acls.principals import ADOPT, NamedPrincipals
+from sinks.kinds.users.rules import NOT_OURS, DesiredUsers, Iterations, desired_users, plan_users, users_of
 
+ADOPTED = NamedPrincipals(ADOPT, "alice")
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
 ALICE: Key = ("alice", SHA_512)
 SOURCE: Iterations = {"alice": {SHA_512: 8192}, "bob": {SHA_256: 4096, SHA_512: 4096}}
@@ -43,6 +45,11 @@ def test_a_user_that_is_missing_and_known_is_created_with_the_sources_iterations
     assert plan_users(wanted({"alice": "1"}), {}, {}, set()) == ([changed(None, ScramSpec(8192, "1"))], [])
 
 
+def test_protected_users_are_none_of_these() -> None:
+    principals = {"User:alice": "User:alice", "User:mm2": "User:lockstep"}
+    assert users_of(principals, NamedPrincipals(known=["User:lockstep"])) == {"alice": "alice"}
+
+
 def test_both_mechanisms_go_along_and_nobody_whom_no_acl_needs() -> None:
     changes, _ = plan_users(wanted({"alice": "1", "bob": "1"}, "bob"), {}, {}, set())
     assert {change.key for change in changes} == {("bob", SHA_256), ("bob", SHA_512)}
@@ -65,9 +72,27 @@ def test_another_version_than_the_one_written_is_updated() -> None:
     assert changes == [changed(ScramSpec(8192, "1"), ScramSpec(8192, "2"))]
 
 
-def test_a_user_that_was_there_before_is_written_once() -> None:
-    changes, _ = plan_users(wanted({"alice": "1"}), {"alice": {SHA_512: 8192}}, {}, set())
-    assert changes == [changed(ScramSpec(8192), ScramSpec(8192, "1"))]
+def test_a_user_of_another_hand_is_refused_until_a_key_adopts_it_and_is_written_once() -> None:
+    foreign = {"alice": {SHA_512: 8192}}
+    changes, refused = plan_users(wanted({"alice": "1"}), foreign, {}, set())
+    assert changes == []
+    assert [(one.op, one.key, one.reason) for one in refused] == [(Op.UPDATE, ALICE, NOT_OURS)]
+    changes, refused = plan_users(wanted({"alice": "1"}), foreign, {}, set(), adopted=ADOPTED)
+    assert (changes, refused) == ([changed(ScramSpec(8192), ScramSpec(8192, "1"))], [])
+    assert plan_users(wanted({"alice": "1"}), foreign, {ALICE: "1"}, set()) == ([], [])
+
+
+def test_a_mechanism_that_a_user_of_another_hand_lacks_is_not_created_either() -> None:
+    changes, refused = plan_users(wanted({"alice": "1"}), {"alice": {SHA_256: 4096}}, {}, set())
+    assert changes == []
+    assert [(one.op, one.reason) for one in refused] == [(Op.CREATE, NOT_OURS)]
+    changes, _ = plan_users(wanted({"alice": "1"}), {"alice": {SHA_256: 4096}}, {}, {("alice", SHA_256)}, deletes=False)
+    assert [change.op for change in changes] == [Op.CREATE]
+
+
+def test_an_adopted_user_is_never_deleted() -> None:
+    none = wanted({}, "nobody")
+    assert plan_users(none, {"alice": {SHA_512: 8192}}, {ALICE: "1"}, set(), adopted=ADOPTED) == ([], [])
 
 
 def test_who_is_not_known_is_refused_and_never_the_others() -> None:
@@ -78,7 +103,8 @@ def test_who_is_not_known_is_refused_and_never_the_others() -> None:
 
 def test_who_is_not_known_and_is_as_he_should_be_is_left_alone() -> None:
     assert plan_users(wanted(), {"alice": {SHA_512: 8192}}, {ALICE: "1"}, {ALICE}) == ([], [])
-    _, refused = plan_users(wanted(), {"alice": {SHA_512: 4096}}, {}, set())
+    assert plan_users(wanted(), {"alice": {SHA_512: 8192}}, {}, set()) == ([], [])
+    _, refused = plan_users(wanted(), {"alice": {SHA_512: 4096}}, {}, {ALICE})
     assert [(one.op, one.reason) for one in refused] == [(Op.UPDATE, "no credential")]
 
 
@@ -138,5 +164,8 @@ def test_after_a_plan_is_applied_nothing_is_left_to_do(
             versions_after.pop(change.key, None)
             owned_after.discard(change.key)
     assert plan_users(desired, after, versions_after, owned_after) == ([], refused)
-    assert all(after[user].items() >= source[user].items() for user in source.keys() & versions.keys())
+    kept = {refusal.key[0] for refusal in refused}
+    assert all(after[user].items() >= source[user].items() for user in (source.keys() & versions.keys()) - kept)
+    foreign = {(user, mechanism) for user in target for mechanism in target[user]} - owned - written.keys()
+    assert all(after[user][mechanism] == target[user][mechanism] for user, mechanism in foreign)
     assert {change.key for change in changes if change.op is Op.DELETE} <= owned

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sinks.engine.ledger import Entry
 from sinks.engine.model import Kind
+from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
+from sinks.kinds.acls.principals import ADOPT, NamedPrincipals
 from sinks.kinds.users.controller import REST
-from tests.sinks.builders import World, put_topic
+from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 
 READ = acl("ALLOW READ User:alice TOPIC x")
@@ -94,6 +98,74 @@ def test_paused_users_are_left_alone(world: World) -> None:
     world.provider.known["alice"] = ("newer", "2")
     world.run_pass(after=REST)
     assert world.target_users.logs_in("alice", "hush", ALICE[1])
+
+
+def world_with_foreign_alice(acls: AclRules) -> World:
+    world = World(flow_settings(acls=acls), source_acls=MemoryAcls("a", {READ}), source_users=users(ALICE))
+    world.provider.known = {"alice": ("hush", "1")}
+    world.target_users.stored = {ALICE: Stored(4096, "own")}
+    put_topic(world.source, "x")
+    return world
+
+
+def test_user_whom_somebody_else_created_is_never_overwritten_and_is_drift() -> None:
+    world = world_with_foreign_alice(AclRules(full=True))
+    world.run_pass()
+    for _ in range(3):
+        report = world.run_pass(after=REST)
+        assert [(refusal.key, "is not Lockstep's" in refusal.reason) for refusal in report.plan.refused] == [
+            (ALICE, True)
+        ]
+    assert world.target_users.stored == {ALICE: Stored(4096, "own")}
+
+
+def test_adopted_user_is_written_followed_and_never_deleted() -> None:
+    world = world_with_foreign_alice(AclRules(full=True, adopted=NamedPrincipals(ADOPT, "al.*")))
+    world.run_pass(after=REST)
+    world.run_pass(after=REST)
+    assert world.target_users.logs_in("alice", "hush", ALICE[1])
+    world.settings = replace(world.settings, acls=AclRules(full=True))
+    world.restart()
+    world.provider.known["alice"] = ("newer", "2")
+    world.run_pass(after=REST)
+    world.run_pass(after=REST)
+    assert world.target_users.logs_in("alice", "newer", ALICE[1])
+    world.source_acls.bindings = {acl("ALLOW READ User:bob TOPIC x")}
+    for _ in range(3):
+        world.run_pass(after=REST)
+    assert world.target_users.stored.keys() == {ALICE}
+
+
+def test_protected_user_is_neither_altered_nor_deleted(world: World) -> None:
+    world.settings = replace(world.settings, acls=AclRules(full=True, protected=NamedPrincipals(known=["User:alice"])))
+    world.restart()
+    world.provider.known["alice"] = ("newer", "2")
+    world.run_pass(after=REST)
+    world.source_acls.bindings = {acl("ALLOW READ User:bob TOPIC x")}
+    for _ in range(3):
+        report = world.run_pass(after=REST)
+        assert not report.plan.refused
+    assert world.target_users.stored == {ALICE: Stored(4096, "hush"), BOB: Stored(4096, "hush")}
+
+
+@pytest.mark.parametrize("entry", [(Entry.PAUSED, (Kind.ACL.value,)), None])
+def test_users_follow_the_sources_acls_while_acls_are_paused_or_not_synced(
+    world: World, entry: tuple[Entry, tuple[str, ...]] | None
+) -> None:
+    if entry:
+        world.ledger().put({entry: ""})
+    else:
+        world.settings = replace(world.settings, enabled={**world.settings.enabled, Kind.ACL: False})
+    world.restart()
+    world.source_acls.bindings.add(acl("ALLOW READ User:bob TOPIC x"))
+    for _ in range(3):
+        world.run_pass(after=REST)
+    assert world.target_users.stored.keys() == {ALICE, BOB}
+    world.source_acls.bindings.remove(READ)
+    for _ in range(3):
+        world.run_pass(after=REST)
+    assert world.target_users.stored.keys() == {BOB}
+    assert {binding.principal for binding in world.target_acls.bindings} == {"User:alice"}
 
 
 def test_no_password_is_in_the_plan_the_ledger_or_the_audit(world: World) -> None:

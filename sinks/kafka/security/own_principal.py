@@ -1,0 +1,75 @@
+"""Which principal a client is to its brokers, as far as its own settings tell.
+
+| `security.protocol`   | principal                                                                              |
+|-----------------------|----------------------------------------------------------------------------------------|
+| PLAINTEXT             | `User:ANONYMOUS`                                                                       |
+| SASL_*, PLAIN, SCRAM  | `User:` and the name of the login                                                      |
+| SASL_*, others        | not known: for OAUTHBEARER the token says it                                           |
+| SSL without key store | `User:ANONYMOUS`                                                                       |
+| SSL with key store    | the subject of the certificate, if brokers have no `ssl.principal.mapping.rules`       |
+
+A subject is read from PEM and PKCS12 alone, since for others Java would have to be started, and only where it has no
+attributes that Java writes in another way. Source: `DefaultKafkaPrincipalBuilder`, `X500Principal.getName`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+
+from sinks.kafka.security.jaas import parse_jaas
+from sinks.kafka.security.java_stores import JAVA_MAGIC
+from sinks.kafka.security.stores import key_pair
+from streaming.errors import LockstepError
+
+ANONYMOUS = "User:ANONYMOUS"
+BY_NAME = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPrincipal:
+    """`name`: None where it is not known. `doubt`: why brokers may call the client something else."""
+
+    name: str | None
+    doubt: str | None = None
+
+
+def own_principal(properties: Mapping[str, str]) -> OwnPrincipal:
+    """The principal of a client with these Java settings. What is wrong with them is for its connection to say."""
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+    if protocol.startswith("SASL_"):
+        return _of_login(properties)
+    if protocol != "SSL" or not any(properties.get(f"ssl.keystore.{part}") for part in ("location", "key")):
+        return OwnPrincipal(ANONYMOUS)
+    subject = _subject(properties)
+    if subject is None:
+        return OwnPrincipal(None, "the subject of its certificate cannot be read here")
+    return OwnPrincipal(subject, f"brokers with ssl.principal.mapping.rules know {subject} by another name")
+
+
+def _of_login(properties: Mapping[str, str]) -> OwnPrincipal:
+    mechanism = properties.get("sasl.mechanism", "GSSAPI")
+    if mechanism not in BY_NAME:
+        return OwnPrincipal(None, f"with sasl.mechanism={mechanism} its settings do not tell")
+    try:
+        user = parse_jaas(properties.get("sasl.jaas.config", "")).options.get("username")
+    except LockstepError:
+        user = None
+    return OwnPrincipal(f"User:{user}") if user else OwnPrincipal(None, "sasl.jaas.config names no user")
+
+
+def _subject(properties: Mapping[str, str]) -> str | None:
+    location = properties.get("ssl.keystore.location")
+    try:
+        if location and Path(location).read_bytes()[:4] in JAVA_MAGIC:
+            return None
+        pair = key_pair(properties)
+        subject = x509.load_pem_x509_certificates(pair.chain.encode())[0].subject if pair else None
+    except (LockstepError, OSError, ValueError):
+        return None
+    if subject is None or any("." in attribute.rfc4514_attribute_name for attribute in subject):
+        return None
+    return f"User:{subject.rfc4514_string()}"

@@ -1,0 +1,60 @@
+"""ACLs that the target must not get by what the source says, above all on Kafka's and Lockstep's own topics. Pure.
+
+What an ALLOW of such a pattern would give away, whoever wrote the ledger could turn against the job, and whoever wrote
+`__consumer_offsets` against every group. To see that they are there, and their configs, does no harm, and a DENY takes
+nothing from anybody but its principal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sinks.engine.model import DENY
+from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, PREFIXED, TOPIC, WILDCARD, AclBinding
+from sinks.kinds.acls.principals import NamedPrincipals
+from sinks.kinds.topics.rules import OWN
+
+KAFKAS = (
+    "__cluster_metadata",
+    "__consumer_offsets",
+    "__remote_log_metadata",
+    "__share_group_state",
+    "__transaction_state",
+)
+"""Kafka's own topics (`Topic`, `TopicBasedRemoteLogMetadataManagerConfig`), whether the target has them yet or not."""
+
+HARMLESS = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS"})
+"""Operations that may be allowed on them."""
+
+COVERS = (
+    "on the target, {} {} covers {}, which is Kafka's or Lockstep's own; use ACLs on the source that leave it out, or "
+    "grant this on the target by hand"
+)
+EVERYBODY = "denies everybody, and so those who are never locked out ({}); deny it on the target by hand"
+
+
+def own_topic(name: str, pattern_type: str, ours: Collection[str]) -> str | None:
+    """The first of Kafka's or Lockstep's own topics that a pattern covers, or how such names begin; None: it does not.
+
+    `ours`: the flow's own topics. Those of other flows are known by how their names begin.
+    """
+    if (name, pattern_type) == (WILDCARD, LITERAL):
+        name, pattern_type = "", PREFIXED
+    known = (*KAFKAS, *ours)
+    if pattern_type == LITERAL:
+        return name if name in known or name.startswith(OWN) else None
+    found = next((topic for topic in known if topic.startswith(name)), None)
+    return found or next((begin for begin in OWN if begin.startswith(name) or name.startswith(begin)), None)
+
+
+def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str]) -> str | None:
+    """Why an ACL in the target's terms must not be made by what the source says; None: it may.
+
+    `protected`: the principals that are never locked out. `ours`: as for `own_topic`.
+    """
+    if there.permission == DENY:
+        return EVERYBODY.format(protected) if there.principal == EVERYONE and protected else None
+    if there.resource_type != TOPIC or there.operation in HARMLESS:
+        return None
+    own = own_topic(there.resource_name, there.pattern_type, ours)
+    return COVERS.format(there.pattern_type, there.resource_name, own) if own else None

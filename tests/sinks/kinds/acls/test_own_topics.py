@@ -1,0 +1,123 @@
+"""What the source's ACLs may not open on the target: Kafka's own topics and Lockstep's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sinks.engine.ledger import Entry
+from sinks.engine.model import Kind, Op
+from sinks.flow_settings import AclRules
+from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.kinds.acls.controller import REST
+from sinks.kinds.acls.own_topics import own_topic
+from sinks.kinds.acls.rules import desired_acls
+from streaming.mm2.replication_policy import DefaultReplicationPolicy
+from tests.sinks.builders import World, flow_settings, put_topic
+from tests.sinks.kinds.acls.acl_builders import FULL, MM2, acl, identity, one, source_topics, synced
+
+PLAIN = acl("ALLOW READ User:al TOPIC orders")
+EVERYTHING = acl("ALLOW ALL User:al TOPIC *")
+OURS = ("chosen-ledger",)
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern_type", "covered"),
+    [
+        ("*", "LITERAL", "__cluster_metadata"),
+        ("__con", "PREFIXED", "__consumer_offsets"),
+        ("__transaction_state", "LITERAL", "__transaction_state"),
+        ("chosen", "PREFIXED", "chosen-ledger"),
+        ("chosen-ledger", "LITERAL", "chosen-ledger"),
+        ("lock", "PREFIXED", "lockstep-ledger"),
+        ("lockstep-ledger.z", "PREFIXED", "lockstep-ledger"),
+        ("lockstep-audit.z.internal", "LITERAL", "lockstep-audit.z.internal"),
+        ("a.", "PREFIXED", None),
+        ("__con", "LITERAL", None),
+        ("chosen-ledger2", "PREFIXED", None),
+        ("locks", "LITERAL", None),
+    ],
+)
+def test_pattern_covers_own_topics_whether_they_exist_or_not(name: str, pattern_type: str, covered: str | None) -> None:
+    assert own_topic(name, pattern_type, OURS) == covered
+
+
+@pytest.mark.parametrize("rules", [MM2, FULL])
+def test_wildcard_that_would_stay_one_is_refused_with_its_reason(rules: AclRules) -> None:
+    desired = one(source_topics("orders", policy=identity()), "ALLOW READ User:al TOPIC *", rules)
+    assert not desired.wanted
+    (refusal,) = desired.refusals(set())
+    assert (refusal.kind, refusal.op, refusal.key) == (Kind.ACL, Op.CREATE, acl("ALLOW READ User:al TOPIC *").key)
+    assert "LITERAL * covers __cluster_metadata, which is Kafka's or Lockstep's own" in refusal.reason
+
+
+@pytest.mark.parametrize("operation", ["ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS"])
+@pytest.mark.parametrize("name", ["l…", "_…", "*"])
+def test_operation_that_reads_or_changes_own_topics_is_withheld(operation: str, name: str) -> None:
+    topics = source_topics("orders", "logs", policy=identity(), properties={"topics.exclude": "none"})
+    assert synced(topics, f"ALLOW {operation} User:al TOPIC {name}") == []
+
+
+@pytest.mark.parametrize("text", ["ALLOW DESCRIBE", "ALLOW DESCRIBE_CONFIGS", "DENY READ", "DENY ALL"])
+def test_seeing_own_topics_and_denying_them_to_somebody_do_no_harm(text: str) -> None:
+    topics = source_topics("orders", policy=identity())
+    assert synced(topics, f"{text} User:al TOPIC *") == [f"{text} User:al TOPIC *"]
+
+
+def test_front_that_covers_own_topics_is_no_way_round() -> None:
+    policy = DefaultReplicationPolicy()
+    policy.configure({"replication.policy.separator": "-ledger."})
+    topics = replace(source_topics("orders", policy=policy), ours=("a-ledger.internal",))
+    assert synced(topics, "ALLOW READ User:al TOPIC *") == []
+    assert synced(topics, "ALLOW READ User:al TOPIC ord…") == ["ALLOW READ User:al TOPIC a-ledger.ord…"]
+
+
+def test_groups_and_the_user_of_a_withheld_acl_go_along() -> None:
+    topics = source_topics("orders", policy=identity())
+    acls = [acl("ALLOW READ User:al TOPIC *"), acl("ALLOW READ User:al GROUP g")]
+    desired = desired_acls(acls, FULL, topics)
+    assert desired.wanted == {acls[1]}
+    assert desired.principals == {"User:al": "User:al"}
+
+
+def identity_world(*target_acls: str) -> World:
+    built = World(
+        flow_settings(policy=identity()),
+        source_acls=MemoryAcls("a", {PLAIN, EVERYTHING}),
+        target_acls=MemoryAcls("b", set(map(acl, target_acls))),
+    )
+    put_topic(built.source, "orders")
+    return built
+
+
+def test_withheld_acl_is_drift_and_the_others_are_written() -> None:
+    world = identity_world()
+    for _ in range(3):
+        report = world.run_pass(after=REST)
+        assert [refusal.key for refusal in report.plan.refused] == [EVERYTHING.key]
+    assert world.target_acls.bindings == {PLAIN}
+
+
+def test_what_somebody_granted_by_hand_on_the_target_is_drift_no_more() -> None:
+    world = identity_world("ALLOW ALL User:al TOPIC *")
+    world.settle()
+    assert not world.run_pass(after=REST).plan.refused
+    assert world.target_acls.bindings == {PLAIN, EVERYTHING}
+
+
+def test_acl_of_an_earlier_version_stays_until_the_source_revokes_it() -> None:
+    world = identity_world("ALLOW ALL User:al TOPIC *")
+    world.settle()
+    world.ledger().put({(Entry.OWNED, (Kind.ACL.value, *EVERYTHING.key)): ""})
+    world.run_pass(after=60.0)
+    assert EVERYTHING in world.target_acls.bindings
+    world.source_acls.bindings.remove(EVERYTHING)
+    world.run_pass(after=60.0)
+    assert world.target_acls.bindings == {PLAIN}
+
+
+def test_note_says_what_else_a_prefix_covers_on_the_target() -> None:
+    topics = source_topics("orders", target=("a.orders", "a.x1", "a.x2", "a.x3", "a.x4", "b"))
+    (note,) = one(topics, "ALLOW READ User:al TOPIC *").notes
+    assert "PREFIXED a. covers 4 topics as well that are no remote topics of a->b: a.x1, a.x2, a.x3, …" in note
