@@ -88,16 +88,22 @@ def listening(pids: Iterable[int]) -> list[tuple[str, int]]:
 
 def spark_says(addresses: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str]]:
     """Pages and REST API of the Spark UI, whichever of these addresses has it."""
-    with httpx.Client(trust_env=False, timeout=5, follow_redirects=True) as client:
+    with httpx.Client(trust_env=False, timeout=60, follow_redirects=True) as client:
+        base = _spark_ui(client, list(addresses))
+        (app,) = (one["id"] for one in client.get(base + REST).json())
+        details = (f"{REST}/{app}/{what}" for what in ("environment", "jobs", "sql?details=true&length=500"))
+        for path in (*UI_PAGES, *details):
+            yield f"Spark's {path}", client.get(base + path).text
+
+
+def _spark_ui(client: httpx.Client, addresses: list[tuple[str, int]]) -> str:
+    """Its address. What is no HTTP server never answers, and the first answer of the UI's REST API takes seconds."""
+    for limit in (5, 10, 20):
         for host, port in addresses:
-            base = f"http://{host}:{port}"
             with suppress(httpx.HTTPError):
-                if not client.get(base + REST).is_success:
-                    continue
-                (app,) = (one["id"] for one in client.get(base + REST).json())
-                details = (f"{REST}/{app}/{what}" for what in ("environment", "jobs", "sql?details=true&length=500"))
-                for path in (*UI_PAGES, *details):
-                    yield f"Spark's {path}", client.get(base + path).text
+                if client.get(f"http://{host}:{port}{REST}", timeout=limit).is_success:
+                    return f"http://{host}:{port}"
+    raise AssertionError(f"none of {addresses} is Spark's UI")
 
 
 def files_since(start: datetime, *folders: Path) -> Iterator[tuple[str, str]]:
