@@ -42,6 +42,7 @@ class NamedByAcls:
 def assemble(parts: Assembly) -> Assembled:
     """The kind `scram-user` of one flow."""
     provider = parts.settings.provider
+    claim = parts.claim(Kind.SCRAM_USER, provider is not None)
     if provider is None:
         return Assembled()
     named = NamedByAcls(parts)
@@ -52,7 +53,7 @@ def assemble(parts: Assembly) -> Assembled:
 
     def survey(context: PassContext) -> Plan:
         source, target = parts.source.users, parts.target.users
-        return survey_users(parts.settings, source, target, named(context) or {}, provider, context.ledger)
+        return survey_users(parts.settings, source, target, named(context) or {}, provider, context.ledger, claim)
 
     rules = Rules(
         kind=Kind.SCRAM_USER,
@@ -62,6 +63,7 @@ def assemble(parts: Assembly) -> Assembled:
         signalled_rest=REST,
         needs="reading SCRAM users needs DESCRIBE on the CLUSTER of both sides",
         close=provider.close,
+        unsupported=claim.publish_nothing,
     )
     writer = UserWriter(parts.target.users, provider)
     return Assembled([PolledController(parts.settings.flow, rules)], {Kind.SCRAM_USER: writer})
