@@ -10,6 +10,7 @@ from functools import partial
 
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
+from sinks.engine.claims import Claims
 from sinks.engine.kind_status import first_status, kind_status
 from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
@@ -23,6 +24,9 @@ from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.topics.listing import list_both
 from streaming.errors import LockstepError, MalformedRecord
 from streaming.mm2.codec import decode_heartbeat
+
+CLAIMED = (Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA)
+"""Kinds of which two flows may want the same item."""
 
 LAST_HEARTBEATS = 200
 """Records at the end of a heartbeats topic to look through: one a second and flow, so some minutes' worth."""
@@ -56,11 +60,17 @@ def single_pass(
     kinds: Collection[Kind] = tuple(Kind),
     scope: GroupScope = EVERY_GROUP,
     progress: Progress = no_progress,
+    claims: Claims | None = None,
 ) -> Iterator[SinglePass]:
-    """Opens both clusters for one pass over these kinds. `writes`: False for who only looks."""
+    """Opens both clusters for one pass over these kinds. `writes`: False for who only looks.
+
+    `claims`: of all flows into this target that the command compares.
+    """
     with ExitStack() as stack:
         clusters = stack.enter_context(both_clusters(settings, flow))
-        made = assemble(Assembly(flow, *clusters.ports, once=True, progress=progress, scope=scope), kinds)
+        made = assemble(
+            Assembly(flow, *clusters.ports, once=True, progress=progress, scope=scope, claims=claims or Claims()), kinds
+        )
         for controller in made.controllers:
             stack.callback(controller.close)
         parts = FlowParts(
@@ -73,6 +83,16 @@ def single_pass(
             topic_ids=clusters.target.topic_ids,
         )
         yield SinglePass(flow, clusters, FlowReconcile(flow, parts), tuple(made.controllers))
+
+
+def expected_claims(settings: Settings) -> dict[str, Claims]:
+    """By target, for a command that compares all these flows one after the other."""
+    claims = {flow.flow.target: Claims() for flow in settings.flows}
+    for flow in settings.flows:
+        for kind in CLAIMED:
+            if flow.enabled.get(kind, False):
+                claims[flow.flow.target].expect(flow.flow, kind)
+    return claims
 
 
 def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats | None:

@@ -11,6 +11,7 @@ from typing import Any
 from app.local.java_gateway import kafka_jvm
 from app.settings import Settings
 from sinks.engine.audit import Audit, process_identity
+from sinks.engine.claims import Claims
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
@@ -137,11 +138,12 @@ def flow_in_job(
     metrics: Metrics,
     on_signal: Callable[[], None] = lambda: None,
     on_ledger: Callable[[Ledger], None] = lambda ledger: None,
+    claims: Claims | None = None,
 ) -> FlowReconcile:
     """A flow of a running job; `gateway` is py4j's, to the driver's JVM.
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change; `on_ledger` by each
-    pass that reads the ledger.
+    pass that reads the ledger. `claims`: of all flows into this target.
     """
     count = metrics.count_request
     source, target = (connect(settings, alias, flow.flow, count) for alias in (flow.flow.source, flow.flow.target))
@@ -151,6 +153,7 @@ def flow_in_job(
             flow,
             _watched_ports(source, gateway, clients[0], count),
             _watched_ports(target, gateway, clients[1], count),
+            claims=claims or Claims(),
         )
     )
 

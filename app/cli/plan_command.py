@@ -14,7 +14,7 @@ import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, progress_bar
 from app.cli.output import DONE, FAILED, PENDING, WRONG_USAGE, Output, complain, print_json, print_line, print_table
-from app.passes import SinglePass, single_pass
+from app.passes import SinglePass, expected_claims, single_pass
 from app.settings import Settings
 from sinks.engine.model import Change, Outcome
 from sinks.engine.plan import Plan
@@ -22,6 +22,7 @@ from sinks.engine.reconcile import Compared
 from sinks.faults import DigestMismatch
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
+from streaming.flow import Flow
 
 
 @dataclass(frozen=True)
@@ -95,15 +96,26 @@ def _plans(
 ) -> tuple[list[Planned], list[dict[str, Any]]]:
     """The plan of each flow, and a document for each flow that cannot be planned; that one is complained of."""
     planned, failed = [], []
+    claims = expected_claims(settings)
     for flow in settings.flows:
         try:
             with progress_bar(f"{flow.flow.name}: comparing topics") as progress:
-                one = stack.enter_context(single_pass(settings, flow, writes=writes, progress=progress))
+                shared = claims[flow.flow.target]
+                one = stack.enter_context(single_pass(settings, flow, writes=writes, progress=progress, claims=shared))
                 planned.append(Planned(one, one.compare(force=force)))
         except LockstepError as error:
-            complain(f"{flow.flow.name}: {error}")
-            failed.append({"source": flow.flow.source, "target": flow.flow.target, "reason": str(error)})
+            failed.append(_failed(flow.flow, error))
+    # What was held until every flow had said what it wants.
+    waiting = frozenset().union(*(one.waiting() for one in claims.values()))
+    for at, row in enumerate(planned):
+        if row.one.flow.flow in waiting:
+            planned[at] = Planned(row.one, row.one.compare(force=force))
     return planned, failed
+
+
+def _failed(flow: Flow, error: LockstepError) -> dict[str, Any]:
+    complain(f"{flow.name}: {error}")
+    return {"source": flow.source, "target": flow.target, "reason": str(error)}
 
 
 def _with_trouble(row: Planned) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from app.settings import Settings
 from app.settings.kept_plugins import tell
 from app.wiring import flow_in_job
 from sinks.engine.audit import SettingChange
+from sinks.engine.claims import Claims
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
@@ -63,6 +64,7 @@ class Job:
         self._supervisors: list[QuerySupervisor] = []
         self._tasks: dict[Flow, FlowTask] = {}
         self._batches: dict[str, Batch] = {}
+        self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
         interval = settings.job.trigger_interval
         for target in sorted({flow.flow.target for flow in settings.flows}):
             changed = self._changed[target] = ChangedFlows()
@@ -82,6 +84,7 @@ class Job:
             self._metrics,
             partial(hear, flow.flow),
             partial(see, flow.flow),
+            self._claims[flow.flow.target],
         )
 
     def _adopt(self, settings: Settings, changed: Sequence[Difference]) -> None:
@@ -168,8 +171,11 @@ class Job:
     def _once_through(self, supervisors: Sequence[QuerySupervisor]) -> None:
         for supervisor in supervisors:
             supervisor.drain(self._stop)
-        for batch in self._batches.values():
+        for target, batch in self._batches.items():
             if not self._stop.is_set():
+                batch.step(everything=True)
+            # Each flow has said by now what it wants: what was held for that can go.
+            if self._claims[target].waiting() and not self._stop.is_set():
                 batch.step(everything=True)
 
     def _end(self, supervisors: Sequence[QuerySupervisor], server: Server | None) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from sinks.engine.apply import Writer
+from sinks.engine.claims import Claim, Claims
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
@@ -52,6 +53,7 @@ class Assembly:
     """What a kind's folder makes its controller and writers from.
 
     `once`: a command's single pass, which looks at everything in its own time; else a job's, which comes again.
+    `claims`: one for all flows of the process into this target.
     """
 
     settings: FlowSettings
@@ -61,6 +63,12 @@ class Assembly:
     progress: Progress = no_progress
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
+    claims: Claims = field(default_factory=Claims)
+
+    def claim(self, kind: Kind, enabled: bool) -> Claim:
+        """What this flow claims of a kind; from now on others wait for it, if it keeps that."""
+        (self.claims.expect if enabled else self.claims.withdraw)(self.settings.flow, kind)
+        return Claim(self.claims, self.settings.flow, kind)
 
     def is_enabled(self, kind: Kind) -> bool:
         """As the flow's settings have it."""

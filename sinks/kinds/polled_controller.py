@@ -46,7 +46,7 @@ class Rules:
     depends on besides both lists: another value makes it due; None: it cannot be made yet. `rest`: seconds between two
     polls without a signal, `signalled_rest` while the metadata-change signal works and is silent, `refused_rest` while
     something is refused. `needs`: the right without which it cannot be observed. `close`: what is closed with the
-    controller.
+    controller. `unsupported`: called where a cluster has nothing of the kind.
     """
 
     kind: Kind
@@ -57,6 +57,7 @@ class Rules:
     refused_rest: float = 10.0
     needs: str = ""
     close: Callable[[], None] = lambda: None
+    unsupported: Callable[[], None] = lambda: None
 
 
 class PolledController:
@@ -122,6 +123,7 @@ class PolledController:
                 self._unsupported, self._dirty = None, True
 
     def _lacks(self, error: NotSupported) -> None:
+        self._rules.unsupported()
         if self._unsupported is None:
             log.info("%s: %s is left alone: %s", self._flow.name, self._rules.kind, error)
         self._unsupported, self._dirty, self._fresh, self._last = str(error), False, False, Plan(self._flow)

@@ -116,7 +116,8 @@ def write_config(clusters: dict[str, LocalCluster], folder: Path, user: tuple[st
         "lockstep.sync.broker.configs.enabled": "true",
         "lockstep.broker.config.properties": RETENTION,
         "lockstep.full.comparison.interval": "5 seconds",
-        "lockstep.limits.max.delete.percent": "100",
+        # Four of the clerk's seven ACLs are revoked at once.
+        "lockstep.limits.max.delete.percent": "60",
         "lockstep.http.port": str(port),
         "lockstep.checkpoint.dir": str(folder / "checkpoints"),
     }

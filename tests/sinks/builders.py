@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from sinks.engine.apply import Writer
 from sinks.engine.audit import Audit, Event, read_audit
+from sinks.engine.claims import Claims
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Change, Kind
@@ -208,6 +209,7 @@ class World:
     provider: Passwords = field(default_factory=lambda: Passwords())
     observers: list[Observer] = field(default_factory=list)
     others: dict[str, dict[str, Any]] = field(default_factory=dict)
+    claims: Claims = field(default_factory=Claims)
     controllers: Sequence[Controller] = field(init=False)
     reconcile: FlowReconcile = field(init=False)
 
@@ -225,6 +227,7 @@ class World:
                 self.settings,
                 memory_ports(source, self.source_acls, self.source_users, self.source_groups, self.others),
                 memory_ports(self.target, self.target_acls, self.target_users, self.target_groups, self.others),
+                claims=self.claims,
             )
         )
         self.controllers = made.controllers

@@ -18,22 +18,24 @@ SIGNALLED_REST = 10.0
 
 def assemble(parts: Assembly) -> Assembled:
     """The kind `acl` of one flow."""
+    claim = parts.claim(Kind.ACL, parts.is_enabled(Kind.ACL))
     if not parts.is_enabled(Kind.ACL):
         return Assembled()
 
     def survey(context: PassContext) -> Surveyed:
         owned = context.ledger.owned(Kind.ACL)
-        seen = survey_acls(parts.settings, parts.source.acls, parts.target.acls, context.listed, owned)
+        seen = survey_acls(parts.settings, parts.source.acls, parts.target.acls, context.listed, owned, claim)
         parts.principals.current = seen.principals
         return Surveyed(seen.plan, seen.present)
 
     rules = Rules(
         kind=Kind.ACL,
         survey=survey,
-        inputs=lambda context: frozenset(context.listed.desired.remote),
+        inputs=lambda context: (frozenset(context.listed.desired.remote), claim.of_others()),
         rest=REST,
         signalled_rest=SIGNALLED_REST,
         needs="reading ACLs needs DESCRIBE on the CLUSTER of both sides",
+        unsupported=claim.publish_nothing,
     )
     watches = parts.source.acl_watch(), parts.target.acl_watch()
     controller = PolledController(parts.settings.flow, rules, watches)

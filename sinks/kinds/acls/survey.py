@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from sinks.engine.claims import Claim
 from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
 from sinks.flow_settings import FlowSettings
@@ -49,7 +50,12 @@ def principals_of(settings: FlowSettings, source: AclReader, listed: Listed) -> 
 
 
 def survey_acls(
-    settings: FlowSettings, source: AclReader, target: AclReader, listed: Listed, owned: Collection[Key]
+    settings: FlowSettings,
+    source: AclReader,
+    target: AclReader,
+    listed: Listed,
+    owned: Collection[Key],
+    claim: Claim,
 ) -> AclSurvey:
     """The plan for the kind `acl`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
     bindings, existing = source.describe(), set(target.describe())
@@ -57,10 +63,14 @@ def survey_acls(
     # A source that shows no ACL at all, or no topic, is taken for one that could not be seen.
     blank = bool(owned) and not (bindings and listed.source)
     reason = f"{settings.flow.source} shows no {'ACL' if listed.source else 'topic'}: none of the ACLs is deleted"
+    if not blank:
+        claim.publish(acl.key for acl in desired.wanted)
+    deletes = settings.acls.deletes and not blank
+    changes, held = claim.hold(plan_acls(desired, existing, deletable(owned, settings.acls), deletes))
     plan = make_plan(
         settings.flow,
-        plan_acls(desired, existing, deletable(owned, settings.acls), settings.acls.deletes and not blank),
-        refused=desired.refusals(existing),
+        changes,
+        refused=[*desired.refusals(existing), *held],
         errors=[Unobserved(Kind.ACL, reason)] if blank else [],
         existing={Kind.ACL: len(owned)},
         skipped={f"{reason} ACLs": count for reason, count in desired.skipped.items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sinks.engine.claims import Claim
 from sinks.engine.model import Kind
 from sinks.engine.plan import Unobserved, make_plan
 from sinks.kinds.assembly import Assembled, Assembly
@@ -19,6 +20,7 @@ REST = 10.0
 
 def assemble(parts: Assembly) -> Assembled:
     """The kind `client-quota` of one flow."""
+    claim = parts.claim(Kind.CLIENT_QUOTA, parts.is_enabled(Kind.CLIENT_QUOTA))
     if not parts.is_enabled(Kind.CLIENT_QUOTA):
         return Assembled()
     source: ClientQuotas = parts.source.port(PORT, JvmQuotas)
@@ -30,16 +32,17 @@ def assemble(parts: Assembly) -> Assembled:
 
     rules = Rules(
         kind=Kind.CLIENT_QUOTA,
-        survey=lambda context: survey(parts, context, source, target),
+        survey=lambda context: survey(parts, context, source, target, claim),
         rest=REST,
         signalled_rest=REST,
         needs="reading client quotas needs DESCRIBE_CONFIGS on the CLUSTER of both sides",
         close=close,
+        unsupported=claim.publish_nothing,
     )
     return Assembled([PolledController(parts.settings.flow, rules)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
 
 
-def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas) -> Surveyed:
+def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas, claim: Claim) -> Surveyed:
     """The plan for all quotas. Raises ClusterUnreachable, RightsMissing, NotSupported."""
     flow, acls = parts.settings.flow, parts.settings.acls
     owned = {key for key in context.ledger.owned(Kind.CLIENT_QUOTA) if not is_protected(key, acls.protected)}
@@ -48,10 +51,13 @@ def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: 
     # A source that shows none of the quotas that there were is taken for one that could not be seen.
     blank = bool(owned) and not upstream
     reason = f"{flow.source} shows no client quota: none is deleted"
+    if not blank:
+        claim.publish(desired.wanted)
+    changes, held = claim.hold(plan_quotas(desired, downstream, owned, deletes=not blank))
     plan = make_plan(
         flow,
-        plan_quotas(desired, downstream, owned, deletes=not blank),
-        refused=desired.refused,
+        changes,
+        refused=[*desired.refused, *held],
         errors=[Unobserved(Kind.CLIENT_QUOTA, reason)] if blank else [],
         existing={Kind.CLIENT_QUOTA: len(owned)},
         skipped=desired.skipped,

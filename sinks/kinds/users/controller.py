@@ -41,6 +41,7 @@ class NamedByAcls:
 def assemble(parts: Assembly) -> Assembled:
     """The kind `scram-user` of one flow."""
     provider = parts.settings.provider
+    claim = parts.claim(Kind.SCRAM_USER, provider is not None)
     if provider is None:
         return Assembled()
     named = NamedByAcls(parts)
@@ -51,7 +52,7 @@ def assemble(parts: Assembly) -> Assembled:
 
     def survey(context: PassContext) -> Surveyed:
         source, target = parts.source.users, parts.target.users
-        return survey_users(parts.settings, source, target, named(context) or {}, provider, context.ledger)
+        return survey_users(parts.settings, source, target, named(context) or {}, provider, context.ledger, claim)
 
     rules = Rules(
         kind=Kind.SCRAM_USER,
@@ -61,6 +62,7 @@ def assemble(parts: Assembly) -> Assembled:
         signalled_rest=REST,
         needs="reading SCRAM users needs DESCRIBE on the CLUSTER of both sides",
         close=provider.close,
+        unsupported=claim.publish_nothing,
     )
     writer = UserWriter(parts.target.users, provider)
     return Assembled([PolledController(parts.settings.flow, rules)], {Kind.SCRAM_USER: writer})

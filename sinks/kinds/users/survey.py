@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sinks.engine.claims import Claim
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.engine.plan import Unobserved, make_plan
@@ -11,7 +12,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.users import UserReader
 from sinks.kinds.polled_controller import Surveyed
 from sinks.kinds.users.credentials import CredentialProvider, known_versions
-from sinks.kinds.users.rules import PRINCIPAL, desired_users, plan_users, users_of
+from sinks.kinds.users.rules import NOT_OURS, PRINCIPAL, desired_users, plan_users, users_of
 
 
 def survey_users(
@@ -21,6 +22,7 @@ def survey_users(
     principals: Mapping[str, str],
     provider: CredentialProvider,
     ledger: Ledger,
+    claim: Claim,
 ) -> Surveyed:
     """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
     acls = settings.acls
@@ -33,11 +35,17 @@ def survey_users(
     blank = bool(owned) and not upstream
     written, deletes = ledger.versions(Kind.SCRAM_USER), acls.deletes and not blank
     changes, refused = plan_users(desired, downstream, written, owned, deletes, acls.adopted)
+    # Another flow of this job keeps the user, with the password of the same provider.
+    kept = {user for user, _ in claim.owned_by_others()}
+    refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in kept]
+    if not blank:
+        claim.publish(desired.wanted, owned | written.keys())
+    changes, held = claim.hold(changes)
     reason = f"{settings.flow.source} shows no SCRAM user that its ACLs name: none is deleted"
     plan = make_plan(
         settings.flow,
         changes,
-        refused=refused,
+        refused=[*refused, *held],
         errors=[Unobserved(Kind.SCRAM_USER, reason)] if blank else [],
         existing={Kind.SCRAM_USER: len(owned)},
     )

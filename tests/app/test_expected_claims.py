@@ -1,0 +1,35 @@
+"""Which flows a command waits for before it deletes what several of them may want."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.passes import expected_claims
+from app.settings import load
+from sinks.engine.model import Change, Kind
+from streaming.flow import Flow
+
+FILE = """clusters=a,b,c
+a.bootstrap.servers=h:1
+b.bootstrap.servers=h:2
+c.bootstrap.servers=h:3
+a->b.enabled=true
+c->b.enabled=true
+c->b.lockstep.sync.client.quotas.enabled=true
+b->c.enabled=true
+"""
+ACL = Change(Kind.ACL, ("TOPIC", "x", "LITERAL", "User:al", "*", "READ", "ALLOW"), "ALLOW", None)
+QUOTA = Change(Kind.CLIENT_QUOTA, ("al", "\0", "\0", "producer_byte_rate"), "1.0", None)
+
+
+def test_flows_into_one_target_wait_for_each_other_in_the_kinds_that_they_keep(tmp_path: Path) -> None:
+    path = tmp_path / "m.properties"
+    path.write_text(FILE)
+    claims = expected_claims(load(path, environ={}))
+    assert claims.keys() == {"b", "c"}
+    left, held = claims["b"].hold(Flow("a", "b"), [ACL, QUOTA])
+    assert (left, [refusal.reason for refusal in held]) == ([], ["whether c->b still wants it is not known yet"] * 2)
+    left, held = claims["b"].hold(Flow("c", "b"), [ACL, QUOTA])
+    assert (left, [refusal.kind for refusal in held]) == ([QUOTA], [Kind.ACL])
+    assert claims["b"].waiting() == {Flow("a", "b"), Flow("c", "b")}
+    assert claims["c"].hold(Flow("b", "c"), [ACL]) == ([ACL], [])

@@ -1,0 +1,138 @@
+"""Two flows into one target: neither revokes what the other still wants."""
+
+from __future__ import annotations
+
+from sinks.engine.claims import Claims
+from sinks.engine.model import Change, Kind
+from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.memory.memory_users import MemoryUsers, Stored
+from sinks.kinds.acls.controller import REST
+from sinks.kinds.quotas.controller import PORT
+from sinks.kinds.quotas.controller import REST as QUOTA_REST
+from sinks.kinds.quotas.memory_quotas import MemoryQuotas
+from sinks.kinds.quotas.quota_port import Entity
+from streaming.flow import Flow
+from tests.sinks.builders import World, flow_settings, put_topic
+from tests.sinks.kinds.acls.acl_builders import acl
+
+AB, CB = Flow("a", "b"), Flow("c", "b")
+GROUP = acl("ALLOW READ User:al GROUP g")
+TOPIC = acl("ALLOW READ User:al TOPIC x")
+ALICE, AL = ("alice", "SCRAM-SHA-512"), ("al", "SCRAM-SHA-512")
+QUOTA = {Entity(user="alice"): {"producer_byte_rate": 1.0}}
+DELETION = Change(Kind.ACL, GROUP.key, "ALLOW", None)
+
+
+def two_worlds(enabled: Kind = Kind.ACL) -> tuple[World, World]:
+    """a->b and c->b, over one target, with the same ACLs, users and quotas on both sources."""
+    claims, target = Claims(), MemoryCluster("b", "id-of-b")
+    acls, users, quotas = MemoryAcls("b"), MemoryUsers("b"), MemoryQuotas("b")
+    worlds = []
+    for flow in (AB, CB):
+        name = flow.source
+        kinds = [Kind.TOPIC, Kind.ACL, enabled]
+        built = World(
+            flow_settings(flow=flow, enabled=kinds),
+            source=MemoryCluster(name, f"id-of-{name}"),
+            target=target,
+            source_acls=MemoryAcls(name, {TOPIC, GROUP, acl("ALLOW READ User:alice TOPIC x")}),
+            target_acls=acls,
+            source_users=MemoryUsers(name, {ALICE: Stored(4096, "own"), AL: Stored(4096, "own")}),
+            target_users=users,
+            others={PORT: {name: MemoryQuotas(name, dict(QUOTA)), "b": quotas}},
+            claims=claims,
+        )
+        built.provider.known = {"alice": ("hush", "1"), "al": ("hush", "1")}
+        put_topic(built.source, "x")
+        worlds.append(built)
+    return worlds[0], worlds[1]
+
+
+def passes(*worlds: World, after: float = QUOTA_REST, rounds: int = 4) -> None:
+    for _ in range(rounds):
+        for world in worlds:
+            world.run_pass(after=after)
+
+
+def test_acl_that_another_flow_wants_stays_until_that_one_wants_it_no_more() -> None:
+    one, other = two_worlds()
+    passes(one, other)
+    assert GROUP in one.target_acls.bindings
+    one.source_acls.bindings.remove(GROUP)
+    for _ in range(3):
+        refused = one.run_pass(after=REST * 10).plan.refused
+        assert [(refusal.key, refusal.reason) for refusal in refused] == [(GROUP.key, "still wanted by c->b")]
+        other.run_pass(after=REST)
+    assert GROUP in one.target_acls.bindings
+    other.source_acls.bindings.remove(GROUP)
+    passes(other, one)
+    assert GROUP not in one.target_acls.bindings
+
+
+def test_user_that_another_flow_wants_stays() -> None:
+    one, other = two_worlds(Kind.SCRAM_USER)
+    passes(one, other)
+    assert one.ledger().owned(Kind.SCRAM_USER) == {ALICE, AL}
+    assert not other.run_pass(after=QUOTA_REST).plan.refused
+    for world in (one, other):
+        world.source_acls.bindings.remove(acl("ALLOW READ User:alice TOPIC x"))
+        passes(one, other)
+        assert (ALICE in one.target_users.stored) == (world is one)
+
+
+def test_quota_that_another_flow_wants_stays() -> None:
+    one, other = two_worlds(Kind.CLIENT_QUOTA)
+    passes(one, other)
+    bob = {Entity(user="bob"): {"producer_byte_rate": 2.0}}
+    for world in (one, other):
+        world.others[PORT][world.settings.flow.source].quotas = dict(bob)
+        passes(one, other)
+        assert (Entity(user="alice") in one.others[PORT]["b"].quotas) == (world is one)
+
+
+def test_nothing_is_deleted_before_every_flow_said_what_it_wants() -> None:
+    one, other = two_worlds()
+    passes(one)
+    one.source_acls.bindings.remove(GROUP)
+    report = one.run_pass(after=60.0)
+    assert [refusal.reason for refusal in report.plan.refused] == ["whether c->b still wants it is not known yet"]
+    assert one.claims.waiting() == {AB}
+    assert one.claims.waiting() == frozenset()
+    other.source_acls.bindings.remove(GROUP)
+    passes(other, one)
+    assert GROUP not in one.target_acls.bindings
+
+
+def test_flow_whose_source_has_no_authorizer_wants_nothing() -> None:
+    one, other = two_worlds()
+    other.source_acls.authorizer = False
+    passes(one, other)
+    one.source_acls.bindings.remove(GROUP)
+    passes(one)
+    assert GROUP not in one.target_acls.bindings
+
+
+def test_source_that_shows_nothing_is_not_believed_for_the_other_flow_either() -> None:
+    one, other = two_worlds()
+    passes(other, one)
+    assert other.ledger().owned(Kind.ACL) >= {GROUP.key}
+    other.source_acls.bindings = set()
+    one.source_acls.bindings.remove(GROUP)
+    passes(other, one)
+    assert GROUP in one.target_acls.bindings
+
+
+def test_flow_that_keeps_a_kind_no_more_is_not_waited_for() -> None:
+    claims = Claims()
+    claims.expect(AB, Kind.ACL)
+    assert claims.hold(CB, [DELETION])[0] == []
+    claims.withdraw(AB, Kind.ACL)
+    assert claims.hold(CB, [DELETION]) == ([DELETION], [])
+
+
+def test_own_claim_and_those_of_other_kinds_hold_nothing() -> None:
+    claims = Claims()
+    claims.publish(CB, Kind.ACL, [GROUP.key])
+    claims.publish(AB, Kind.SCRAM_USER, [GROUP.key])
+    assert claims.hold(CB, [DELETION]) == ([DELETION], [])
