@@ -34,7 +34,7 @@ from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.topics.listing import list_both
 from sinks.notify.latest import Patience
 from sinks.notify.listener_observer import ListenerObserver
-from sinks.notify.listeners import Announcements, DefaultGroupListener, DefaultTopicListener
+from sinks.notify.listeners import Announcements, wants_nothing
 from sinks.notify.log_listener import LogListener
 from streaming.flow import Flow
 
@@ -179,7 +179,7 @@ def _observers(
     """None where nobody wants to be told anything."""
     chosen, internal = flow.listeners, flow.internal
     topics, groups = chosen.topics, chosen.groups
-    if isinstance(topics, DefaultTopicListener) and isinstance(groups, DefaultGroupListener):
+    if wants_nothing(topics) and wants_nothing(groups):
         return []
     opened = partial(connect, settings, flow.flow.target, flow.flow)
     for listener in (topics, groups):
@@ -188,5 +188,4 @@ def _observers(
     patience = Patience(limit=chosen.timeout)
     announcements = Announcements(flow.flow, topics, groups, metrics.count_listener, patience, secrets=chosen.secrets)
     here, there = ClusterGroups(source, source.groups), ClusterGroups(target, target.groups)
-    wanted = not isinstance(groups, DefaultGroupListener)
-    return [ListenerObserver(flow, here, there, announcements, groups=wanted)]
+    return [ListenerObserver(flow, here, there, announcements, groups=not wants_nothing(groups))]

@@ -102,8 +102,8 @@ class FlowReconcile:
         return Compared(context, plan.without(unsafe), found, trouble, watch)
 
     def _observe(self, requested: Collection[str], everything: bool) -> PassContext:
-        resting = frozenset() if everything or requested else self._resting()
-        everything = everything or (Kind.TOPIC_CONFIG not in resting and self._comparison_due())
+        everything = everything or self._comparison_due()
+        resting = frozenset() if requested else self._resting(everything)
         ledger = self._read_ledger(everything)
         listed = self._parts.list_topics()
         now, signal = self._clock(), self._parts.signal
@@ -111,8 +111,8 @@ class FlowReconcile:
             now, listed, ledger, signal.news(), signal.quiet, requested, everything, resting | self.paused
         )
 
-    def _resting(self) -> frozenset[Kind]:
-        now, intervals = self._clock(), self.settings.pace.intervals
+    def _resting(self, everything: bool) -> frozenset[Kind]:
+        now, intervals = self._clock(), {} if everything else self.settings.pace.intervals
         resting = frozenset(kind for kind, wait in intervals.items() if now - self._polled_at.get(kind, -wait) < wait)
         self._polled_at |= {kind: now for kind in Kind if kind not in resting}
         return resting

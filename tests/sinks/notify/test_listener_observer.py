@@ -62,7 +62,7 @@ def test_whole_set_is_told_at_the_start_and_each_change_once(world: ListeningWor
     for _ in range(3):
         world.run_pass()
     world.heard([{"x": "a.x"}, {"x": "a.x", "y": "a.y"}])
-    world.walk()
+    world.run_pass()
     world.reconcile.close()
     assert world.told.topics == [{"x": "a.x"}, {"x": "a.x", "y": "a.y"}], "what waited to be told when it closed"
 
@@ -82,6 +82,6 @@ def test_groups_are_those_with_offsets_on_replicated_topics(world: ListeningWorl
     world.source_groups.offsets["h"] = {TopicPartition("x", 0): 2}
     world.run_pass(after=REST)
     wait_for(lambda: world.told.groups == [{"g"}, {"g", "h"}], WITHIN, "the new group to be told")
-    world.walk(after=REST)
+    world.run_pass(after=REST)
     world.reconcile.close()
     assert world.told.groups == [{"g"}, {"g", "h"}], "what waited to be told when it closed"
