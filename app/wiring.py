@@ -141,7 +141,7 @@ def flow_in_job(
     """A flow of a running job; `gateway` is py4j's, to the driver's JVM.
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change; `on_ledger` by each
-    pass that reads the ledger.
+    pass that reads the ledger. Its `close` closes the plug-ins of these settings, too.
     """
     count = metrics.count_request
     source, target = (connect(settings, alias, flow.flow, count) for alias in (flow.flow.source, flow.flow.target))
@@ -155,6 +155,7 @@ def flow_in_job(
     )
 
     def close() -> None:
+        flow.close()
         source.close()
         target.close()
 
@@ -185,6 +186,8 @@ def _observers(
     for listener in (topics, groups):
         if isinstance(listener, LogListener):
             listener.write_to(opened, internal.topics, internal.groups, flow.replication_factor)
+        # It is closed in the thread in which it is called.
+        flow.closing.hand_over(listener)
     patience = Patience(limit=chosen.timeout)
     announcements = Announcements(flow.flow, topics, groups, metrics.count_listener, patience, secrets=chosen.secrets)
     here, there = ClusterGroups(source, source.groups), ClusterGroups(target, target.groups)

@@ -85,7 +85,7 @@ class FlowTask:
                 build = None
                 self._known.renew(self._reconcile.settings)
                 self._retries.succeeded()
-                before.close()
+                before.close(replaced=True)
             while calls:
                 calls[0]()
                 del calls[0]

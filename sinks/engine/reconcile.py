@@ -219,13 +219,13 @@ class FlowReconcile:
         """Audits that the flow goes on with other settings. Raises ClusterUnreachable."""
         self._parts.audit.record_settings(self.settings.flow, changes)
 
-    def close(self) -> None:
-        """Lets go of every client."""
+    def close(self, *, replaced: bool = False) -> None:
+        """Lets go of every client. `replaced`: another goes on with this flow."""
         self._parts.signal.close()
         for controller in self._parts.controllers:
             controller.close()
         for observer in self._parts.observers:
-            observer.close()
+            observer.close(replaced=replaced)
         self._parts.close()
 
 

@@ -33,8 +33,8 @@ class ScriptedPass:
     def note_settings(self, changes: Sequence[SettingChange]) -> None:
         self.noted += changes
 
-    def close(self) -> None:
-        self.closed = True
+    def close(self, *, replaced: bool = False) -> None:
+        self.closed, self.replaced = True, replaced
 
     def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """Takes in nothing of what MM2 tells."""

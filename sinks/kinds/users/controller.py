@@ -61,7 +61,6 @@ def assemble(parts: Assembly) -> Assembled:
         rest=REST,
         signalled_rest=REST,
         needs="reading SCRAM users needs DESCRIBE on the CLUSTER of both sides",
-        close=provider.close,
     )
     writer = UserWriter(parts.target.users, provider)
     return Assembled([PolledController(parts.settings.flow, rules)], {Kind.SCRAM_USER: writer})

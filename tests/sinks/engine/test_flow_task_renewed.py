@@ -28,6 +28,7 @@ def test_renewed_flow_walks_with_new_parts_and_closes_the_old_ones(task: FlowTas
     assert not passes.closed
     task.step(None)
     assert passes.closed
+    assert passes.replaced, "what it tells last must not hold up the flow that goes on"
     assert (passes.asked, other.asked) == ([], [(set(), False)])
     assert other.noted == [CHANGE]
 
