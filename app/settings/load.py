@@ -28,6 +28,7 @@ from app.settings.internal_topic_collisions import check_internal_topics
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings
 from app.settings.kept_plugins import kept_flow
 from app.settings.metric_reporters import reporters
+from app.settings.mm2_lines import check_mm2_lines
 from app.settings.old_names import check_old_names
 from app.settings.stored_overrides import Overrides, override_entries
 from sinks.flow_settings import FlowSettings
@@ -58,6 +59,8 @@ def load(
     enabled = enabled_flows(properties, findings)
     check_shared_servers(properties, clusters, enabled, findings)
     check_http(properties, findings)
+    for flow in enabled:
+        check_mm2_lines(properties, flow, findings)
     with ExitStack() as unused:
         built = []
         for flow in enabled:
