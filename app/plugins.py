@@ -17,6 +17,7 @@ from typing import Any
 from sinks.kinds.users.credentials import CredentialProvider, close_nothing, version_of_credential
 from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from sinks.notify.reporters import MetricsReporter
+from sinks.plugin_closing import close_plugin
 from streaming.errors import LockstepError, PluginError
 from streaming.mm2.filters import (
     ConfigPropertyFilter,
@@ -84,7 +85,7 @@ def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -
     """An instance of the class, configured; `protocol` is one of KINDS.
 
     Raises PluginError, which names the class, the property and what it lacks. A LockstepError of `configure` passes as
-    it is, for it says what to mend.
+    it is, for it says what to mend. One that could not be configured is closed; any other the caller closes.
     """
     kind = KINDS[protocol]
     named = f"{reference} ({kind.key})"
@@ -97,7 +98,11 @@ def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -
         cls = type(cls.__name__, (cls,), {name: kind.defaults[name] for name in absent})
     plugin = _call(f"{named} could not be made", cls)
     if callable(getattr(plugin, "configure", None)):
-        _call(f"{named}: configure failed", lambda: plugin.configure(properties))
+        try:
+            _call(f"{named}: configure failed", lambda: plugin.configure(properties))
+        except LockstepError:
+            close_plugin(plugin)
+            raise
     return plugin
 
 

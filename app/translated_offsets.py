@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 from app.overrides.in_force import load_in_force
@@ -28,13 +29,13 @@ def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dic
     Raises ConfigurationError for the file, ClusterUnreachable where the target does not answer either, RightsMissing.
     Source: `org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets` (KIP-382).
     """
-    settings = load_in_force(Path(config), (flow,))
-    one = settings.flows[0]
-    try:
-        return _from_both(settings, one, group)
-    except ClusterUnreachable:
-        with both_clusters(settings, one) as clusters:
-            return _from_checkpoints(one, clusters, group)
+    with closing(load_in_force(Path(config), (flow,))) as settings:
+        one = settings.flows[0]
+        try:
+            return _from_both(settings, one, group)
+        except ClusterUnreachable:
+            with both_clusters(settings, one) as clusters:
+                return _from_checkpoints(one, clusters, group)
 
 
 def _from_both(settings: Settings, flow: FlowSettings, group: str) -> dict[TopicPartition, int]:

@@ -35,7 +35,7 @@ from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.topics.listing import list_both
 from sinks.notify.latest import Patience
 from sinks.notify.listener_observer import ListenerObserver
-from sinks.notify.listeners import Announcements, DefaultGroupListener, DefaultTopicListener
+from sinks.notify.listeners import Announcements, wants_nothing
 from sinks.notify.log_listener import LogListener
 from streaming.flow import Flow
 
@@ -143,7 +143,8 @@ def flow_in_job(
     """A flow of a running job; `gateway` is py4j's, to the driver's JVM.
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change; `on_ledger` by each
-    pass that reads the ledger. `claims`: of all flows into this target.
+    pass that reads the ledger. `claims`: of all flows into this target. The `close` of what is returned closes the
+    plug-ins of these settings, too.
     """
     count = metrics.count_request
     source, target = (connect(settings, alias, flow.flow, count) for alias in (flow.flow.source, flow.flow.target))
@@ -158,6 +159,7 @@ def flow_in_job(
     )
 
     def close() -> None:
+        flow.close()
         source.close()
         target.close()
 
@@ -183,14 +185,15 @@ def _observers(
     """None where nobody wants to be told anything."""
     chosen, internal = flow.listeners, flow.internal
     topics, groups = chosen.topics, chosen.groups
-    if isinstance(topics, DefaultTopicListener) and isinstance(groups, DefaultGroupListener):
+    if wants_nothing(topics) and wants_nothing(groups):
         return []
     opened = partial(connect, settings, flow.flow.target, flow.flow)
     for listener in (topics, groups):
         if isinstance(listener, LogListener):
             listener.write_to(opened, internal.topics, internal.groups, flow.replication_factor)
+        # It is closed in the thread in which it is called.
+        flow.closing.hand_over(listener)
     patience = Patience(limit=chosen.timeout)
     announcements = Announcements(flow.flow, topics, groups, metrics.count_listener, patience, secrets=chosen.secrets)
     here, there = ClusterGroups(source, source.groups), ClusterGroups(target, target.groups)
-    wanted = not isinstance(groups, DefaultGroupListener)
-    return [ListenerObserver(flow, here, there, announcements, groups=wanted)]
+    return [ListenerObserver(flow, here, there, announcements, groups=not wants_nothing(groups))]

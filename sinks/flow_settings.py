@@ -11,6 +11,7 @@ from sinks.engine.model import Kind
 from sinks.kinds.acls.principals import NOBODY, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from sinks.kinds.users.credentials import CredentialProvider
 from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
+from sinks.plugin_closing import PluginClosing
 from streaming.flow import Flow
 from streaming.mm2.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.internal_topics import InternalTopics
@@ -103,7 +104,7 @@ class FlowSettings:
 
     `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`.
     `isolation`: how MM2's consumer reads the source, its `isolation.level`. `broker_configs`: names and patterns, those
-    of `lockstep.broker.config.properties`.
+    of `lockstep.broker.config.properties`. `closing`: who closes the plug-ins.
     """
 
     flow: Flow
@@ -128,9 +129,14 @@ class FlowSettings:
     pace: Pace = field(default_factory=Pace)
     limits: Limits = field(default_factory=Limits)
     safety: Safety = field(default_factory=Safety)
+    closing: PluginClosing = field(default_factory=PluginClosing, compare=False, repr=False)
 
     @property
     def plugins(self) -> tuple[object, ...]:
         """Every object whose class the file can name."""
         filters = (self.topic_filter, self.group_filter, self.config_filter)
         return (self.policy, *filters, self.listeners.topics, self.listeners.groups, self.provider)
+
+    def close(self) -> None:
+        """Closes the plug-ins, each once, however often this is called. Raises nothing."""
+        self.closing.close(self.plugins)

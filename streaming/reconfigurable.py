@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol, runtime_checkable
 
+from streaming.errors import LockstepError
+
 
 @runtime_checkable
 class Reconfigurable(Protocol):
@@ -18,8 +20,15 @@ class Reconfigurable(Protocol):
     def reconfigurable_configs(self) -> Collection[str]:
         """Names of the properties that it takes while it runs, without prefixes. Others take a restart of the job."""
 
-    def validate_reconfiguration(self, properties: Mapping[str, str]) -> None:
-        """Raises anything, with what is to be mended, where it could not go on with these; changes nothing itself."""
+    def validate_reconfiguration(self, properties: Mapping[str, str]) -> bool | None:
+        """Raises anything, with what is to be mended, where it could not go on with these, or returns False; None and
+        True agree. Changes nothing itself."""
 
     def reconfigure(self, properties: Mapping[str, str]) -> None:
         """Goes on with these. They were validated, and every other part of the job took them, too."""
+
+
+def check_agrees(plugin: Reconfigurable, properties: Mapping[str, str]) -> None:
+    """Raises what the plug-in objects with; LockstepError where it returned False."""
+    if plugin.validate_reconfiguration(properties) is False:
+        raise LockstepError("its validate_reconfiguration returned False")

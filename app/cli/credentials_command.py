@@ -11,6 +11,7 @@ from typing import Annotated
 import javaproperties
 import typer
 
+from app.cli.command_end import closed_at_end
 from app.cli.credential_clusters import Login, ends_of, flow_properties, try_logins
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
@@ -182,7 +183,9 @@ def _properties(config: Path, settings: Settings) -> dict[str, str]:
 
 def _provider(properties: Mapping[str, str]) -> CredentialProvider:
     is_store = provider_class(properties) == CREDENTIAL_PROVIDER.default
-    return open_store(properties) if is_store else load_provider(properties)
+    provider = open_store(properties) if is_store else load_provider(properties)
+    closed_at_end(provider.close)
+    return provider
 
 
 def _stored(provider: CredentialProvider) -> list[str]:

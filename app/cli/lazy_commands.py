@@ -10,6 +10,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from app.cli.command_end import running_command
+
 
 @dataclass(frozen=True)
 class LazyCommand:
@@ -71,6 +73,11 @@ class LazyCommands(TyperGroup):
         """Imports it; None where there is none of that name."""
         command = COMMANDS.get(cmd_name)
         return command.load(cmd_name) if command is not None else None
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command, and closes what was made for it."""
+        with running_command():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the list into the help."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from app.cli.command_end import closed_at_end
 from app.cli.output import Output, complain, errors
 from app.overrides.in_force import load_in_force
 from app.settings import Settings, load
@@ -29,15 +30,21 @@ DEFAULT_CONFIG = Path("conf/mirror.properties")
 
 def loaded(config: Path, flow: list[str] | None) -> Settings:
     """The settings of the flows asked for, as the file has them. Raises ConfigurationError with every mistake."""
-    return load(config, flow or ())
+    settings = load(config, flow or ())
+    closed_at_end(settings.close)
+    return settings
 
 
 def in_force(config: Path, flow: list[str] | None, before: Settings | None = None, *, job: bool = False) -> Settings:
     """As `loaded`, with the overrides in the flows' ledgers over the file; `before`: of the running job.
 
-    `job`: a flow whose overrides are refused waits; for a command they are a mistake.
+    `job`: a flow whose overrides are refused waits; for a command they are a mistake. Plug-ins are closed when the
+    command ends; with `before`, by the job.
     """
-    return load_in_force(config, flow or (), before=before, job=job)
+    settings = load_in_force(config, flow or (), before=before, job=job)
+    if before is None:
+        closed_at_end(settings.close)
+    return settings
 
 
 def of_each_flow(

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from app.cli.command_end import closed_at_end
+from app.cli.options import loaded
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
 from app.cli.running import ask_reload
 from app.configs_tool.alteration_values import resolved, wanted_configs
@@ -64,7 +66,7 @@ class Asked:
 
 def own_configs(flags: Flags, config: Path, output: Output, ask: Callable[[str], str]) -> int:
     """The exit code. Raises WrongArguments and ConfigurationError: nothing was written."""
-    asked = Asked(config, load(config), flags.name)
+    asked = Asked(config, loaded(config, None), flags.name)
     if flags.describe:
         return _describe(asked, flags.every, output)
     wanted = wanted_configs(flags.added, flags.added_file, flags.deleted)
@@ -125,6 +127,7 @@ def _alter(asked: Asked, values: Mapping[str, str | None], flags: Flags, output:
     alteration = Alteration(asked.level, flows, before, wanted, kept)
     # All of it, with the file, must be sound: contradictions and plug-ins' own objections show here.
     sound = load(asked.config, overrides=_without_references(in_plain(alteration.after, properties, asked.config)))
+    closed_at_end(sound.close)
     if flags.dry_run:
         _print_altered(asked, alteration, "validated", output)
         return DONE

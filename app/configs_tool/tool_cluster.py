@@ -53,6 +53,8 @@ def asked_cluster(flags: Flags, config: Path) -> Asked:
     if flags.cluster is None:
         return _by_address(str(flags.bootstrap_server), flags.command_config)
     settings, findings = load(config), Findings(str(config))
+    # Only its clusters are asked for.
+    settings.close()
     if flags.cluster not in settings.clusters:
         raise WrongArguments(f"--cluster {flags.cluster}: {config} has {', '.join(sorted(settings.clusters))}")
     providers = config_providers(read(config, findings), os.environ, findings)

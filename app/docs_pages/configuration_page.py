@@ -18,7 +18,9 @@ Lockstep reads MM2's own properties file; one written for MM2 works as it is. `l
 - **Classes**: those that Kafka ships go by their Java name; your own are `package.module:Class` on Python's path.
 - **Changes**: a running job reads its file again when it changes, at SIGHUP and at `lockstep reload`. All of it is checked first; with one mistake in it nothing changes. The last column says what a change does. Passwords that are behind `${file:…}` are read again at `lockstep reload`.
 - **Overrides**: what holds for a flow and can change while the job runs can also be kept beside the flow, stronger than every line here: [configs.md](configs.md#locksteps-own-configs).
-- **Looks**: MM2's `…interval.seconds` do not hold for Lockstep, which looks at every trigger; with the prefix `lockstep.` they do.
+- **Looks**: MM2's `…interval.seconds` do not hold for Lockstep, which looks at every trigger; with the prefix `lockstep.` they do. A full comparison (`lockstep.full.comparison.interval`) waits for none of them.
+- **What `validate` and the start warn of**, beside mistakes: a key with the prefix that nobody reads; `forwarding.admin.class`, since Lockstep writes past it; `transforms`, which may rename, change or drop records; `emit.offset-syncs.enabled=false`, without which no offset is translated; heartbeats that reach no target, without which the state is `NO_HEARTBEAT`; intervals that hold for MM2 alone. Each warning says what it means and what to write.
+- **MM2 of Kafka 3** works with the same file, but takes more topics for internal: up to 3.9 every topic whose name ends in `.internal` or `-internal` is internal to it and never replicated, since Kafka 4 (KIP-1074) only `mm2….internal` and `….checkpoints.internal`. Lockstep does as Kafka 4 does. Beside an MM2 of Kafka 3, exclude the others, or Lockstep creates topics on the target that MM2 never fills: `topics.exclude = .*[\\\\-\\\\.]internal, .*\\\\.replica, __.*`. Up to 3.0 the names of its internal topics have dots whatever `replication.policy.separator` says (KIP-690, KIP-949): beside one, write `replication.policy.internal.topic.separator.enabled=false`.
 """
 
 

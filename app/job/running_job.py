@@ -17,6 +17,7 @@ from types import FrameType
 from pyspark.sql import SparkSession
 
 from app.http.api import Api, Server
+from app.job.adopted_flows import AdoptedFlows
 from app.job.batch import PATIENCE, Batch, ChangedFlows
 from app.job.differences import Difference
 from app.job.query_supervisor import QuerySupervisor
@@ -60,6 +61,8 @@ class Job:
         self._metrics = Metrics(version("lockstep-kafka"))
         self._reporters = Reporters(self._metrics.registry, self._metrics.count_reporter)
         self._overrides = OverrideWatch(settings.stored_overrides, permitted(settings.job_properties))
+        self._adopted = AdoptedFlows()
+        self._adopted.adopt(settings.flows)
         self._changed: dict[str, ChangedFlows] = {}
         self._supervisors: list[QuerySupervisor] = []
         self._tasks: dict[Flow, FlowTask] = {}
@@ -77,7 +80,7 @@ class Job:
 
     def _flow(self, settings: Settings, flow: FlowSettings) -> FlowReconcile:
         hear, see = self._changed[flow.flow.target].hear, self._overrides.see
-        return flow_in_job(
+        built = flow_in_job(
             settings,
             flow,
             self._spark.sparkContext._gateway,
@@ -86,11 +89,14 @@ class Job:
             partial(see, flow.flow),
             self._claims[flow.flow.target],
         )
+        self._adopted.built(flow)
+        return built
 
     def _adopt(self, settings: Settings, changed: Sequence[Difference]) -> None:
         """Goes on with other settings, as far as they can change in a running job."""
         settings = replace(settings, clusters=self._settings.clusters, overrides=self._settings.overrides)
         running = {id(flow) for flow in self._settings.flows}
+        self._adopted.adopt(settings.flows)
         for flow in settings.flows:
             mine = [one for one in changed if one.live is not Live.JOB and flow.flow in one.flows]
             if mine and flow.flow in self._tasks:
@@ -187,6 +193,7 @@ class Job:
             batch.close()
         for task in self._tasks.values():
             task.close()
+        self._adopted.close()
         self._reporters.close()
         if server is not None:
             server.stop()

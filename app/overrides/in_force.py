@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,14 +49,18 @@ def load_in_force(
         # What is wrong may be what was in force: deleted from its ledger meanwhile, or of a flow that is gone.
         used = {}
         settings = load(path, flows, environ=environ, before=before)
-    found = read(settings)
-    if job:
-        found = {flow: _unless_refused(flow, entries, settings) for flow, entries in found.items()}
-    stored = _stored(found, before)
-    values = in_plain(stored, settings.job_properties, path)
-    # A reference and a value may be the same text.
-    if values != used or (before is not None and stored != before.stored_overrides):
-        settings = load(path, flows, environ=environ, overrides=values, before=before)
+    with ExitStack() as unused:
+        unused.callback(settings.close, before)
+        found = read(settings)
+        if job:
+            found = {flow: _unless_refused(flow, entries, settings) for flow, entries in found.items()}
+        stored = _stored(found, before)
+        values = in_plain(stored, settings.job_properties, path)
+        # A reference and a value may be the same text.
+        if values != used or (before is not None and stored != before.stored_overrides):
+            settings = load(path, flows, environ=environ, overrides=values, before=before)
+        else:
+            unused.pop_all()
     return replace(settings, stored_overrides=stored, in_force=values)
 
 

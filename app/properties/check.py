@@ -6,13 +6,17 @@ import re
 
 from app.properties.keys import METRIC_REPORTERS, TABLE, Scope
 from app.properties.known import (
+    LIKE,
     RENAMED,
     ROLES,
     cluster_names,
     flow_names,
+    is_for_mm2_alone,
     kafka_names,
+    read_names,
     role_names,
     slip,
+    slip_behind_prefix,
     top_names,
 )
 from app.properties.mistakes import SANE_KEY, Entry, Findings
@@ -76,10 +80,22 @@ def _check_name(properties: Properties, where: Place, entry: Entry, findings: Fi
             entry, f"is called {RENAMED[where.name]} today: MM2 of Kafka 4 ignores the old name, Lockstep does not"
         )
         return
+    if where.ours and is_for_mm2_alone(where.name):
+        findings.warn(entry, _read_by_nobody(where.name))
+        return
     known = top_names() if where.scope is None else cluster_names() if isinstance(where.scope, str) else flow_names()
-    near = slip(where.name, known)
+    near = (slip_behind_prefix if where.ours else slip)(where.name, known)
     if near is not None:
         findings.warn(entry, _unknown(properties, where, near))
+
+
+def _read_by_nobody(name: str) -> str:
+    near = nearest(name, read_names(), LIKE)
+    hint = f"; nearest that Lockstep reads: {near}" if near else ""
+    return (
+        f"nobody reads it: MM2 knows no key with the prefix {PREFIX}, and Lockstep does not read {name}{hint}; write "
+        "it without the prefix for MM2, or remove it"
+    )
 
 
 def _unknown(properties: Properties, where: Place, near: str) -> str:

@@ -85,6 +85,22 @@ def top_names() -> frozenset[str]:
     return own | kafka_names()["mirror"] | kafka_names()["worker"] | kafka_names()["client"]
 
 
+@cache
+def read_names() -> frozenset[str]:
+    """What Lockstep reads somewhere, and so may carry the prefix: its own keys, those of MM2's that it knows, and
+    client settings."""
+    clients = kafka_names()["client"] | role_names()
+    ends = frozenset(f"{end}.{name}" for end in ENDS for name in role_names())
+    ends |= frozenset(f"{end}.cluster.{name}" for end in ENDS for name in kafka_names()["client"])
+    return frozenset(TABLE) | frozenset(RENAMED) | clients | ends
+
+
+def is_for_mm2_alone(name: str) -> bool:
+    """Whether MM2 or its Connect worker knows a key that Lockstep does not read."""
+    known = top_names() | cluster_names() | flow_names()
+    return name not in read_names() and (name in known or name.startswith(FAMILIES))
+
+
 def slip(name: str, names: frozenset[str]) -> str | None:
     """The known name that an unknown one is most like; empty text where it is like none; None where it is known."""
     if name in names:
@@ -92,3 +108,13 @@ def slip(name: str, names: frozenset[str]) -> str | None:
     if name.startswith(FAMILIES):
         return nearest(name, names, SURE)
     return nearest(name, names, LIKE) or ""
+
+
+def slip_behind_prefix(name: str, names: frozenset[str]) -> str | None:
+    """As `slip`, for what stands behind the prefix `lockstep.`, where Lockstep's own keys have it in their names."""
+    found = slip(name, names)
+    if found is None:
+        return None
+    own = {one.removeprefix("lockstep."): one for one in OURS}
+    near = nearest(name, names | own.keys(), LIKE) or ""
+    return own.get(near, near) or found

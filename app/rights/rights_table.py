@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.kind_row import FlowSide, On, RequiredRight
 from sinks.kinds.registry import Kind
-from sinks.notify.listeners import DefaultGroupListener
+from sinks.notify.listeners import wants_nothing
 from sinks.notify.log_listener import LogListener
 
 When = Callable[[FlowSettings], bool]
@@ -40,7 +40,7 @@ def _of_kind(kind: Kind, right: RequiredRight) -> Rule:
 
 
 def _tells_groups(settings: FlowSettings) -> bool:
-    return not isinstance(settings.listeners.groups, DefaultGroupListener)
+    return not wants_nothing(settings.listeners.groups)
 
 
 RULES: tuple[Rule, ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from app.plugins import load_plugin
@@ -17,8 +18,10 @@ from app.settings.cluster_sections import check_aliases, cluster_settings
 from app.settings.contradictions import READ_BY, check_flow, check_plugins
 from app.settings.safety_settings import safety
 from sinks.engine.model import Kind
-from sinks.flow_settings import FlowSettings, Incremental, Limits, Listeners, Pace
+from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Listeners, Pace
+from sinks.kinds.users.credentials import CredentialProvider
 from sinks.notify.listeners import GroupListener, TopicListener
+from sinks.plugin_closing import close_plugin
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.mm2.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
@@ -83,18 +86,37 @@ def chosen_flows(enabled: Sequence[Flow], wanted: Sequence[str], findings: Findi
 
 
 def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> FlowSettings | None:
-    """The settings of a flow; None where a mistake leaves no policy, filter or name."""
+    """The settings of a flow, to be closed by the caller; None where a mistake leaves no policy, filter or name."""
     check_flow(properties, flow, findings)
-    plugins = {key: _plugin(properties, flow, key, findings) for key in PLUGINS}
-    if None in plugins.values():
-        return None
-    internal = _internal_topics(properties, flow, plugins[keys.POLICY], findings)
-    acls, provider = acl_rules(properties, flow, findings), credential_provider(properties, flow, findings)
-    if internal is None or acls is None:
-        return None
+    with ExitStack() as unused:
+        plugins = {key: _plugin(properties, flow, key, findings) for key in PLUGINS}
+        for plugin in plugins.values():
+            unused.callback(close_plugin, plugin)
+        if None in plugins.values():
+            return None
+        internal = _internal_topics(properties, flow, plugins[keys.POLICY], findings)
+        acls, provider = acl_rules(properties, flow, findings), credential_provider(properties, flow, findings)
+        unused.callback(close_plugin, provider)
+        if internal is None or acls is None:
+            return None
+        settings = _settings(properties, flow, plugins, internal, acls, provider, findings)
+        check_principals(properties, flow, settings.enabled, findings)
+        check_plugins(properties, settings, findings)
+        unused.pop_all()
+    return settings
+
+
+def _settings(
+    properties: Properties,
+    flow: Flow,
+    plugins: Mapping[Key[str], Any],
+    internal: InternalTopics,
+    acls: AclRules,
+    provider: CredentialProvider | None,
+    findings: Findings,
+) -> FlowSettings:
     enabled = {kind: _is_enabled(properties, flow, kind) for kind in Kind} | {Kind.SCRAM_USER: provider is not None}
-    check_principals(properties, flow, enabled, findings)
-    settings = FlowSettings(
+    return FlowSettings(
         flow=flow,
         policy=plugins[keys.POLICY],
         topic_filter=plugins[keys.TOPIC_FILTER],
@@ -121,8 +143,6 @@ def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> Flo
         ),
         safety=safety(properties, flow),
     )
-    check_plugins(properties, settings, findings)
-    return settings
 
 
 def _is_enabled(properties: Properties, flow: Flow, kind: Kind) -> bool:

@@ -19,7 +19,7 @@ from app.properties.places import Place, Properties
 from app.settings.job_settings import Settings
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
-from streaming.reconfigurable import Reconfigurable
+from streaming.reconfigurable import Reconfigurable, check_agrees
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def validate(
 ) -> None:
     """Asks a plug-in whether it could go on with these values; its objection is a mistake at the key that changed."""
     try:
-        plugin.validate_reconfiguration(values)
+        check_agrees(plugin, values)
     except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything
         name = min(set(names) & set(plugin.reconfigurable_configs()))
         entry = properties.entry(name, flow)

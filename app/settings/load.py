@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from app.properties import keys
@@ -27,6 +28,7 @@ from app.settings.internal_topic_collisions import check_internal_topics
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings
 from app.settings.kept_plugins import kept_flow
 from app.settings.metric_reporters import reporters
+from app.settings.mm2_lines import check_mm2_lines
 from app.settings.old_names import check_old_names
 from app.settings.stored_overrides import Overrides, override_entries
 from sinks.flow_settings import FlowSettings
@@ -43,7 +45,8 @@ def load(
 ) -> Settings:
     """The settings of a file, of the named flows if there are names. Raises ConfigurationError with every mistake.
 
-    `overrides`: what wins over the file. `before`: what a running job goes on with where nothing changed.
+    `overrides`: what wins over the file. `before`: what a running job goes on with where nothing changed. The caller
+    closes the settings; plug-ins of a file that raises, and of flows that were not asked for, are closed here.
     """
     findings = Findings(str(path))
     properties = read_properties(path, environ, findings, overrides)
@@ -55,18 +58,29 @@ def load(
         check_servers(properties, settings, findings)
     enabled = enabled_flows(properties, findings)
     check_shared_servers(properties, clusters, enabled, findings)
-    built = [one for flow in enabled if (one := _flow(properties, flow, findings, before)) is not None]
     check_http(properties, findings)
-    check_collisions(properties, built, findings)
-    check_rounds(properties, built, findings)
-    check_internal_topics(properties, clusters, built, findings)
-    kept = before.reporters if before is not None else {}
-    told = reporters(properties, findings, kept)
-    chosen = chosen_flows(enabled, flows, findings)
-    findings.raise_if_any()
+    for flow in enabled:
+        check_mm2_lines(properties, flow, findings)
+    with ExitStack() as unused:
+        built = []
+        for flow in enabled:
+            if (one := _flow(properties, flow, findings, before)) is not None:
+                built.append(one)
+                unused.callback(_close_unless_kept, one, before)
+        check_collisions(properties, built, findings)
+        check_rounds(properties, built, findings)
+        check_internal_topics(properties, clusters, built, findings)
+        told = reporters(properties, findings, before.reporters if before is not None else {})
+        chosen = chosen_flows(enabled, flows, findings)
+        findings.raise_if_any()
+        unused.pop_all()
+    wanted = tuple(one for one in built if one.flow in chosen)
+    for one in built:
+        if one.flow not in chosen:
+            _close_unless_kept(one, before)
     return Settings(
         clusters=clusters,
-        flows=tuple(one for one in built if one.flow in chosen),
+        flows=wanted,
         job=_job(properties),
         warnings=findings.warnings,
         overrides=_overrides(properties, clusters, chosen),
@@ -91,6 +105,11 @@ def read_properties(
     properties.override(override_entries(overrides or {}, providers, findings))
     findings.hide(hidden_texts(properties))
     return properties
+
+
+def _close_unless_kept(flow: FlowSettings, before: Settings | None) -> None:
+    if before is None or all(flow is not running for running in before.flows):
+        flow.close()
 
 
 def _flow(properties: Properties, flow: Flow, findings: Findings, before: Settings | None) -> FlowSettings | None:

@@ -15,7 +15,7 @@ from app.properties.mistakes import Entry, Findings
 from app.properties.places import Properties, place
 from sinks.notify.reporters import MetricsReporter
 from streaming.errors import LockstepError
-from streaming.reconfigurable import Reconfigurable
+from streaming.reconfigurable import Reconfigurable, check_agrees
 
 READ = (
     keys.METRIC_REPORTERS,
@@ -69,7 +69,7 @@ def _reporter(
         if running is None:
             return cast(MetricsReporter, load_plugin(reference, MetricsReporter, values))
         if isinstance(running, Reconfigurable):
-            running.validate_reconfiguration(values)
+            check_agrees(running, values)
     except Exception as error:  # noqa: BLE001 - a reporter of the user's may raise anything
         said = str(error) if isinstance(error, LockstepError) else f"{type(error).__name__}: {error}"
         refused = said if running is None else f"{reference} does not take the new properties: {said}"

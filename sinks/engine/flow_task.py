@@ -66,8 +66,10 @@ class FlowTask:
             self._adopt(mail)
             report = self._reconcile.run_pass(mail.requested, everything or mail.everything)
         except LockstepError as error:
+            self._mailbox.owe(mail)
             self._failed(error, str(error))
         except Exception as error:
+            self._mailbox.owe(mail)
             log.exception("%s: a defect of Lockstep's, please report it", self.flow.name)
             self._failed(error, f"{type(error).__name__}: {error} (a defect of Lockstep's; its log has the details)")
         else:
@@ -85,7 +87,7 @@ class FlowTask:
                 build = None
                 self._known.renew(self._reconcile.settings)
                 self._retries.succeeded()
-                before.close()
+                before.close(replaced=True)
             while calls:
                 calls[0]()
                 del calls[0]

@@ -33,6 +33,8 @@ class Mailbox:
         self._changed = threading.Condition()
         self._requested: set[str] = set()
         self._everything = False
+        self._owed_topics: set[str] = set()
+        self._owed_everything = False
         self._build: Build | None = None
         self._calls: list[Callable[[], None]] = []
         self._changes: list[SettingChange] = []
@@ -42,6 +44,8 @@ class Mailbox:
         """The next pass begins by making the flow anew, and audits the changes."""
         with self._changed:
             self._build = build
+            # They were for plug-ins of what is replaced, and closed, before it could be told.
+            self._calls = []
             self._changes += changes
 
     def tell(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
@@ -56,25 +60,34 @@ class Mailbox:
         with self._changed:
             self._begun += 1
             mail = Mail(
-                frozenset(self._requested),
-                self._everything,
+                frozenset(self._requested | self._owed_topics),
+                self._everything or self._owed_everything,
                 self._build,
                 tuple(self._calls),
                 tuple(self._changes),
                 self._begun,
             )
             self._requested, self._everything, self._build = set(), False, None
+            self._owed_topics, self._owed_everything = set(), False
             self._calls, self._changes = [], []
             return mail
 
     def give_back(
         self, build: Build | None, calls: Sequence[Callable[[], None]], changes: Sequence[SettingChange]
     ) -> None:
-        """What the pass could not do, before all that came meanwhile. A newer build counts alone."""
+        """What the pass could not do, before all that came meanwhile. Of a build and calls, a newer build counts
+        alone: what they were for is replaced."""
         with self._changed:
-            self._build = self._build or build
-            self._calls = [*calls, *self._calls]
+            if self._build is None:
+                self._build = build
+                self._calls = [*calls, *self._calls]
             self._changes = [*changes, *self._changes]
+
+    def owe(self, mail: Mail) -> None:
+        """The pass failed: the next one, whenever that comes, compares what this one should have."""
+        with self._changed:
+            self._owed_topics |= mail.requested
+            self._owed_everything |= mail.everything
 
     def is_asked(self) -> bool:
         """Whether somebody waits for the next pass."""

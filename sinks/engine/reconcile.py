@@ -104,8 +104,8 @@ class FlowReconcile:
         return Compared(context, plan.without(unsafe), found, trouble, watch)
 
     def _observe(self, requested: Collection[str], everything: bool) -> PassContext:
-        resting = frozenset() if everything or requested else self._resting()
-        everything = everything or (Kind.TOPIC_CONFIG not in resting and self._comparison_due())
+        everything = everything or self._comparison_due()
+        resting = frozenset() if requested else self._resting(everything)
         ledger = self._read_ledger(everything)
         listed = self._parts.list_topics()
         now, signal = self._clock(), self._parts.signal
@@ -113,8 +113,8 @@ class FlowReconcile:
             now, listed, ledger, signal.news(), signal.quiet, requested, everything, resting | self.paused
         )
 
-    def _resting(self) -> frozenset[Kind]:
-        now, intervals = self._clock(), self.settings.pace.intervals
+    def _resting(self, everything: bool) -> frozenset[Kind]:
+        now, intervals = self._clock(), {} if everything else self.settings.pace.intervals
         resting = frozenset(kind for kind, wait in intervals.items() if now - self._polled_at.get(kind, -wait) < wait)
         self._polled_at |= {kind: now for kind in Kind if kind not in resting}
         return resting
@@ -230,13 +230,13 @@ class FlowReconcile:
         """Audits that the flow goes on with other settings. Raises ClusterUnreachable."""
         self._parts.audit.record_settings(self.settings.flow, changes)
 
-    def close(self) -> None:
-        """Lets go of every client."""
+    def close(self, *, replaced: bool = False) -> None:
+        """Lets go of every client. `replaced`: another goes on with this flow."""
         self._parts.signal.close()
         for controller in self._parts.controllers:
             controller.close()
         for observer in self._parts.observers:
-            observer.close()
+            observer.close(replaced=replaced)
         self._parts.close()
 
 

@@ -46,8 +46,8 @@ class Observer(Protocol):
     def passed(self, report: Report) -> None:
         """Called at the end of each pass, from its thread."""
 
-    def close(self) -> None:
-        """Lets go of what it has."""
+    def close(self, *, replaced: bool) -> None:
+        """Lets go of what it has. `replaced`: another takes over, and its first pass waits for this."""
 
 
 class Stopwatch:

@@ -12,8 +12,8 @@ from sinks.notify.listeners import Announcements
 REST = 10.0
 """Seconds between two listings of groups."""
 
-CLOSES_WITHIN = 2.0
-"""Seconds for the listeners' last calls: a batch waits for them when the file was changed."""
+REPLACED_WITHIN = 2.0
+"""Seconds that a flow waits for its old listeners' last calls when the file was changed."""
 
 
 class ListenerObserver:
@@ -52,6 +52,7 @@ class ListenerObserver:
             self._announcements.tell_groups(replicated_offsets(direction, names).keys())
             self._names = names
 
-    def close(self) -> None:
-        """Lets the listeners hear the last, and go."""
-        self._announcements.close(CLOSES_WITHIN)
+    def close(self, *, replaced: bool) -> None:
+        """Lets the listeners hear the last, and go. At the end of the job they have as long as one call may take;
+        where they are replaced, the flow goes on before, and they end by themselves."""
+        self._announcements.close(REPLACED_WITHIN if replaced else None)

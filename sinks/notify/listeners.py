@@ -56,6 +56,11 @@ class DefaultGroupListener:
         """Nobody wants to know."""
 
 
+def wants_nothing(listener: object) -> bool:
+    """Whether it is one of Kafka's own that do nothing; what inherits from them may do something."""
+    return type(listener) in (DefaultTopicListener, DefaultGroupListener)
+
+
 def count_no_call(flow: Flow, listener: str, result: str) -> None:
     """A `CountCall` for those who do not count."""
 
@@ -84,11 +89,11 @@ class Announcements:
             return Notifier(name, call, _closing(listener), partial(_count, count, flow, kind), self._patience, secrets)
 
         self._topics: Notifier[dict[str, str]] | None = None
-        if not isinstance(topics, DefaultTopicListener):
+        if not wants_nothing(topics):
             # A copy for each call: what a listener does to its argument is its own affair.
             self._topics = notifier(TOPIC, topics, lambda told: topics.topics_changed(dict(told)))
         self._groups: Notifier[frozenset[str]] | None = None
-        if not isinstance(groups, DefaultGroupListener):
+        if not wants_nothing(groups):
             self._groups = notifier(GROUP, groups, groups.groups_changed)
 
     def tell_topics(self, upstream_to_downstream: Mapping[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sinks.engine.audit import SettingChange
 from sinks.engine.model import Kind
@@ -22,7 +22,9 @@ class ScriptedPass:
         self.error: Exception | None = None
         self.report = Report(Plan(FLOW))
         self.noted: list[SettingChange] = []
-        self.closed = False
+        self.unnoted: list[Exception] = []
+        self.while_noting: Callable[[], None] = lambda: None
+        self.closed = self.replaced = False
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
         self.asked.append((set(requested), everything))
@@ -31,10 +33,13 @@ class ScriptedPass:
         return self.report
 
     def note_settings(self, changes: Sequence[SettingChange]) -> None:
+        self.while_noting()
+        if self.unnoted:
+            raise self.unnoted.pop()
         self.noted += changes
 
-    def close(self) -> None:
-        self.closed = True
+    def close(self, *, replaced: bool = False) -> None:
+        self.closed, self.replaced = True, replaced
 
     def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """Takes in nothing of what MM2 tells."""

@@ -61,7 +61,11 @@ OBSERVE_RATE = Key(
     "How many topics' configs are looked at on the source, per flow; 0: all of them at every trigger.",
 )
 FULL_COMPARISON_INTERVAL = Key(
-    "lockstep.full.comparison.interval", DURATION_SECONDS, 60.0, "Lockstep", "Time between comparisons of everything."
+    "lockstep.full.comparison.interval",
+    DURATION_SECONDS,
+    60.0,
+    "Lockstep",
+    "Time between comparisons of everything, also of kinds that rest for an interval of their own.",
 )
 SHARD_TOPICS = Key(
     "lockstep.shard.topics", integer(1, unit="topics"), 2000, "Lockstep", "How many one request asks about at most."

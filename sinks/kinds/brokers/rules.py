@@ -83,6 +83,7 @@ LEFT_OUT = frozenset(
     {
         "log.message.timestamp.after.max.ms",
         "log.message.timestamp.before.max.ms",
+        "log.message.timestamp.difference.max.ms",
         "log.message.timestamp.type",
         "min.insync.replicas",
         "unclean.leader.election.enable",

@@ -61,7 +61,6 @@ def assemble(parts: Assembly) -> Assembled:
         rest=REST,
         signalled_rest=REST,
         needs="reading SCRAM users needs DESCRIBE on the CLUSTER of both sides",
-        close=provider.close,
         unsupported=claim.publish_nothing,
     )
     writer = UserWriter(parts.target.users, provider)

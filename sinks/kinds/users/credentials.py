@@ -49,7 +49,7 @@ class CredentialProvider(Protocol):
         """The version that `credential` would have; asked about every user at every look, so it should be cheap."""
 
     def close(self) -> None:
-        """Lets go of what is open."""
+        """Lets go of what is open. Called once, by whoever made the provider."""
 
 
 def version_of_credential(provider: CredentialProvider, user: str) -> str | None:

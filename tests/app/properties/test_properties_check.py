@@ -121,12 +121,31 @@ def test_what_is_likely_a_slip_is_a_warning_with_the_nearest_key(line: str, said
         "a.security.protocol=sasl_ssl",
         "key.converter.schemas.enable=false",
         "lockstep.a.sasl.mechanism=PLAIN",
+        "lockstep.sasl.mechanism=PLAIN",
+        "lockstep.a->b.source.consumer.isolation.level=read_committed",
+        "lockstep.replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
     ],
 )
 def test_what_mm2_or_connect_or_a_client_knows_is_no_slip(line: str) -> None:
     findings = checked(f"{line}\n")
     assert not findings.mistakes
     assert not findings.warnings
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("lockstep.tasks.max=4", "Lockstep does not read tasks.max; write it without"),
+        ("a->b.lockstep.emit.heartbeats.enabled=false", "Lockstep does not read emit.heartbeats.enabled"),
+        ("lockstep.sync.topic.acls.interval.seconds=9", "nearest that Lockstep reads: sync.topic.configs.interval.sec"),
+        ("lockstep.a.offset.storage.topic=x", "Lockstep does not read offset.storage.topic"),
+        ("lockstep.transforms.Rename.type=x", "Lockstep does not read transforms.Rename.type"),
+        ("lockstep.observ.rate=5", "nearest: lockstep.observe.rate"),
+        ("lockstep.my.size=5", "only a plug-in of yours would see it"),
+    ],
+)
+def test_key_with_the_prefix_that_nobody_reads_is_a_warning(line: str, said: str) -> None:
+    assert said in warning(f"{line}\n")
 
 
 @settings(deadline=None, max_examples=30)  # compares with 1,600 names: a matter of the machine

@@ -82,6 +82,12 @@ def test_objection_of_a_plugin_is_a_mistake_in_its_line_and_nothing_changes(file
     assert of(file.settings, AB).topic_filter.should_replicate_topic("abc")
 
 
+def test_plugin_that_returns_false_objects_as_one_that_raises_does(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("filters_by_size.BySize.validate_reconfiguration", lambda plugin, properties: False)
+    with pytest.raises(ConfigurationError, match=r":7: my\.size: BySize does not take it: .* returned False"):
+        file.again(BASE.replace("my.size=3", "my.size=5"))
+
+
 def test_another_key_beside_those_that_a_plugin_takes_makes_the_flow_anew(file: File) -> None:
     after = file.again(BASE.replace("my.size=3", "my.size=5\nmy.other=1"))
     assert of(after, AB) is not of(file.settings, AB)

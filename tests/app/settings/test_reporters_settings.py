@@ -36,6 +36,9 @@ class Picky(Remembers):
         if properties["acme.rate"] == "0": raise ValueError(f"0 is too slow for {properties['acme.password']}")
     def reconfigure(self, properties): raise AssertionError("before all of the file was checked")
 
+class Declines(Picky):
+    def validate_reconfiguration(self, properties): return False
+
 class Lacks:
     def close(self): ...
 """
@@ -167,6 +170,13 @@ def test_what_a_running_one_objects_to_is_a_mistake_before_anything_changes_and_
         "f:1: metric.reporters: acme_reporters:Picky does not take the new properties: "
         "ValueError: 0 is too slow for [hidden]"
     )
+
+
+def test_a_running_one_that_returns_false_objects_as_one_that_raises_does() -> None:
+    lines = "metric.reporters=acme_reporters:Declines\nacme.rate="
+    before = Read(f"{lines}1\n").reporters
+    (said,) = Read(f"{lines}2\n", before).mistakes
+    assert said.endswith("does not take the new properties: its validate_reconfiguration returned False")
 
 
 def test_the_push_reporters_new_address_is_checked_before_it_counts() -> None:

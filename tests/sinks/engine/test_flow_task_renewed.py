@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from sinks.engine.audit import SettingChange
 from sinks.engine.flow_task import FlowTask
+from sinks.faults import ClusterUnreachable
 from streaming.errors import LockstepError
+from tests.sinks.builders import Clock, flow_settings
 from tests.sinks.scripted_pass import ScriptedPass
 
 CHANGE = SettingChange("topics", "orders", "orders,bills")
+LATER = SettingChange("topics", "orders,bills", "bills")
 
 
 def test_call_waits_for_the_next_walk_which_then_looks_at_everything(task: FlowTask, passes: ScriptedPass) -> None:
@@ -28,6 +31,7 @@ def test_renewed_flow_walks_with_new_parts_and_closes_the_old_ones(task: FlowTas
     assert not passes.closed
     task.step(None)
     assert passes.closed
+    assert passes.replaced, "what it tells last must not hold up the flow that goes on"
     assert (passes.asked, other.asked) == ([], [(set(), False)])
     assert other.noted == [CHANGE]
 
@@ -46,6 +50,105 @@ def test_renewal_that_fails_is_tried_again_and_nothing_walks_with_the_old_settin
     assert task.step(None).reason == "no such truststore"
     assert task.step(None).reason is None
     assert (passes.asked, other.asked, other.noted) == ([], [(set(), False)], [CHANGE])
+
+
+def test_build_that_fails_loses_neither_calls_nor_changes_nor_who_comes_meanwhile(
+    task: FlowTask, passes: ScriptedPass
+) -> None:
+    other, told = ScriptedPass(), list[str]()
+
+    def fails() -> ScriptedPass:
+        task.tell(lambda: told.append("meanwhile"), [LATER])
+        raise LockstepError("no such truststore")
+
+    def build() -> ScriptedPass:
+        return (builds.pop(0))()
+
+    builds = [fails, lambda: other]
+    task.renew(build, [CHANGE])  # type: ignore[arg-type]
+    task.tell(lambda: told.append("before"), [])
+    assert task.step(None).reason == "no such truststore"
+    assert (told, passes.asked, passes.noted) == ([], [], [])
+    assert task.step(None).reason is None
+    assert (told, other.noted) == (["before", "meanwhile"], [CHANGE, LATER])
+    assert (passes.asked, other.asked) == ([], [(set(), True)])
+
+
+def test_newer_settings_that_come_while_a_build_fails_are_those_that_count(
+    task: FlowTask, passes: ScriptedPass
+) -> None:
+    newer = ScriptedPass()
+
+    def fails() -> ScriptedPass:
+        task.renew(lambda: newer, [LATER])  # type: ignore[arg-type, return-value]
+        raise LockstepError("no such truststore")
+
+    task.renew(fails, [CHANGE])  # type: ignore[arg-type]
+    task.step(None)
+    assert task.step(None).reason is None
+    assert (passes.asked, newer.asked, newer.noted) == ([], [(set(), False)], [CHANGE, LATER])
+
+
+def test_call_that_fails_is_made_again_and_those_before_it_are_not(
+    task: FlowTask, passes: ScriptedPass, clock: Clock
+) -> None:
+    told, faults = list[str](), [LockstepError("not now")]
+
+    def call() -> None:
+        if faults:
+            raise faults.pop()
+        told.append("second")
+
+    task.step(None)
+    task.tell(lambda: told.append("first"), [CHANGE])
+    task.tell(call, [LATER])
+    assert task.step(None).reason == "not now"
+    assert (told, passes.noted) == (["first"], [])
+    clock.now += flow_settings().pace.full_comparison_interval
+    assert task.step(None).reason is None
+    assert (told, passes.noted) == (["first", "second"], [CHANGE, LATER])
+    assert passes.asked == [(set(), False), (set(), True)]
+
+
+def test_audit_that_fails_is_written_again_and_the_call_is_not_made_twice(
+    task: FlowTask, passes: ScriptedPass, clock: Clock
+) -> None:
+    told: list[str] = []
+    passes.unnoted = [ClusterUnreachable("b: no broker")]
+    task.step(None)
+    task.tell(lambda: told.append("once"), [CHANGE])
+    assert task.step(None).reason == "b: no broker"
+    clock.now += flow_settings().pace.full_comparison_interval
+    assert task.step(None).reason is None
+    assert (told, passes.noted) == (["once"], [CHANGE])
+    assert passes.asked == [(set(), False), (set(), True)], "what the plug-in was told holds for everything"
+
+
+def test_reload_that_comes_while_the_audit_is_written_is_done_by_the_next_pass(
+    task: FlowTask, passes: ScriptedPass
+) -> None:
+    newer = ScriptedPass()
+    passes.while_noting = lambda: task.renew(lambda: newer, [LATER])  # type: ignore[arg-type, return-value]
+    task.tell(lambda: None, [CHANGE])
+    task.step(None)
+    assert (passes.asked, passes.noted) == ([(set(), True)], [CHANGE])
+    task.step(None)
+    assert (newer.asked, newer.noted) == ([(set(), False)], [LATER])
+
+
+def test_look_that_is_asked_for_while_a_build_fails_is_answered_by_no_pass_and_made_by_the_next(task: FlowTask) -> None:
+    other, faults = ScriptedPass(), [LockstepError("no such truststore")]
+
+    def build() -> ScriptedPass:
+        if faults:
+            raise faults.pop()
+        return other
+
+    task.renew(build, [])  # type: ignore[arg-type]
+    assert not task.look(["x"], 0)
+    task.step(None)
+    task.step(None)
+    assert other.asked == [({"x"}, False)]
 
 
 def test_only_the_last_of_two_renewals_before_a_walk_is_made(task: FlowTask) -> None:

@@ -10,7 +10,7 @@ import pytest
 from app.local.waiting import wait_for
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups
-from sinks.notify.listener_observer import REST, ListenerObserver
+from sinks.notify.listener_observer import REPLACED_WITHIN, REST, ListenerObserver
 from sinks.notify.listeners import Announcements
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, World, put_topic
@@ -65,6 +65,22 @@ def test_whole_set_is_told_at_the_start_and_each_change_once(world: ListeningWor
     world.run_pass()
     world.reconcile.close()
     assert world.told.topics == [{"x": "a.x"}, {"x": "a.x", "y": "a.y"}], "what waited to be told when it closed"
+
+
+@pytest.mark.parametrize(("replaced", "seconds"), [(False, None), (True, REPLACED_WITHIN)])
+def test_listeners_have_a_whole_call_to_end_in_unless_the_flow_goes_on_with_others(
+    world: ListeningWorld, replaced: bool, seconds: float | None
+) -> None:
+    class Notes(Announcements):
+        def close(self, within: float | None = None) -> bool:
+            given.append(within)
+            return super().close(within)
+
+    given: list[float | None] = []
+    clusters = ClusterGroups(world.source, world.source_groups), ClusterGroups(world.target, world.target_groups)
+    observer = ListenerObserver(world.settings, *clusters, Notes(FLOW, Told(), Told()), groups=True)
+    observer.close(replaced=replaced)
+    assert given == [seconds]
 
 
 def test_source_that_shows_no_topic_at_all_is_not_believed(world: ListeningWorld) -> None:

@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 
 from app.local.waiting import wait_for
+from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, wants_nothing
 from tests.sinks.notify.listening import BOTH, IMPATIENT, ORDERS, SOON, Counts, Hangs, Remembers, announcing, failing
 
 
@@ -33,6 +34,20 @@ def test_the_whole_set_is_told_again_when_it_changed_and_only_then() -> None:
             wait_for(partial(listener.was_told, current), SOON, "the call")
     assert listener.topics == [ORDERS, BOTH, {}, ORDERS]
     assert counts == {("topic", "ok"): 4}
+
+
+def test_a_listener_that_inherits_from_kafkas_own_is_told_and_kafkas_own_is_nobody() -> None:
+    class Topics(Remembers, DefaultTopicListener): ...
+
+    class Groups(Remembers, DefaultGroupListener): ...
+
+    topics, groups = Topics(), Groups()
+    with announcing(topics, groups) as told:
+        told.tell_topics(ORDERS)
+        told.tell_groups({"g"})
+    assert (topics.topics, groups.groups) == ([ORDERS], [frozenset({"g"})])
+    assert not wants_nothing(topics)
+    assert wants_nothing(DefaultTopicListener())
 
 
 def test_names_that_stay_as_they_are_are_told_as_well() -> None:

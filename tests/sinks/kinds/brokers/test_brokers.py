@@ -22,6 +22,7 @@ from sinks.kinds.brokers.rules import (
     why_never,
 )
 from streaming.errors import LockstepError
+from streaming.mm2.filters import CONFIG_PROPERTIES_EXCLUDE
 from tests.sinks.kinds.brokers.broker_builders import broker_change, level, rules, set_cluster_wide
 
 NAMES = ("log.retention.ms", "log.cleaner.threads", "num.io.threads")
@@ -41,6 +42,12 @@ def test_default_list_is_the_groups_of_the_kip_with_cluster_scope_but_what_mm2_l
     names = {name for names in GROUPS.values() for name in names}
     assert {name for name in names if rules().syncs(name)} == names - LEFT_OUT
     assert not any(rules().chooses(name) for name in ("metric.reporters", "log.retention.hours", "listeners", "x"))
+
+
+@pytest.mark.parametrize("topic_config", CONFIG_PROPERTIES_EXCLUDE.split(", "))
+def test_what_mm2_leaves_out_for_topics_is_left_out_by_default_for_brokers(topic_config: str) -> None:
+    assert not rules().chooses(topic_config)
+    assert not rules().chooses(f"log.{topic_config}")
 
 
 def test_list_is_read_as_names_and_patterns() -> None:

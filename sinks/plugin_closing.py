@@ -1,0 +1,46 @@
+"""Who closes a plug-in: whoever made it, once, unless another took that over."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable
+
+log = logging.getLogger(__name__)
+
+
+def close_plugin(plugin: object) -> None:
+    """Calls its `close()` if it has one. What that raises is logged by its class alone: its text may hold a secret."""
+    close = getattr(plugin, "close", None)
+    if not callable(close):
+        return
+    try:
+        close()
+    except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything
+        name = f"{type(plugin).__module__}:{type(plugin).__qualname__}"
+        log.warning("%s could not be closed: %s", name, type(error).__name__)
+
+
+class PluginClosing:
+    """Closes each plug-in of a flow once. May be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # By id, since a plug-in may be unhashable; with the object, so that no other one gets its id.
+        self._gone: dict[int, object] = {}
+
+    def hand_over(self, plugin: object) -> None:
+        """Another closes it from now on."""
+        self._first(plugin)
+
+    def close(self, plugins: Iterable[object]) -> None:
+        """Closes those that are neither closed nor handed over."""
+        for plugin in plugins:
+            if self._first(plugin):
+                close_plugin(plugin)
+
+    def _first(self, plugin: object) -> bool:
+        with self._lock:
+            first = id(plugin) not in self._gone
+            self._gone[id(plugin)] = plugin
+            return first
