@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from threading import Lock
+from typing import NamedTuple
 
 from streaming.hints import CheckpointSeen, SyncSeen
+from streaming.mm2.records import TopicPartition
 
 MOST_HEARD = 500_000
 """Syncs and checkpoints that wait for a flow; with 200 bytes each, 100 MB."""
 
 Told = tuple[Collection[SyncSeen], Collection[CheckpointSeen]]
 """What one batch told of."""
+
+
+class Heard(NamedTuple):
+    """What the stream told of: groups that MM2 wrote a checkpoint for; partitions on the source that MM2 sends again,
+    or whose target log was truncated."""
+
+    groups: set[str]
+    restarted: set[TopicPartition]
 
 
 class HeardQueue:

@@ -65,6 +65,16 @@ class Histories:
         """The same, also one that a truncation emptied."""
         return self._topics.get(where.topic, {}).get(where.partition)
 
+    def is_truncated(self, where: TopicPartition) -> bool:
+        """Whether a truncation emptied the history, and no sync was taken since."""
+        history = self.with_empty(where)
+        return history is not None and history.is_empty
+
+    def reached(self, where: TopicPartition) -> int:
+        """An end that the partition's log on the target had once, as far as its syncs tell; 0 where they do not."""
+        history = self.of(where)
+        return 0 if history is None else history.reached
+
     def topics(self) -> frozenset[str]:
         """Those with a history."""
         return frozenset(self._topics)

@@ -155,6 +155,11 @@ class History:
         """The sync that was taken last."""
         return Pair(self._live[0], self._live[1])
 
+    @property
+    def reached(self) -> int:
+        """An end that the target's log had when the latest sync was written: one that lies before it was truncated."""
+        return self._live[1] + 1
+
     def around(self, upstream: int, before: int = MAX_INT64) -> tuple[Pair | None, Pair | None]:
         """The last pair at or before an upstream offset in the newest history that covers it, and the next one.
 

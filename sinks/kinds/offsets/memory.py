@@ -10,11 +10,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 from sinks.engine.ledger import Entry, EntryKey, Ledger
 from sinks.kinds.offsets.group_partition import GroupPartition
-from sinks.kinds.offsets.heard_queue import MOST_HEARD, HeardQueue
+from sinks.kinds.offsets.heard_queue import MOST_HEARD, Heard, HeardQueue
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
@@ -26,14 +25,6 @@ from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
-
-
-class Heard(NamedTuple):
-    """What the stream told of: groups that MM2 wrote a checkpoint for; partitions on the source that MM2 sends again,
-    or whose target log was truncated."""
-
-    groups: set[str]
-    restarted: set[TopicPartition]
 
 
 class OffsetMemory:
@@ -143,7 +134,7 @@ class OffsetMemory:
 
         `where`: its partition on the source.
         """
-        if not self.target_logs.note_end(where, end):
+        if not self.target_logs.note_end(where, end, self.histories.reached(where)):
             return
         log.warning("%s lost its tail: what was known of its offsets is forgotten", remote)
         if (history := self.histories.with_empty(where)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sinks.kinds.offsets.history import History
-from sinks.kinds.offsets.translation import NEVER, LogEnds, limit_while_resending, read_to_the_end
+from sinks.kinds.offsets.translation import NEVER, LogEnds, limit_while_resending, read_to_the_end, without_truncated
 from streaming.mm2.records import MAX_INT64
 
 
@@ -22,6 +22,7 @@ class SearchWindow(NamedTuple):
 
 def search_window(upstream: int, ends: LogEnds, history: History | None) -> SearchWindow | None:
     """Where on the target; None where there is nothing to find that the pairs do not say already."""
+    history = without_truncated(history, ends.target)
     limit = limit_while_resending(history, ends.target)
     below, following = history.around(upstream, limit) if history else (None, None)
     if below is None or below.upstream == upstream:

@@ -19,7 +19,7 @@ from sinks.kinds.offsets.record_search import Found, Question
 from sinks.kinds.offsets.search_window import search_window, search_window_back
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, translate, translate_back
 from sinks.kinds.offsets.verdicts import Facts, judge
-from streaming.mm2.records import TopicPartition
+from streaming.mm2.records import MAX_INT64, TopicPartition
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 Find = Callable[[Mapping[GroupPartition, Question]], Mapping[GroupPartition, Found]]
@@ -146,7 +146,8 @@ def _position(
         memory.drop_untrue(group, where)
     ends = None
     if there is not None and direction.back:
-        ends = LogEnds(there, here or LogRange(0, 0))
+        # A log whose end is not known shows no truncation.
+        ends = LogEnds(there, here or LogRange(0, MAX_INT64))
     elif there is not None:
         alone = is_written_by_mm2_alone(settings.policy, settings.flow.source, where.topic)
         ends = LogEnds(here, there, replication_alone=alone)
@@ -220,6 +221,7 @@ def _translated(
         exact=found.exact if found else True,
         checkpoint=memory.checkpoint(at.group, upstream, remote),
         previous=memory.answers.get((at.group, at.where)),
+        truncated=not direction.back and memory.histories.is_truncated(upstream),
     )
     answer = (translate_back if direction.back else translate)(at.offset, ends, evidence)
     if isinstance(answer, Answer):

@@ -21,9 +21,12 @@ class TargetLogs:
         self._generations: dict[TopicPartition, int] = {}
         self._topic_generations: dict[str, int] = {}
 
-    def note_end(self, where: TopicPartition, end: int) -> bool:
-        """Takes in the end (high watermark) that a log has now; whether the log was truncated since the last time."""
-        truncated = end < self._highest.get(where, 0)
+    def note_end(self, where: TopicPartition, end: int, reached: int = 0) -> bool:
+        """Takes in the end (high watermark) that a log has now; whether the log was truncated since the last time.
+
+        `reached`: an end that it had before, as the syncs tell that were taken in before this end was read.
+        """
+        truncated = end < max(reached, self._highest.get(where, 0))
         self._highest[where] = end
         if truncated:
             self.note_truncation(where, end)

@@ -13,12 +13,11 @@ Read x and D first, E last: an x that lies beyond E then means that the source's
 The way back, for a group that worked on the target: the same pairs, read the other way. There is no tip then, since the
 source may hold what never reached the target.
 
-An error bound counts as far as the syncs were read. What MM2 sends again after its next crash is in no bound; and a
-restart stays unseen where MM2 joined its sync with a later one and as many offsets are missing as were sent twice.
 After a restart MM2 sends records again. Until it is as far as it was, the new copies may never come, should it die once
 more; so what counts is what lies before the restart. MM2's own answers count on the copies that are still to come.
 A checkpoint or earlier answer that, by the syncs, lies behind a record that the group has yet to read is from before a
-truncation of the target's log, and counts no more.
+truncation of the target's log, and counts no more. Where the newest sync itself lies behind the target's end, nothing
+tells how much was lost before the log grew again: no sync, match, checkpoint or earlier answer counts, only tip.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.error_bounds import bounds_at_the_end, bounds_back, bounds_by_syncs
 from sinks.kinds.offsets.history import History, Pair
 from streaming.mm2.records import MAX_INT64
 
@@ -54,7 +54,7 @@ class Unanswered(str, Enum):
     TOO_OLD = "TOO_OLD"
     """The group's offset lies before all that is known."""
     BEYOND_END = "BEYOND_END"
-    """The answer lies behind the end of the log it is for, which was truncated or recreated."""
+    """The target's log was truncated or recreated: the answer lies behind its end, or all that was known by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,8 @@ class Evidence:
     `matched`: the offset in the other log of the first record like the one at the group's offset, at or behind the
     last pair before it; or that of the next pair, if nothing is to be read before. `checkpoint`: MM2's newest for the
     group. `previous`: the answer given last in this direction. `exact`: no earlier record was taken for the match.
-    None of them may be from before a topic was deleted and recreated.
+    None of them may be from before a topic was deleted and recreated. `truncated`: there is no history, for the
+    target's log lost its tail and no sync came since.
     """
 
     history: History | None = None
@@ -99,11 +100,12 @@ class Evidence:
     checkpoint: Pair | None = None
     previous: Answer | None = None
     exact: bool = True
+    truncated: bool = False
 
 
 def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unanswered:
     """The answer for a group at `upstream` on the source. It goes back only where the group did."""
-    evidence = _without_untrue(evidence)
+    evidence = _without_untrue(evidence, ends.target)
     history, previous = evidence.history, evidence.previous
     limit = limit_while_resending(history, ends.target)
     below, following = history.around(upstream, limit) if history else (None, None)
@@ -111,16 +113,24 @@ def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unan
     found = list(_candidates(upstream, ends, evidence, below, (following or NEVER).downstream, limit))
     chosen = _choose(found, last, ends.target)
     if chosen is None:
-        return _reason(history, bool(found))
+        return _reason(history, bool(found) or evidence.truncated)
     method, offset = chosen
-    bounds = _bounds_at_the_end(upstream, ends, history) if offset == ends.target.end else []
+    at_end = offset == ends.target.end
+    bounds = bounds_at_the_end(upstream, ends.source, ends.target, history) if at_end else []
     if history:
         match = _reached_match(found, offset) if evidence.exact else None
-        bounds += _bounds(upstream, offset, match, history, (below, following))
+        bounds += bounds_by_syncs(upstream, offset, match, history, (below, following))
     return Answer(upstream, offset, method, min(bounds, default=None))
 
 
-def _without_untrue(evidence: Evidence) -> Evidence:
+def without_truncated(history: History | None, target: LogRange) -> History | None:
+    """The history, unless its newest sync shows that the target's log was longer once."""
+    return history if history and history.reached <= target.end else None
+
+
+def _without_untrue(evidence: Evidence, target: LogRange) -> Evidence:
+    if evidence.history and without_truncated(evidence.history, target) is None:
+        return Evidence(truncated=True)
     known, checkpoint, last = evidence.history, evidence.checkpoint, evidence.previous
     untrue = known and checkpoint and known.contradicts(checkpoint) is not None
     gone = known and last and known.contradicts(Pair(last.upstream, last.downstream)) is not None
@@ -159,39 +169,14 @@ def read_to_the_end(upstream: int, source: LogRange, markers_only: bool) -> bool
     return upstream == source.end or (markers_only and source.start <= upstream < source.end)
 
 
-def _bounds_at_the_end(upstream: int, ends: LogEnds, history: History | None) -> list[int]:
-    """For an answer at the target's end: what the source has before `upstream` and the target has not yet."""
-    bounds = [max(0, upstream - ends.source.start)] if ends.source else []
-    if history:
-        latest = history.latest
-        arrived = latest.upstream + max(0, ends.target.end - latest.downstream)
-        bounds.append(max(0, upstream - arrived))
-    return bounds
-
-
-def _bounds(
-    upstream: int, offset: int, matched: int | None, history: History, around: tuple[Pair | None, Pair | None]
-) -> list[int]:
-    """Limits of the records before `upstream` that the target has, or will have, at or behind `offset`."""
-    below, following = around
-    bounds = []
-    if following:
-        later = max(offset, following.downstream)
-        bounds.append(later - offset + history.resent_after(later))
-    if matched is not None:
-        # An answer behind the match may lie within what a restart after the match sent again.
-        bounds.append(history.resent_after(matched))
-    elif below and offset >= below.downstream + (upstream > below.upstream):
-        bounds.append(max(0, upstream - below.upstream - 1) + history.resent_after(below.downstream))
-    return bounds
-
-
 def translate_back(downstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unanswered:
     """The answer for a group at `downstream` on the target: its `upstream` is where it goes on at the source.
 
     Evidence as for the way there, but `matched` is the source's offset of the record at `downstream`, and a checkpoint
     says that the group itself had read the source up to its upstream offset.
     """
+    if evidence.history and without_truncated(evidence.history, ends.target) is None:
+        evidence = Evidence()
     history, previous = evidence.history, evidence.previous
     below, following = history.around_downstream(downstream) if history else (None, None)
     last = (previous.method, previous.upstream) if previous and previous.downstream <= downstream else None
@@ -200,13 +185,8 @@ def translate_back(downstream: int, ends: LogEnds, evidence: Evidence) -> Answer
     if chosen is None:
         return _reason(history, bool(found))
     method, offset = chosen
-    bounds = [max(0, ends.source.end - offset)] if ends.source else []
-    if history and below:
-        # Before a restart the target got records that lie far ahead of the pair; where it was is known by the next one.
-        newest = following.downstream if following else downstream
-        exact = evidence.exact and _reached_match(found, offset) is not None
-        read = 0 if exact else max(0, downstream - below.downstream - 1)
-        bounds.append(read + history.resent_before(newest))
+    exact = evidence.exact and _reached_match(found, offset) is not None
+    bounds = bounds_back(downstream, offset, exact, ends.source, history, (below, following))
     return Answer(offset, downstream, method, min(bounds, default=None))
 
 

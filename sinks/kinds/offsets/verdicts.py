@@ -108,7 +108,11 @@ VERDICTS: tuple[Rule, ...] = (
         "the group is at {committed} on {onto} since before the log there lost its tail, and would skip what was "
         "written in its place" + RESET,
     ),
-    (lambda facts: facts.answer is Unanswered.BEYOND_END, Verdict.ERROR, RECREATED),
+    (
+        lambda facts: facts.answer is Unanswered.BEYOND_END,
+        Verdict.ERROR,
+        "the log on {onto} was truncated or recreated, and MM2 has written no offset-sync since then",
+    ),
     (
         lambda facts: isinstance(facts.answer, Unanswered) and facts.source_empty,
         Verdict.SOURCE_EMPTY,

@@ -206,46 +206,6 @@ def test_an_interval_for_mm2_alone_is_a_warning(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ("forwarding.admin.class=com.acme.Federated", "forwarding.admin.class: holds for MM2 only: Lockstep creates"),
-        ("a->b.transforms=Mask", "lockstep.offset.translation=conservative"),
-        ("emit.offset-syncs.enabled=false", "Lockstep cannot translate offsets of a->b"),
-        ("emit.heartbeats.enabled=false", "no heartbeat of MM2's reaches b: the state of a->b will be NO_HEARTBEAT"),
-        (
-            "a->b.emit.heartbeats.enabled=false\nheartbeats.replication.enabled=false",
-            "write emit.heartbeats.enabled=true for a->b, or for a flow into a",
-        ),
-        ("sync.topic.acls.interval.seconds=60", "Lockstep looks at ACLs when"),
-        (
-            "lockstep.sync.group.offsets.enabled=true\nrefresh.groups.interval.seconds=60",
-            "Lockstep lists groups in every trigger, or as lockstep.sync.group.offsets.interval.seconds says",
-        ),
-    ],
-)
-def test_mm2s_line_that_means_something_else_beside_lockstep_is_a_warning(
-    tmp_path: Path, lines: str, said: str
-) -> None:
-    (found,) = warnings(tmp_path, QUIET + TWO + lines + "\n")
-    assert said in found
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "forwarding.admin.class=org.apache.kafka.connect.mirror.ForwardingAdmin",
-        "transforms=",
-        "emit.offset-syncs.enabled=true",
-        "a->b.emit.heartbeats.enabled=false",
-        "refresh.groups.interval.seconds=60",
-        "emit.heartbeats.interval.seconds=5",
-    ],
-)
-def test_mm2s_line_that_means_nothing_else_beside_lockstep_is_no_warning(tmp_path: Path, line: str) -> None:
-    assert warnings(tmp_path, QUIET + TWO + line + "\n") == []
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
         (
             "sync.group.offsets.enabled=true\nemit.checkpoints.enabled=false\n"
             "lockstep.sync.group.offsets.enabled=false\n",

@@ -50,7 +50,10 @@ WITH_TRUNCATIONS = st.lists(
 
 @dataclass
 class Partition:
-    """`source`: offsets that hold a record. `target`: the source's offset of the record at each downstream offset."""
+    """`source`: offsets that hold a record. `target`: the source's offset of the record at each downstream offset.
+
+    `lost_copies`: records that the target lost a later copy of, but not the first, since a truncation was last told.
+    """
 
     lag_max: int = 5
     source: list[int] = field(default_factory=list)
@@ -59,6 +62,7 @@ class Partition:
     history: History | None = None
     emitted: int = 0
     truncations: int = 0
+    lost_copies: set[int] = field(default_factory=set)
     _next: int = 0
     _last_sync: int | None = None
     _previous: int | None = None
@@ -68,7 +72,9 @@ class Partition:
     def step(self, step: Step) -> None:
         if len(self.target) > 1:
             # MM2 tells of no single record that another one took the place of.
-            del self.target[max(0, len(self.target) - step.lost) :]
+            kept = max(0, len(self.target) - step.lost)
+            self.lost_copies |= {*self.target[kept:]} & {*self.target[:kept]}
+            del self.target[kept:]
         self.source += range(self.source_end, self.source_end + step.produced)
         self.source_end += step.produced + step.missing
         if step.back is not None:
@@ -90,7 +96,9 @@ class Partition:
                 self.history, self._hole = History(upstream, downstream, self.emitted), False
             else:
                 sign = self.history.take(upstream, downstream, self.emitted, self._hole)
-                self.truncations += sign is Discontinuity.TRUNCATION
+                if sign is Discontinuity.TRUNCATION:
+                    self.truncations += 1
+                    self.lost_copies.clear()
                 self._hole = False
         self._previous, self._written_to = upstream, downstream
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import History, Pair
+from sinks.kinds.offsets.search_window import search_window
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Method, Unanswered, translate, translate_back
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step, untold
 
@@ -190,6 +191,18 @@ def test_where_there_is_no_answer_it_says_why(
     known: History | None, upstream: int, end: int, expected: Unanswered
 ) -> None:
     assert translate(upstream, LogEnds(None, LogRange(0, end)), Evidence(known)) is expected
+
+
+@pytest.mark.parametrize("upstream", [0, 15, 80, 95])
+def test_a_sync_behind_the_targets_end_leaves_nothing_but_the_tip_to_answer_by(upstream: int) -> None:
+    known = history((0, 0), (0, 1), (90, 91))
+    evidence = Evidence(known, 1, Pair(0, 0), Answer(0, 0, Method.MATCHED, 0))
+    ends = LogEnds(LogRange(0, 96), LogRange(0, 91))
+    assert isinstance(translate(upstream, replace(ends, target=LogRange(0, 92)), evidence), Answer)
+    assert translate(upstream, ends, evidence) is Unanswered.BEYOND_END
+    assert translate(96, ends, evidence) == Answer(96, 91, Method.TIP, 96)
+    assert search_window(15, ends, known) is None
+    assert translate_back(upstream, ends, evidence) is Unanswered.NO_OFFSET_SYNC
 
 
 def test_an_answer_before_the_start_of_the_log_is_raised_to_it() -> None:
