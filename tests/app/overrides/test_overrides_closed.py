@@ -66,6 +66,12 @@ def test_override_that_breaks_a_rule_refuses_all_of_the_ledger_s_for_the_job_and
         load_in_force(path, read=lambda settings: {AB: forged})
 
 
+@pytest.mark.parametrize("name", ["lockstep.acl.principals.protected", "lockstep.scram.users.adopt"])
+def test_whom_the_source_must_not_touch_holds_from_the_file_alone(name: str) -> None:
+    (problem,) = refusals(stored(name, Override("admin")), ())
+    assert problem.startswith(f"{name}: mappings hold from the properties file alone")
+
+
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_override_stops_its_flow_in_a_running_job_whatever_the_file_opens(name: str) -> None:
     cluster = MemoryCluster("b")
