@@ -13,12 +13,12 @@ Lockstep reads MM2's own properties file; one written for MM2 works as it is. `l
 
 - **Precedence**, as in MM2: `a->b.KEY` holds for one flow and wins over `KEY`, which holds for all.
 - **Only for Lockstep**: any key of MM2's may carry the prefix `lockstep.` (`lockstep.KEY`, `a->b.lockstep.KEY`, `lockstep.a->b.KEY`) and then wins over its bare form, so that one file can turn a sync off for MM2 and on for Lockstep. Everything with the prefix wins over everything without: `lockstep.KEY` over `a->b.KEY`, too.
-- **Client settings** of a cluster are Java's names: `a.bootstrap.servers`, `a.security.protocol`, `a.sasl.jaas.config`, also under `a.admin.`, `a.consumer.`, `a.producer.`. They are passed to Spark's source and the JVM's Admin as they are, and translated for librdkafka; a security setting that has no counterpart there is an error, not silence.
+- **Client settings** of a cluster go by Java's names: `a.bootstrap.servers`, `a.security.protocol`, `a.sasl.jaas.config`, also under `a.admin.`, `a.consumer.`, `a.producer.`. They are passed to Spark's source and the JVM's Admin as they are, and translated for librdkafka; a security setting that has no counterpart there is an error, not silence.
 - **Values from elsewhere**: `${env:NAME}`, `${file:PATH:KEY}`, `${dir:PATH:KEY}` are resolved as Kafka's config providers do (KIP-297, KIP-421); they need no declaration.
 - **Classes**: those that Kafka ships go by their Java name; your own are `package.module:Class` on Python's path.
 - **Changes**: a running job reads its file again when it changes, at SIGHUP and at `lockstep reload`. All of it is checked first; with one mistake in it nothing changes. The last column says what a change does. Passwords that are behind `${file:…}` are read again at `lockstep reload`.
 - **Overrides**: what holds for a flow and can change while the job runs can also be kept beside the flow, stronger than every line here: [configs.md](configs.md#locksteps-own-configs).
-- **Looks**: MM2's `…interval.seconds` do not hold for Lockstep, which looks at every trigger; with the prefix `lockstep.` they do.
+- **Intervals**: MM2's `…interval.seconds` do not hold for Lockstep, which polls at every trigger; with the prefix `lockstep.` they do.
 """
 
 

@@ -81,5 +81,5 @@ MAX_DELETE_MINIMUM = Key(
     integer(0, unit="items"),
     10,
     "Lockstep",
-    "From how many on that limit counts.",
+    "Fewer items of a kind than this count as this many: with 10 and 30 percent, at most 3 of up to 10 are deleted.",
 )
