@@ -16,7 +16,7 @@ from streaming.restarts import QueryState
 
 PAGE = PROJECT / "docs" / "metrics.md"
 
-MEASURED = ("observe", "apply")
+MEASURED = ("observe", "plan", "apply", "record")
 """Phases of a pass."""
 
 

@@ -58,13 +58,17 @@ OBSERVE_RATE = Key(
     integer(0, unit="topics a second"),
     1000,
     "Lockstep",
-    "How many topics' configs are looked at on the source, per flow; 0: all of them at every trigger.",
+    "How many topics' configs are polled on the source, per flow; 0: all of them at every trigger.",
 )
 FULL_COMPARISON_INTERVAL = Key(
     "lockstep.full.comparison.interval", DURATION_SECONDS, 60.0, "Lockstep", "Time between comparisons of everything."
 )
 SHARD_TOPICS = Key(
-    "lockstep.shard.topics", integer(1, unit="topics"), 2000, "Lockstep", "How many one request asks about at most."
+    "lockstep.shard.topics",
+    integer(1, unit="topics"),
+    2000,
+    "Lockstep",
+    "How many topics one request asks about at most.",
 )
 HEARTBEAT_TIMEOUT = Key(
     "lockstep.heartbeat.timeout", DURATION_SECONDS, 30.0, "Lockstep", "The age from which on a heartbeat is stale."
