@@ -126,7 +126,7 @@ def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
         flow=flow.flow,
         state=flow_state(None, age, flow.pace.heartbeat_timeout),
         heartbeat_age_seconds=age,
-        reason="no job answers; this is what a look at both clusters shows",
+        reason="no job answers; this is what both clusters show now",
         kinds={kind: kind_status(kind, before, report, utc_now()) for kind, before in first.items()},
         effective=report.effective,
     )

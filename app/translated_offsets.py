@@ -1,4 +1,4 @@
-"""For applications: where a consumer group goes on in the other cluster, as `RemoteClusterUtils` tells it in Java."""
+"""For applications: where a consumer group continues on the other cluster, as `RemoteClusterUtils` does in Java."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG = Path("conf/mirror.properties")
 
 
 def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dict[TopicPartition, int]:
-    """The offsets on the flow's target at which a group goes on, by partition there; none for partitions without one.
+    """The offsets on the flow's target at which a group continues, by partition there; none for partitions without one.
 
     `flow`: e.g. `a->b`. It commits nothing: give them to a consumer of yours. While the source answers they are
     translated from where the group is now; without it, they are those of the group's newest checkpoints.

@@ -37,7 +37,7 @@ def main(
     acls: Annotated[bool, typer.Option(help="Whether ACLs are measured as well.")] = True,
     only: Annotated[str, typer.Option(help="Only ways whose name contains this.")] = "",
     drill: Annotated[
-        int, typer.Option(help="PollSchedule of the failover drill, and nothing but what is about offsets.")
+        int, typer.Option(help="Rounds of the failover drill, and nothing but what is about offsets.")
     ] = 0,
     groups: Annotated[bool, typer.Option("--groups", help="The age of synced offsets, and nothing else.")] = False,
     render_only: Annotated[bool, typer.Option("--render", help="Write the page from docs/benchmarks.json.")] = False,

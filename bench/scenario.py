@@ -140,10 +140,10 @@ class Meter:
         return {"all": sum(n for _, n in rows), "write": sum(n for api, n in rows if api in WRITES)}
 
     def first_comparison(self) -> float:
-        """Seconds that the first walk took to look at everything and compare it."""
-        return wait_for(self._first_walk, READY_WITHIN, "the job's first walk")
+        """Seconds that the first pass took to observe and compare everything."""
+        return wait_for(self._first_pass, READY_WITHIN, "the job's first pass")
 
-    def _first_walk(self) -> float:
+    def _first_pass(self) -> float:
         self._job.check()
         phases = {s.labels["phase"]: s.value for s in self.samples() if s.name == "lockstep_reconcile_seconds_sum"}
         return phases["observe"] + phases["plan"] if "plan" in phases else 0.0

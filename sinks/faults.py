@@ -1,7 +1,7 @@
 """Faults of a cluster as values and as exceptions.
 
 A fault that concerns one item (a topic, a key) is data: an `ItemFault` beside that item. Only what stops a whole
-look or a whole flow is raised.
+kind or a whole flow is raised.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ItemFault:
 
 
 class ClusterUnreachable(LockstepError):
-    """No answer from a cluster within the time limit. Retriable: the next batch looks again."""
+    """No answer from a cluster within the time limit. Retriable: the next pass tries again."""
 
 
 class CoordinatorUnavailable(ClusterUnreachable):
@@ -34,7 +34,7 @@ class CoordinatorUnavailable(ClusterUnreachable):
 
 
 class RightsMissing(LockstepError):
-    """The cluster denied a whole request. Terminal for the flow until somebody grants the right."""
+    """The cluster denied a whole request. Terminal for the kind that met it, until the right is granted."""
 
 
 class WrongCluster(LockstepError):

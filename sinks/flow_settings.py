@@ -1,4 +1,4 @@
-"""What the sink of one flow must know, as plain values. `app/settings.py` builds them from the properties."""
+"""What the sink of one flow must know, as plain values. `app.settings` builds them from the properties."""
 
 from __future__ import annotations
 

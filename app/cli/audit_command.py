@@ -45,7 +45,7 @@ def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
 
 
 SinceOption = Annotated[datetime | None, typer.Option("--since", help="Only events from this time on (UTC).")]
-FollowFlag = Annotated[bool, typer.Option("--follow", help="Goes on with what comes, until Ctrl-C.")]
+FollowFlag = Annotated[bool, typer.Option("--follow", help="Also what comes from now on, until Ctrl-C.")]
 
 COLUMNS = ("at", "flow", "who", "op", "kind", "key", "before", "after", "result", "error")
 

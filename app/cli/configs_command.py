@@ -60,7 +60,7 @@ def configs(
     delete_config: Annotated[list[str] | None, typer.Option("--delete-config", help="k1,k2")] = None,
     every: Annotated[bool, typer.Option("--all", help="Also what is not set at the entity itself.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="The brokers check it; nothing is written.")] = False,
-    custom: Annotated[bool, typer.Option("--custom", help="Names that Kafka does not know are meant.")] = False,
+    custom: Annotated[bool, typer.Option("--custom", help="Names that Kafka does not know are no mistake.")] = False,
     literal: Annotated[bool, typer.Option("--literal", help="References are for the brokers' own providers.")] = False,
     canary: Annotated[
         str | None, typer.Option("--canary", help="First on this broker; when all is well, the default of all.")
@@ -160,8 +160,8 @@ def _alter(flags: Flags, there: Opened, wanted: Wanted, output: Output) -> int:
 def _try_out(flags: Flags, there: Opened, wanted: Wanted, output: Output) -> int:
     seconds = CANARY_TIME if flags.canary_time is None else flags.canary_time
     with _ending() as ended:
-        walk = Canary(there.levels, there.partitions, ended.wait, time.sleep, complain, seconds)
-        alteration = walk.run(str(flags.canary), wanted, flags.custom)
+        canary = Canary(there.levels, there.partitions, ended.wait, time.sleep, complain, seconds)
+        alteration = canary.run(str(flags.canary), wanted, flags.custom)
     _print_altered(alteration, "applied", output)
     return DONE
 

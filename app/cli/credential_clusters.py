@@ -69,12 +69,12 @@ class Login:
 
     @property
     def works(self) -> bool:
-        """He does."""
+        """Whether the user got in."""
         return self.reason is None
 
 
 def try_logins(settings: Settings, credential: Credential) -> list[Login]:
-    """Logs in as the user on every cluster of the flows, with every mechanism that he has there.
+    """Logs in as the user on every cluster of the flows, with every mechanism that the user has there.
 
     A cluster that cannot be asked is a login that does not work. Raises LockstepError as `ends_of`.
     """

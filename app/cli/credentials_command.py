@@ -34,23 +34,23 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-UserArgument = Annotated[str, typer.Argument(help="The user as the source names him, without `User:`.")]
+UserArgument = Annotated[str, typer.Argument(help="The user's name on the source, without `User:`.")]
 PasswordOption = Annotated[
     Path | None,
     typer.Option("--password-file", help="Where the password is; - for standard input. Default: asks for it."),
 ]
 UsersArgument = Annotated[
-    list[str] | None, typer.Argument(help="Users as the source names them. Default: all that are stored.")
+    list[str] | None, typer.Argument(help="Users, by their names on the source. Default: all that are stored.")
 ]
 SourceFlag = Annotated[bool, typer.Option("--source", help="Writes it to the source as well.")]
 TargetFlag = Annotated[bool, typer.Option("--target", help="Writes it to the target as well.")]
 BothFlag = Annotated[bool, typer.Option("--both", help="Writes it to source and target.")]
 MechanismOption = Annotated[
     list[Mechanism] | None,
-    typer.Option("--mechanism", help="Of a user whom no cluster has yet; may be repeated. Default: SCRAM-SHA-512."),
+    typer.Option("--mechanism", help="For a user that no cluster has yet; may be repeated. Default: SCRAM-SHA-512."),
 ]
 IterationsOption = Annotated[
-    int, typer.Option("--iterations", min=4096, max=16384, help="Of a user whom no cluster has yet.")
+    int, typer.Option("--iterations", min=4096, max=16384, help="For a user that no cluster has yet.")
 ]
 
 
@@ -90,7 +90,7 @@ def rotate_password(
     flow: FlowOption = None,
     password_file: PasswordOption = None,
 ) -> None:
-    """A new password on target and source, then in the store; after an interruption, the same command goes on."""
+    """A new password on target and source, then in the store; after an interruption, the same command continues."""
     settings, store = _opened(config, flow)
     under_way = store.pending(user) is not None
     if under_way:

@@ -53,7 +53,7 @@ COMMANDS: Final = {
     "rights": LazyCommand("rights_command", "rights", "Prints the commands that grant what the job needs."),
     "configs": LazyCommand("configs_command", "configs", "Configs of brokers and topics, and Lockstep's own."),
     "demo": LazyCommand("run_command", "demo", "Two local clusters, MM2, and a source that changes."),
-    "ledger": LazyCommand("ledger_command", "app", "What a flow remembers: sign it, or begin anew."),
+    "ledger": LazyCommand("ledger_command", "app", "What a flow remembers: sign it, or start over."),
     "credentials": LazyCommand("credentials_command", "app", "The encrypted store of SCRAM users' passwords."),
 }
 """By name, in the order of the list."""

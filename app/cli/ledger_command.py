@@ -1,4 +1,4 @@
-"""`lockstep ledger`: what a flow remembers, and how to go on once somebody has looked."""
+"""`lockstep ledger`: what a flow remembers; to be used once somebody has looked at it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sinks.engine.seal import Seal
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
 
-app = typer.Typer(help="What a flow remembers on its target: sign it, or begin anew.", no_args_is_help=True)
+app = typer.Typer(help="What a flow remembers on its target: sign it, or start over.", no_args_is_help=True)
 
 YesFlag = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 @app.command()
 def sign(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: YesFlag = False) -> None:
-    """Shows what the ledger holds, and signs all of it with `lockstep.ledger.secret`: it is believed from then on."""
+    """Shows what the ledger holds, and signs all of it with `lockstep.ledger.secret`: it is trusted from then on."""
     settings = loaded(config, flow)
     for one in settings.flows:
         if not one.safety.ledger_secret:

@@ -65,7 +65,7 @@ def offsets(
     execute: ExecuteOption = False,
     yes: YesOption = False,
 ) -> None:
-    """Where each group would go on at a failover, the most records that it reads twice, the verdict.
+    """Where each group would continue at a failover, the most records that it reads twice, the verdict.
 
     Writes nothing without --execute.
     """

@@ -77,7 +77,7 @@ def _effective_lines(row: dict[str, Any]) -> Iterator[str]:
         topics = f"{one['topics']} topics" if one["topics"] != 1 else "1 topic"
         where = topics if one["kind"] == Kind.TOPIC_CONFIG else "the brokers"
         values = f"{one['source']} on {row['source']}, {one['target']} on {row['target']}"
-        yield f"in force with two values: {one['name']} of {where}: {values}; {REMEDY[Kind(one['kind'])]}"
+        yield f"differs in effect: {one['name']} of {where}: {values}; {REMEDY[Kind(one['kind'])]}"
     if more := drift - sum(one["topics"] or 1 for one in groups):
         yield f"and {more} configs more"
 

@@ -38,7 +38,7 @@ def jaas_objection(name: str, value: str) -> str | None:
 
 
 def jaas_note(name: str, listeners: str) -> str | None:
-    """What to know of a login for a listener that runs: brokers take it, show it, and go on with the old one.
+    """What to know of a login for a listener that runs: brokers take it and show it, and use it after a restart.
 
     `listeners`: the broker's, in force.
     """

@@ -1,4 +1,4 @@
-"""KIP-226's third goal as one walk: a value is tried out on one broker before all brokers get it.
+"""KIP-226's third goal, step by step: a value is tried out on one broker before all brokers get it.
 
 - It is set on the canary, after both levels were validated, and what was there before is remembered.
 - The canary is watched for a time: it answers, the value is in force there, and no partition is offline or
@@ -38,7 +38,7 @@ TAKE_BACK_EVERY, TAKE_BACK_TRIES = 2.0, 30
 PARTITIONS_TOLD = 5
 
 Tell = Callable[[str], None]
-"""Takes a line about what goes on."""
+"""Takes a line about its progress."""
 
 
 class TakenBack(LockstepError):

@@ -54,7 +54,7 @@ def rotate(
     otherwise: Mapping[str, int] | None = None,
     anew: bool = False,
 ) -> list[Written]:
-    """Writes a password to the ends, then the store; goes on with the one under way if there is one.
+    """Writes a password to the ends, then the store; continues with the one under way if there is one.
 
     `password` None: there must be one under way. `otherwise`: mechanisms and iterations of a user that no end has;
     None: there must be one. `anew`: a password under way is given up for this one. Raises RotationInterrupted,

@@ -107,7 +107,7 @@ class CredentialStore:
                 )
 
     def remove(self, user: str, *, force: bool = False) -> bool:
-        """Forgets a user; False if he was not there. Raises LockstepError while one is under way, but `force`."""
+        """Forgets a user; False if there was none. Raises LockstepError while one is under way, but `force`."""
         with self._changed() as document:
             if not force:
                 _raise_if_pending(user, document)

@@ -61,7 +61,7 @@ def _has(topic: str, name: str, value: str | None) -> Callable[[KafkaCluster], b
 
 
 USER, MECHANISM, PASSWORD = "shop", "SCRAM-SHA-512", "the demo's own secret"
-"""Who logs in on the target in the end; his password is on the source, and in a folder that the job reads."""
+"""The user that logs in on the target in the end; the password is on the source, and in a folder that the job reads."""
 
 STEPS = (
     Step("config set", _set("payments", "retention.ms", "3600000"), _has("a.payments", "retention.ms", "3600000")),

@@ -16,8 +16,8 @@ from streaming.restarts import QueryState
 
 PAGE = PROJECT / "docs" / "metrics.md"
 
-MEASURED = ("observe", "apply")
-"""Phases of a walk."""
+MEASURED = ("observe", "plan", "apply", "record")
+"""Phases of a pass."""
 
 
 def _words(words: Iterable[str | Enum]) -> str:
@@ -55,7 +55,7 @@ A metric with labels is there from the first time that it has something to say. 
 REPORTERS = """## Reporters
 
 `metric.reporters` lists classes that get the job's metrics without being scraped (KIP-226). It may change while the job
-runs: what is new in the list begins, what is gone from it is closed, what stays goes on.
+runs: what is new in the list begins, what is gone from it is closed, what stays keeps running.
 ```
 lockstep.metric.reporters = lockstep.reporters:PushGatewayReporter
 ```

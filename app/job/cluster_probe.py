@@ -37,7 +37,7 @@ def probe_source(source: ClusterSource) -> tuple[ClusterSource | None, str | Non
         finally:
             cluster.close()
     except LockstepError as error:
-        return None, f"goes on without the cluster {source.alias}: {error}"
+        return None, f"runs without the cluster {source.alias}: {error}"
     denied = _denied(source)
     if not denied:
         return source, None
@@ -73,7 +73,7 @@ def in_a_thread(call: Callable[[], None]) -> None:
 
 
 class BackgroundProbe:
-    """Probes while its owner goes on: `ask` begins, `take` has the answer once it is there."""
+    """Probes in the background: `ask` begins, `take` has the answer once it is there."""
 
     def __init__(self, probe: SourceProbe = probe_source, run: Run = in_a_thread) -> None:
         self._probe, self._run = probe, run

@@ -85,7 +85,7 @@ class Reloading:
 
 
 def _signature(path: Path) -> Signature | None:
-    """None while there is no such file, as in the moment in which an editor replaces it."""
+    """None while there is no such file, as while an editor replaces it."""
     try:
         found = path.stat()
     except OSError:

@@ -22,7 +22,7 @@ class OverridesRefused(LockstepError):
 class OverrideWatch:
     """Compares what each flow's ledger holds with what the job's settings were made from.
 
-    `see` is called by the flows' walks, `news` and `adopt` by the job's own thread.
+    `see` is called by the flows' passes, `news` and `adopt` by the job's own thread.
     """
 
     def __init__(self, in_force: Mapping[Flow, InLedger | None], opened: Collection[str] = ()) -> None:
@@ -41,7 +41,7 @@ class OverrideWatch:
             raise OverridesRefused(f"{flow.name} does nothing: {refused_text(wrong)}")
         if self._in_force.get(flow) is None and seen:
             raise OverridesUnknown(
-                f"{flow.name} waits until the {len(seen)} overrides in its ledger are in force; if it goes on "
+                f"{flow.name} waits until the {len(seen)} overrides in its ledger are in force; if it keeps "
                 "waiting, the log says what is wrong with them"
             )
 

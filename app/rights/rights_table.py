@@ -49,7 +49,7 @@ RULES: tuple[Rule, ...] = (
         FlowSide.SOURCE,
         On.CLUSTER,
         ("DESCRIBE",),
-        "hears of changes at once, instead of looking at topics in turn",
+        "is told of changes at once, instead of polling topics in turn",
         optional=True,
     ),
     Rule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "hears which topics' records arrive"),

@@ -1,9 +1,10 @@
 """Whether a cluster's metadata changed at all, from the length of its metadata log. Pure: times come in, in seconds.
 
 A KRaft controller appends a NoOpRecord every `metadata.max.idle.interval.ms` (500 ms) and one record for each change
-of a topic, a config, an ACL. So while nothing changes the log grows by a steady beat, and anything more is news.
-`DescribeQuorum` (KIP-595) tells the length for the price of describing thirty topics. It is a hint and no more: topics
-take their turns all the same, and what a beat hides is found by them.
+of a topic, a config, an ACL. So while nothing changes the log grows by a steady beat, and anything more is a
+metadata-change signal.
+`DescribeQuorum` (KIP-595) tells the length for the price of describing thirty topics. It is a hint and no
+more: topics take their turns all the same, and what a beat hides is found by them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ EARLY = 0.1
 """How far the anchor follows an early beat, as a share: a change just before a beat must not pass as that beat."""
 
 NOISY = 20
-"""News among so many newest samples that grew: a log that always moves hints at nothing."""
+"""Signals in so many newest samples that grew: a log that always moves hints at nothing."""
 
 
 class MetadataBeat:
@@ -46,7 +47,7 @@ class MetadataBeat:
 
     @property
     def quiet(self) -> bool:
-        """Whether the rhythm is known, so that no news is good news."""
+        """Whether the rhythm is known, so that no signal means no change."""
         return self._period is not None
 
     def heard(self, at: float, length: int) -> int:
@@ -87,7 +88,7 @@ class MetadataBeat:
         self._period, self._anchor, self._base, self._recent = period, at, length, []
 
     def _compare(self, at: float, before: tuple[float, int], length: int) -> int:
-        """It may have grown by as many records as beats are due; the rest is news, and base from now on."""
+        """It may have grown by as many records as beats are due; the rest is a signal, and base from now on."""
         period = self._period or float("inf")
         due = 0 if period == float("inf") else int((at - self._anchor + UNEVEN * period) // period)
         beats = length - self._base
@@ -101,7 +102,7 @@ class MetadataBeat:
         return 0
 
     def _follow(self, at: float, since: float, beats: int, period: float) -> None:
-        """The newest beat fell between two samples: the anchor moves there, so that a slow drift is never news."""
+        """The newest beat fell between two samples: the anchor moves there, so that a slow drift is never a signal."""
         expected = self._anchor + beats * period
         self._anchor = min(max(expected, since), max(at, expected - EARLY * period))
         self._base += beats

@@ -51,7 +51,7 @@ class Sweep:
         return self.position
 
     def end(self, at: int) -> None:
-        """The log ends at this offset. News from before a jump are passed over."""
+        """The log ends at this offset. What is told of it from before a jump is ignored."""
         if at >= self.position:
             self.finish(Ending(Why.END, at))
 

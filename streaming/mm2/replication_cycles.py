@@ -1,4 +1,4 @@
-"""Flows that lead round: where a topic would come back to its own cluster, and be replicated there again."""
+"""Replication cycles: flows by which a topic would come back to its own cluster, and be replicated there again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROBE = "topic"
 
 
 def endless_rounds(policies: Mapping[Flow, ReplicationPolicy]) -> list[tuple[Flow, ...]]:
-    """The rounds that no policy ends, each once, sorted; the shortest one through each flow is looked at.
+    """The cycles that no policy ends, each once, sorted; the shortest one through each flow is looked at.
 
     A policy that puts the alias into the name sees where a topic has been. IdentityReplicationPolicy cannot, so there
     only the topic filters keep a topic from going round for ever.

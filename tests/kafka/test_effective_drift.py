@@ -1,4 +1,4 @@
-"""A topic at its default on both sides, in force with two values because the brokers differ: told, and mended."""
+"""A topic at its default on both sides that differs in effect because the brokers do: told, and mended."""
 
 from __future__ import annotations
 
@@ -68,9 +68,8 @@ def test_brokers_with_two_defaults_make_a_drift_that_defaults_from_the_source_me
     path = write_properties(tmp_path, clusters.a, clusters.b, topic)
     assert metric_after_two_runs(path, spark) == 1
     assert flow_of(said(path, "status", "-o", "json"))["effective"] == {"drift": 1, "configs": [OF_TOPIC]}
-    assert (
-        f"in force with two values: retention.ms of 1 topic: {WEEK} on a, {DAY} on b; set use.defaults.from=source"
-        in said(path, "status")
+    assert f"differs in effect: retention.ms of 1 topic: {WEEK} on a, {DAY} on b; set use.defaults.from=source" in said(
+        path, "status"
     )
     brokers_too = {"lockstep.sync.broker.configs.enabled": "true"}
     path = write_properties(tmp_path, clusters.a, clusters.b, topic, **brokers_too)

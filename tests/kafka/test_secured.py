@@ -128,7 +128,7 @@ def test_nothing_that_a_run_leaves_behind_holds_a_secret(stage: Stage) -> None:
     assert len(spark) > 8
     said += [*spark, *command_lines(stage.job.pids), *files_since(BEGAN, stage.folder)]
     everything = "".join(text for _, text in said)
-    for seen in ("retention.ms", "acme.size: [hidden] -> [hidden]", "lockstep_build_info", "kafka.bootstrap.servers"):
+    for seen in ("retention.ms", "acme.size: [hidden] -> [hidden]", "lockstep_build_info", "MicroBatchScan"):
         assert seen in everything, seen
     assert "PushGatewayReporter" in everything
     assert markers.found_in(said) == []

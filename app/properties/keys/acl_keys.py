@@ -43,7 +43,7 @@ ACL_PRINCIPALS: Key[tuple[str, ...]] = Key(
     "lockstep.acl.principals", PATTERNS, (".*",), "Lockstep", "Principals whose ACLs are synced, as on the source."
 )
 ACL_PRINCIPALS_EXCLUDE: Key[tuple[str, ...]] = Key(
-    "lockstep.acl.principals.exclude", PATTERNS, (), "Lockstep", "Principals left out even so."
+    "lockstep.acl.principals.exclude", PATTERNS, (), "Lockstep", "Principals that are left out all the same."
 )
 ACL_MAPPING = Key(
     "lockstep.acl.principal.mapping",
@@ -87,7 +87,7 @@ CREDENTIAL_STORE = Key(
 )
 ENCODER_SECRET: Key[str | None] = Key(
     "password.encoder.secret",
-    long_text(SECRET_LENGTH, "; a shorter one of before goes on as password.encoder.old.secret"),
+    long_text(SECRET_LENGTH, "; a shorter one from before may stay as password.encoder.old.secret"),
     None,
     "KIP-226",
     "What passwords in that file are encrypted with.",

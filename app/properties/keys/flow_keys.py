@@ -22,10 +22,14 @@ ENABLED = Key(
     "enabled", BOOLEAN, False, "MM2", "Whether the flow is kept in step; written as a->b.enabled.", live=Live.JOB
 )
 TOPICS = Key("topics", PATTERNS, (".*",), "MM2", "Topics that are replicated, by their names on the source.")
-TOPICS_EXCLUDE = Key("topics.exclude", PATTERNS, items(filters.TOPICS_EXCLUDE), "MM2", "Topics left out even so.")
+TOPICS_EXCLUDE = Key(
+    "topics.exclude", PATTERNS, items(filters.TOPICS_EXCLUDE), "MM2", "Topics that are left out all the same."
+)
 TOPIC_FILTER = Key("topic.filter.class", CLASS, f"{MIRROR}DefaultTopicFilter", "MM2", "The class that chooses topics.")
 GROUPS = Key("groups", PATTERNS, (".*",), "MM2", "Consumer groups that are replicated.")
-GROUPS_EXCLUDE = Key("groups.exclude", PATTERNS, items(filters.GROUPS_EXCLUDE), "MM2", "Groups left out even so.")
+GROUPS_EXCLUDE = Key(
+    "groups.exclude", PATTERNS, items(filters.GROUPS_EXCLUDE), "MM2", "Groups that are left out all the same."
+)
 GROUP_FILTER = Key("group.filter.class", CLASS, f"{MIRROR}DefaultGroupFilter", "MM2", "The class that chooses groups.")
 POLICY = Key(
     "replication.policy.class",

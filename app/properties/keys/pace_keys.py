@@ -58,7 +58,7 @@ OBSERVE_RATE = Key(
     integer(0, unit="topics a second"),
     1000,
     "Lockstep",
-    "How many topics' configs are looked at on the source, per flow; 0: all of them at every trigger.",
+    "How many topics' configs are polled on the source, per flow; 0: all of them at every trigger.",
 )
 FULL_COMPARISON_INTERVAL = Key(
     "lockstep.full.comparison.interval",
@@ -68,7 +68,11 @@ FULL_COMPARISON_INTERVAL = Key(
     "Time between comparisons of everything, also of kinds that rest for an interval of their own.",
 )
 SHARD_TOPICS = Key(
-    "lockstep.shard.topics", integer(1, unit="topics"), 2000, "Lockstep", "How many one request asks about at most."
+    "lockstep.shard.topics",
+    integer(1, unit="topics"),
+    2000,
+    "Lockstep",
+    "How many topics one request asks about at most.",
 )
 HEARTBEAT_TIMEOUT = Key(
     "lockstep.heartbeat.timeout", DURATION_SECONDS, 30.0, "Lockstep", "The age from which on a heartbeat is stale."
@@ -85,5 +89,5 @@ MAX_DELETE_MINIMUM = Key(
     integer(0, unit="items"),
     10,
     "Lockstep",
-    "From how many on that limit counts.",
+    "Fewer items of a kind than this count as this many: with 10 and 30 percent, at most 3 of up to 10 are deleted.",
 )

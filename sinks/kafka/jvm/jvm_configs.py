@@ -89,7 +89,7 @@ class JvmWatch:
             future = result.values().get(self._resource(topic))
             if future.isCompletedExceptionally():
                 troubled.add(topic)
-                # Made anew with the same configs it is another topic: its return is a change.
+                # Recreated with the same configs it is another topic: its return is a change.
                 self._last.remove(self._resource(topic))
             else:
                 seen.put(self._resource(topic), future.get(self._timeout, self._unit))

@@ -22,7 +22,7 @@ EVERY = 0.1
 """Seconds between two samples: several in a beat of 0.5 s, so that a record between two beats is heard."""
 
 SETTLED = 0.15
-"""Seconds from hearing of a change until brokers are asked for it: they follow the controller's log a little later."""
+"""Seconds from a signal until brokers are asked for it: they follow the controller's log a little later."""
 
 TIMEOUT_MS = 5_000
 
@@ -50,16 +50,16 @@ class QuorumSignal:
         self._heard_at = 0.0
         self._quiet = False
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._listen, name=f"pulse-{alias}", daemon=True)
+        self._thread = threading.Thread(target=self._listen, name=f"metadata-signal-{alias}", daemon=True)
         self._thread.start()
 
     @property
     def quiet(self) -> bool:
-        """Whether no news means that nothing changed."""
+        """Whether no signal means that nothing changed."""
         return self._quiet
 
     def news(self) -> int:
-        """Records beyond the beat since this was last asked; waits a moment where the last was heard just now."""
+        """Records beyond the beat since this was last asked; waits up to SETTLED where the last came just now."""
         with self._lock:
             settled = SETTLED - (time.monotonic() - self._heard_at) if self._records else 0.0
         if settled > 0:
@@ -102,8 +102,8 @@ class QuorumSignal:
             self._pulse, self._quiet = MetadataBeat(), False
             if cause in NEVER:
                 log.info(
-                    "cluster %s: the length of the metadata log is not to be had (%s), so topics are looked at in turn "
-                    "alone; DESCRIBE on the CLUSTER would let changes be noticed sooner",
+                    "cluster %s: the length of the metadata log cannot be read (%s), so topics are only polled in "
+                    "turn; DESCRIBE on the CLUSTER would let changes be noticed sooner",
                     self._alias,
                     cause,
                 )

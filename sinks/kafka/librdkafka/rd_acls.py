@@ -51,7 +51,7 @@ NOBODY = rd.AclBindingFilter(
     rd.AclOperation.READ,
     rd.AclPermissionType.DENY,
 )
-"""MatchCache no ACL: no topic has such a name."""
+"""Matches no ACL: no topic has such a name."""
 
 UNWRITABLE = ItemFault("INVALID_REQUEST", "librdkafka knows no such resource, pattern, operation or permission")
 

@@ -48,7 +48,7 @@ class Log:
     def append(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         """In order, and only returns once all are acknowledged. Raises ClusterUnreachable with how many are missing."""
         if self._producer is None:
-            # A log that was deleted is not made anew by a write, with whatever the broker's defaults are.
+            # A log that was deleted is not recreated by a write, with whatever the broker's defaults are.
             fixed = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "allow.auto.create.topics": False}
             self._producer = Producer(self._config | fixed)
         errors: list[KafkaError] = []

@@ -17,7 +17,7 @@ ACTIVE = ItemFault("UNKNOWN_MEMBER_ID", "The coordinator is not aware of this me
 @dataclass
 class MemoryGroups:
     """`offsets`: committed, by group; `active`: members, by group; `logs`: start and end of each partition;
-    `ids`: of topics that were made again, all others have the id that their name makes.
+    `ids`: of recreated topics; all others have the id that their name makes.
 
     `writes` counts write requests. Not `reachable`, it answers nothing.
     """

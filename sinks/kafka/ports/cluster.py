@@ -117,7 +117,7 @@ class Reader(Protocol):
     def read_log_from(self, topic: str, position: int) -> Stretch:
         """The records at and behind an offset, up to the end that the log has now.
 
-        All of them where the log ends before that offset, since it was made again then; none, which is the whole, if
+        All of them where the log ends before that offset, since it was recreated then; none, which is the whole, if
         there is no such topic.
         """
 

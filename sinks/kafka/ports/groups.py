@@ -46,7 +46,7 @@ class GroupReader(Protocol):
         """Start and end (high watermark) of each log. One that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """The id of each topic that is there (KIP-516): another one means that it was made again. "" without ids."""
+        """The id of each topic that is there (KIP-516): another one means that it was recreated. "" without ids."""
 
 
 class Groups(GroupReader, Protocol):

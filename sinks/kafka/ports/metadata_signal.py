@@ -1,4 +1,4 @@
-"""Hears whether a cluster's metadata changed at all, without looking at it."""
+"""Metadata-change signals: whether a cluster's metadata changed at all, without polling it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Protocol
 
 
 class MetadataSignal(Protocol):
-    """Hears whether a cluster's metadata changed at all, without looking at it. A hint: it may miss a change."""
+    """Tells whether a cluster's metadata changed at all, without polling it. A hint: it may miss a change."""
 
     @property
     def quiet(self) -> bool:
-        """Whether no news means something; False where nothing can be heard."""
+        """Whether no signal means no change; False where no log can be watched."""
 
     def news(self) -> int:
-        """How many changes there were since this was asked last."""
+        """How many changes were signalled since the last call."""
 
     def close(self) -> None: ...
 
 
 class NoSignal:
-    """Hears nothing: for clusters whose metadata log is not to be had."""
+    """Never signals: for clusters whose metadata log cannot be watched."""
 
     quiet = False
 

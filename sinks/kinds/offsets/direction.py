@@ -56,9 +56,9 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class GroupOffset:
-    """A group's partition: `where` it goes on, the offset it is at where it comes from, and the verdict.
+    """A group's partition: `where` it continues, the offset it is at where it comes from, and the verdict.
 
-    `answer`: the translation of `at`, or why there is none. `before`: the group's own offset where it goes on.
+    `answer`: the translation of `at`, or why there is none. `before`: the group's own offset where it continues.
     `sought`: its record is still to be looked for there. `held`: MM2 sends records again, which the answer waits for.
     """
 

@@ -5,4 +5,4 @@ from __future__ import annotations
 from streaming.mm2.records import TopicPartition
 
 GroupPartition = tuple[str, TopicPartition]
-"""A consumer group and one of its partitions, on the cluster that the context names."""
+"""A consumer group and one of its partitions, on the cluster that the use of it says."""

@@ -11,7 +11,7 @@ from streaming.mm2.records import TopicPartition
 
 
 class KnownCheckpoints:
-    """A flow's checkpoints. MM2 goes on keeping those of a deleted topic in its own topic, and never says so there."""
+    """A flow's checkpoints. MM2 keeps those of a deleted topic in its own topic, and never says so there."""
 
     def __init__(self) -> None:
         self.newest: dict[GroupPartition, Pair] = {}

@@ -1,10 +1,10 @@
 """Finding a record in the other cluster: the questions, what counts as the same record, and whose turn it is.
 
-A question reads the record that a group gets next, and looks for it where the group is to go on, between two pairs of a
-history. MM2 sends in order, so that the first record like it skips nothing: the copy lies there, or behind. That holds
-as long as the copy is there at all. Where compaction or retention may have taken it, a later twin (the same key, value
-and timestamp) would be found in its stead, and what lies between would be skipped. So a match there counts only with a
-proof that there is no twin: see `sinks.kinds.offsets.record_finder`.
+A question reads the record that a group gets next, and looks for it where the group is to continue, between two pairs
+of a history. MM2 sends in order, so that the first record like it skips nothing: the copy lies there, or behind. That
+holds as long as the copy is there at all. Where compaction or retention may have taken it, a later twin (the same key,
+value and timestamp) would be found in its stead, and what lies between would be skipped. So a match there counts only
+with a proof that there is no twin: see `sinks.kinds.offsets.record_finder`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`offset`: where to go on; None where the record was not found, or nothing tells that it is safe: see `reason`.
+    """`offset`: where to continue; None where the record was not found, or nothing tells that it is safe: see `reason`.
 
     It is that of the first record like the one asked for, or `high`, if that one lies behind all that is before `high`.
     `exact`: timestamps were compared as well; if not, earlier records of the same key and value may have been found.

@@ -59,7 +59,7 @@ class Unanswered(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`downstream` is where a group at `upstream` goes on; translated back, it is the other way round.
+    """`downstream` is where a group at `upstream` continues; translated back, it is the other way round.
 
     `error_bound`: the most records that are read twice; None where nobody can tell.
     """
@@ -170,7 +170,7 @@ def read_to_the_end(upstream: int, source: LogRange, markers_only: bool) -> bool
 
 
 def translate_back(downstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unanswered:
-    """The answer for a group at `downstream` on the target: its `upstream` is where it goes on at the source.
+    """The answer for a group at `downstream` on the target: its `upstream` is where it continues on the source.
 
     Evidence as for the way there, but `matched` is the source's offset of the record at `downstream`, and a checkpoint
     says that the group itself had read the source up to its upstream offset.

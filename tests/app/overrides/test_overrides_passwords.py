@@ -143,7 +143,7 @@ def test_password_in_kafkas_format_is_read_and_encoded_again() -> None:
 
 
 def test_short_secret_of_the_encoder_is_refused_with_what_to_do() -> None:
-    with pytest.raises(LockstepError, match="at least 16 characters; a shorter one of before goes on as") as caught:
+    with pytest.raises(LockstepError, match="at least 16 characters; a shorter one from before may stay as") as caught:
         override_of(NAME, PASSWORD, {SECRET: "short-one"})
     assert "short-one" not in str(caught.value)
     encoded = Override(PasswordEncoder("short-one", EncoderSettings("short-one")).encode(PASSWORD), encoded=True)
