@@ -147,16 +147,17 @@ def flow_in_job(
     plug-ins of these settings, too.
     """
     count = metrics.count_request
-    source, target = (connect(settings, alias, flow.flow, count) for alias in (flow.flow.source, flow.flow.target))
-    clients = [settings.cluster(cluster.alias, flow.flow).admin for cluster in (source, target)]
-    made = assemble(
-        Assembly(
-            flow,
-            _watched_ports(source, gateway, clients[0], count),
-            _watched_ports(target, gateway, clients[1], count),
-            claims=claims or Claims(),
-        )
-    )
+    clients = [settings.cluster(alias, flow.flow).admin for alias in (flow.flow.source, flow.flow.target)]
+    with ExitStack() as unused:
+        source = connect(settings, flow.flow.source, flow.flow, count)
+        unused.callback(source.close)
+        target = connect(settings, flow.flow.target, flow.flow, count)
+        unused.callback(target.close)
+        here = _watched_ports(source, gateway, clients[0], count)
+        there = _watched_ports(target, gateway, clients[1], count)
+        made = assemble(Assembly(flow, here, there, claims=claims or Claims()))
+        observers = _observers(settings, flow, source, target, metrics)
+        unused.pop_all()
 
     def close() -> None:
         flow.close()
@@ -172,7 +173,7 @@ def flow_in_job(
         writers=made.writers,
         topic_ids=target.topic_ids,
         signal=QuorumSignal(source.alias, gateway, clients[0], count, on_signal),
-        observers=_observers(settings, flow, source, target, metrics),
+        observers=observers,
         on_ledger=on_ledger,
         close=close,
     )

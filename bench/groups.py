@@ -63,7 +63,7 @@ def measure_groups(size: Size, writers: Sequence[str], *, many: bool) -> dict[st
 
 
 def save(path: Path, found: Mapping[str, Any]) -> None:
-    """So that the page can be made again."""
+    """So that the page can be written again."""
     path.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 

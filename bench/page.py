@@ -29,7 +29,7 @@ How long a change of one topic's config takes from the source to the target, and
 make bench
 ```
 
-which takes about an hour, starts two single-node clusters and MM2 on free ports, and writes this page, `benchmarks.json` and `benchmarks.svg` anew. Every way is measured in the same run on the same clusters, one after the other: {changes} changes of `retention.ms` of topics drawn at random, at random moments (1 s apart on average), each timed until `DescribeConfigs` on the target shows the new value (looked at every 20 ms); then 45 s without a change, whose price is given per minute. Beside Lockstep runs an MM2 at its defaults, whose work on both brokers is in Lockstep's figures, but not its own CPU; the ways named MM2 run MM2 alone, with `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at the interval named.
+which takes about an hour, starts two single-node clusters and MM2 on free ports, and writes this page, `benchmarks.json` and `benchmarks.svg`. Every way is measured in the same run on the same clusters, one after the other: {changes} changes of `retention.ms` of topics drawn at random, at random moments (1 s apart on average), each timed until `DescribeConfigs` on the target shows the new value (looked at every 20 ms); then 45 s without a change, whose price is given per minute. Beside Lockstep runs an MM2 at its defaults, whose work on both brokers is in Lockstep's figures, but not its own CPU; the ways named MM2 run MM2 alone, with `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at the interval named.
 
 Measured on {cores} cores and {memory_gib} GiB with both brokers, MM2 and Spark on the same machine, Python {python}. The machine is noisy: compare ways with each other, not with other machines.
 

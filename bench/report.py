@@ -43,7 +43,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def save(path: Path, results: Sequence[Result], facts: dict[str, Any]) -> None:
-    """Everything measured, so that tables and plot can be made again."""
+    """Everything measured, so that tables and plot can be written again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {"facts": facts, "results": [asdict(result) for result in results]}
     path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))

@@ -13,7 +13,7 @@ class Reconfigurable(Protocol):
     """Kafka's interface of this name, for plug-ins: filters, listeners, providers, reporters.
 
     A plug-in of a flow that has these three methods can stay when its properties change, and is told of them; one that
-    has not is made anew. A reporter of metrics stays in any case, and is told if it has them. Both calls get every
+    has not is created again. A reporter of metrics stays in any case, and is told if it has them. Both calls get every
     property that holds, also those that did not change.
     """
 

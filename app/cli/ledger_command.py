@@ -72,4 +72,4 @@ def reset(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: Y
         if not (yes or typer.confirm("Forget them, and take the clusters that the addresses lead to now?")):
             raise typer.Exit(FAILED)
         PinFile(path, create=True).keep(one.flow, None)
-        print_line(f"{one.flow.name}: forgotten; the next start of the job pins the clusters anew")
+        print_line(f"{one.flow.name}: forgotten; the next start of the job pins the clusters again")

@@ -126,7 +126,7 @@ validate` call it, too; what it raises is a mistake in the file.
   reporter without these methods keeps what it was configured with until it leaves the list or the job restarts.
 - **No reporter breaks or delays a batch.** `init`, `reconfigure` and `close` are called in a thread of its own, never
   two at once. What `init` or `reconfigure` raises is logged, with the values of secret properties hidden, and the call
-  is made again after 1 s, 2 s, 4 s … 5 minutes.
+  is sent again after 1 s, 2 s, 4 s … 5 minutes.
 - **One that hangs** for more than 10 s is logged, and left behind when it is to be closed.
 - **At the end** `close` is called once, if `init` went well, when all else of the job has ended.
 - **Seen**: `lockstep_reporter_failures_total`, by `reporter`.

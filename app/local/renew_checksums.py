@@ -1,4 +1,4 @@
-"""Writes the checksums of every set of jars anew: `make checksums`, after a version was changed.
+"""Writes the checksums of every set of jars again: `make checksums`, after a version was changed.
 
 `python -m app.local.renew_checksums package.module:SETS …`: the sets of these tuples of JarSet.
 """

@@ -18,5 +18,5 @@ def live(where: Place, aliases: Collection[str]) -> Live | None:
     if where.scope in aliases or where.name in kafka_names()["client"] | role_names():
         # A client's setting: connections are made when the job starts.
         return Live.JOB
-    # What Kafka does not know may be a plug-in's, which is told of it, or made anew.
+    # What Kafka does not know may be a plug-in's, which is told of it, or created again.
     return None if where.name in flow_names() | top_names() else Live.FLOW

@@ -158,13 +158,13 @@ def check_collisions(properties: Properties, flows: Iterable[FlowSettings], find
 
 
 def check_rounds(properties: Properties, flows: Sequence[FlowSettings], findings: Findings) -> None:
-    """Flows that lead round under policies that cannot see it: the topic filters alone keep topics from going round."""
+    """Flows that form a cycle under policies that cannot see it: only topic filters keep topics from going round."""
     for whole in endless_rounds({flow.flow: flow.policy for flow in flows}):
         if not _share_nothing(properties, whole):
             names = ", ".join(flow.name for flow in whole)
             findings.warn(
                 properties.entry(POLICY.name, whole[0]),
-                f"{names} lead round, and the policy leaves no trace in a topic's name: a topic that all of them "
+                f"{names} form a cycle, and the policy leaves no trace in a topic's name: a topic that all of them "
                 f"replicate would go round for ever; let `{TOPICS.name}` of one of them leave out the others' topics",
             )
 

@@ -4,7 +4,7 @@
 |----------------------------------------------------------|-------------------------------------------------|
 | nothing                                                  | it stays                                        |
 | only keys that its Reconfigurable plug-ins can take      | it stays, and they are told                     |
-| anything else                                            | its settings and all its plug-ins are made anew |
+| anything else                                            | its settings and all its plug-ins are replaced  |
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def changed_names(before: Settings, after: Mapping[Place, str], flow: Flow) -> frozenset[str]:
-    """Names of the keys that differ where they hold for a flow, and make something of the flow anew."""
+    """Names of the keys that differ where they hold for a flow, and replace something of the flow."""
     old, reporters = before.values, before.reporters.values()
     others = {name for one in reporters if isinstance(one, Reconfigurable) for name in one.reconfigurable_configs()}
     places = [where for where in old.keys() | after.keys() if where.scope in (None, flow)]
@@ -58,7 +58,7 @@ def taken(flow: FlowSettings, names: Collection[str]) -> bool:
 
 
 def kept_flow(before: Settings, flow: Flow, properties: Properties, findings: Findings) -> FlowSettings | None:
-    """The flow as it runs, if it can stay; what its plug-ins object to is a mistake. None: it is made anew."""
+    """The flow as it runs, if it can stay; what its plug-ins object to is a mistake. None: it is created again."""
     running = next((one for one in before.flows if one.flow == flow), None)
     names = changed_names(before, properties.values(), flow)
     if running is None or not taken(running, names):

@@ -61,7 +61,7 @@ class Drill:
         )
 
     def save(self, path: Path) -> None:
-        """Everything, so that the table can be made again."""
+        """Everything, so that the table can be written again."""
         size = {"seconds": self.size.seconds, "groups": self.size.groups, "settle": self.size.settle}
         document = {
             "way": {"writer": self.way.writer, "read_committed": self.way.read_committed},

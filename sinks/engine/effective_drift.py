@@ -1,4 +1,4 @@
-"""Configs in force with two values (drift `effective`), as a plan, a status and the metrics tell of them.
+"""Configs that differ in effect (drift `effective`), as a plan, a status and the metrics tell of them.
 
 Nothing is pending for them: they are set on neither side, so there is nothing to copy. `sinks.kinds.topics.effective`
 finds them.

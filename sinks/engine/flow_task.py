@@ -35,7 +35,7 @@ class FlowTask:
         self._known = KnownStatus(reconcile.settings)
 
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
-        """The next pass begins by closing what the flow is made of and building it anew, and audits the changes."""
+        """The next pass begins by closing what the flow is made of and building it again, and audits the changes."""
         self._mailbox.renew(build, changes)
 
     def tell(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:

@@ -157,7 +157,7 @@ class Guard:
         elif not ledger.exists:
             problem = f"{ledger.topic} is gone"
         elif not ledger.values(Entry.CLUSTER_ID):
-            problem = f"{ledger.topic} was made anew, and does not know the clusters any more"
+            problem = f"{ledger.topic} was recreated, and does not know the clusters any more"
         else:
             return
         raise LedgerUntrusted(

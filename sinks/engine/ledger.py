@@ -64,7 +64,7 @@ class Ledger:
             return
         read = self._reader.read_log_from(self.topic, self._read_to)
         if read.whole and self._read_to:
-            raise LedgerUntrusted(self._gone("ends before what was read of it: it was deleted and made anew"))
+            raise LedgerUntrusted(self._gone("ends before what was read of it: it was deleted and recreated"))
         try:
             self._contents = self._contents.taken([(key, value) for _, key, value in read.records], self._seal)
         except LedgerUntrusted as error:
@@ -127,7 +127,7 @@ class Ledger:
             raise WrongCluster(
                 f"{alias}.bootstrap.servers leads to the cluster {cluster_id}, but at first contact it led to "
                 f"{pinned}: nothing is written. If the cluster {alias} was replaced on purpose, stop the job, delete "
-                f"the topic {self.topic} on the target, say `lockstep ledger reset`, and Lockstep begins anew"
+                f"the topic {self.topic} on the target, say `lockstep ledger reset`, and Lockstep begins again"
             )
         return None
 

@@ -56,7 +56,7 @@ class Remembered:
 
 @dataclass
 class Contents:
-    """All that a ledger holds. Offset histories are kept as bytes, since only who begins anew asks for them."""
+    """All that a ledger holds. Offset histories are kept as bytes, since they are needed at a start only."""
 
     entries: dict[EntryKey, Remembered] = field(default_factory=dict)
     histories: dict[TopicPartition, bytes] = field(default_factory=dict)

@@ -15,8 +15,8 @@ Build = Callable[[], FlowReconcile]
 
 @dataclass(frozen=True)
 class Mail:
-    """What one pass takes. `everything`: it compares all. `build`: it begins by making the flow anew. `calls`: plug-ins
-    to be told. `changes`: settings to be audited. `number`: of the pass."""
+    """What one pass takes. `everything`: it compares all. `build`: it begins by creating the flow again. `calls`:
+    plug-ins to be told. `changes`: settings to be audited. `number`: of the pass."""
 
     requested: frozenset[str]
     everything: bool
@@ -41,7 +41,7 @@ class Mailbox:
         self._begun = self._done = 0
 
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
-        """The next pass begins by making the flow anew, and audits the changes."""
+        """The next pass begins by creating the flow again, and audits the changes."""
         with self._changed:
             self._build = build
             # They were for plug-ins of what is replaced, and closed, before it could be told.

@@ -19,9 +19,9 @@ PHASES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """Histogram bounds in seconds: a look takes hundredths, a first comparison of a large cluster a minute."""
 
 EFFECTIVE = "effective"
-"""The drift of configs that are set on neither side and in force with different values, as if it were a kind."""
+"""The drift of configs that are set on neither side and differ in effect, as if it were a kind."""
 
-DRIFT = f"Differences known and not mended; of the kind `{EFFECTIVE}`, configs that are in force with two values"
+DRIFT = f"Differences known and not mended; of the kind `{EFFECTIVE}`, configs that differ in effect"
 
 WORST = 1000
 """Groups whose error bound is shown: those with the largest."""
@@ -59,7 +59,7 @@ class Metrics:
         self._bounds = self._gauge("offset_error_bound_records", "Most records that are read twice", *flow, "group")
         self._summary: dict[Flow, GroupSummary] = {}
         self._shown: dict[Flow, frozenset[str]] = {}
-        self._reconcile = self._histogram("reconcile_seconds", "Seconds of a walk's phases", *flow, "phase")
+        self._reconcile = self._histogram("reconcile_seconds", "Seconds of a pass's phases", *flow, "phase")
         self._batch_seconds = self._histogram("batch_seconds", "Seconds of a micro-batch in the sink")
         self._batch_rows = self._gauge("batch_rows", "Records in the last micro-batch")
         self._query_state = self._gauge("query_state", "1 for the state that a query is in", "target", "state")

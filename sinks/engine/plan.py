@@ -66,8 +66,8 @@ class Plan:
 
     `existing` counts, per kind, what the deletion limit is a percentage of: the items that Lockstep may delete.
     `skipped` counts, by reason, what is never written (read-only configs, ACLs of the cluster itself). `notes`: what
-    else an operator should know of it. `effective`: configs in force with two values that no change of this plan mends;
-    they are no changes, so they are not in the digest, and a plan that has nothing else is empty.
+    else an operator should know of it. `effective`: configs that differ in effect and that no change of this plan
+    mends; they are no changes, so they are not in the digest, and a plan that has nothing else is empty.
     """
 
     flow: Flow
@@ -160,7 +160,7 @@ def make_plan(
 
 
 def join_plans(flow: Flow, plans: Iterable[Plan]) -> Plan:
-    """One plan of what the parts of a walk found, each for kinds of its own."""
+    """One plan of what the parts of a pass found, each for kinds of its own."""
     parts = list(plans)
     return make_plan(
         flow,

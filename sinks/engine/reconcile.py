@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from sinks.engine.apply import Writers, apply_steps
@@ -232,12 +233,14 @@ class FlowReconcile:
 
     def close(self, *, replaced: bool = False) -> None:
         """Lets go of every client. `replaced`: another goes on with this flow."""
-        self._parts.signal.close()
-        for controller in self._parts.controllers:
-            controller.close()
-        for observer in self._parts.observers:
-            observer.close(replaced=replaced)
-        self._parts.close()
+        # Called last to first; one that raises keeps none of the others open.
+        with ExitStack() as stack:
+            stack.callback(self._parts.close)
+            for observer in self._parts.observers:
+                stack.callback(observer.close, replaced=replaced)
+            for controller in self._parts.controllers:
+                stack.callback(controller.close)
+            stack.callback(self._parts.signal.close)
 
 
 def _with_status(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:

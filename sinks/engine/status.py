@@ -1,4 +1,4 @@
-"""What `status`, the metrics and the page say of a flow: one value, made anew after every batch."""
+"""What `status`, the metrics and the page say of a flow: one value, replaced after every batch."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def flow_state(error: str | None, heartbeat_age: float | None, timeout: float) -
 
 @dataclass(frozen=True, slots=True)
 class FlowStatus:
-    """Ages in seconds, latency in milliseconds. `effective`: configs in force with two values, the most frequent first;
+    """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first;
     nothing is pending for them, so they count for no kind."""
 
     flow: Flow

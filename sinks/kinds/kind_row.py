@@ -87,7 +87,7 @@ class KindRow:
     - `content`: it moves all the time, as records do: in no digest, and a mere update is no audit event.
     - `enabled_by`: one of these properties is enough; none: the settings decide otherwise.
     - `interval_key`: MM2's property for how often it is polled. `needs_java`: only Java's Admin can ask for it.
-    - `needs_authorizer`, `data`: what a cluster without an authorizer lacks; whether a deletion destroys records.
+    - `data`: whether a deletion destroys records.
     """
 
     package: str

@@ -97,12 +97,12 @@ class Announcements:
             self._groups = notifier(GROUP, groups, groups.groups_changed)
 
     def tell_topics(self, upstream_to_downstream: Mapping[str, str]) -> None:
-        """All topics that are replicated now; whether that is news is found out here. Returns at once."""
+        """All topics that are replicated now; whether anything differs is found out here. Returns at once."""
         if self._topics is not None:
             self._topics.tell(dict(upstream_to_downstream))
 
     def tell_groups(self, groups: AbstractSet[str]) -> None:
-        """All groups that are replicated now; whether that is news is found out here. Returns at once."""
+        """All groups that are replicated now; whether anything differs is found out here. Returns at once."""
         if self._groups is not None:
             self._groups.tell(frozenset(groups))
 

@@ -53,7 +53,7 @@ class JvmGroupWatch:
         return found
 
     def _renew(self, groups: Collection[str]) -> None:
-        # A group stays in the request that it was put into: to make them anew would be a call over the gateway each.
+        # A group stays in the request that it was put into: to build them again would be a call over the gateway each.
         for group in self._asked.keys() - set(groups):
             self._asked.pop(group).remove(group)
             self._last.remove(group)

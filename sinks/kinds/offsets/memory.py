@@ -96,7 +96,7 @@ class OffsetMemory:
         known, restarted = self.histories.position, set[TopicPartition]()
         for chunk in topics.syncs_on.read_log_in_chunks(topics.syncs, known + 1):
             if chunk.whole and known != NOWHERE:
-                log.warning("%s was recreated: its offset-syncs are counted anew", topics.syncs)
+                log.warning("%s was recreated: its offset-syncs are counted again", topics.syncs)
                 self.histories.forget_positions()
                 self._saved_to = known = NOWHERE
                 self._ids = {topic: replace(ids, syncs_since=NOWHERE) for topic, ids in self._ids.items()}

@@ -158,7 +158,7 @@ class _Finding:
         return starts
 
     def search(self, searches: Mapping[Question, Search]) -> dict[Question, Search]:
-        """Those with a match. What began by time, and met records with times of their own, begins anew."""
+        """Those with a match. What began by time, and met records with times of their own, begins again."""
         ended = self._run(searches)
         anew = {
             question: Search(question, search.wanted, question.low)

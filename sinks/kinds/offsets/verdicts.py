@@ -87,7 +87,7 @@ def _untrue(facts: Facts) -> bool:
 Rule = tuple[Callable[[Facts], bool], Verdict, str]
 SYNCED = "the group goes on at this offset on {onto}"
 RECREATED = "the offset lies outside the log on {onto}, which was truncated or recreated"
-RESET = "; reset the group's offset there, and it is written anew"
+RESET = "; reset the group's offset there, and it is written again"
 
 VERDICTS: tuple[Rule, ...] = (
     (lambda facts: facts.error is not None, Verdict.ERROR, "{error}"),

@@ -63,7 +63,7 @@ class TopicController:
         remote = context.listed.desired.remote
         differing = self._differing(context)
         self._dirty |= self._fresh
-        # Compared now and in the next walk, too: the broker that was watched may be ahead of the one that is read.
+        # Compared now and in the next pass, too: the broker that was watched may be ahead of the one that is read.
         self._fresh = set() if self._first else differing
         if not context.everything:
             self._schedule.changed(differing, context.now)
@@ -166,7 +166,7 @@ class TopicController:
         return ControllerStatus(refused, errors, effective=self._drifts.groups(), polled=self._polled)
 
     def close(self) -> None:
-        """The clusters themselves are the walk's."""
+        """The clusters themselves are the pass's."""
         self._source_watch.close()
         self._target_watch.close()
 

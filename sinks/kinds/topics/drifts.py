@@ -1,4 +1,4 @@
-"""What is in force with two values (drift `effective`), kept across walks that look at some topics each."""
+"""What differs in effect (drift `effective`), kept across passes that look at some topics each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configs that are set on neither side, and in force with different values all the same (drift `effective`). Pure.
+"""Configs that are set on neither side, and differ in effect all the same (drift `effective`). Pure.
 
 | on the source                       | on the target            | reported                                           |
 |-------------------------------------|--------------------------|----------------------------------------------------|
@@ -63,7 +63,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One config in force with two values. `item`: the remote topic; "" for the brokers."""
+    """One config that differs in effect. `item`: the remote topic; "" for the brokers."""
 
     scope: Scope
     item: str

@@ -5,8 +5,8 @@ second. Topics that changed lately are looked at first, at every trigger, with u
 take turns, in shards, with what is left. Who changes a config often changes it, or its neighbours, again soon.
 
 Where the metadata log can be listened to (`sinks.kafka.metadata_beat`) the budget is spent when it is of use: while the
-log is quiet only a quarter of it, and the rest is saved; at news, what was saved, shard by shard, until as many topics
-were found to differ as there are records of news. For one change that is half of all topics on average.
+log is quiet only a quarter of it, and the rest is saved; at a signal, what was saved, shard by shard, until as many
+topics were found to differ as there are records of it. For one change that is half of all topics on average.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ QUIET_SHARE = 0.25
 """Of the budget that is spent while the metadata log says that nothing changes: what a beat may hide is found by it."""
 
 ROUNDS_AT_NEWS = 2
-"""PollSchedule through all topics until news that no difference explains is given up: the broker that is asked may be a
+"""Rounds through all topics until a signal that no difference explains is given up: the broker that is asked may be a
 moment behind the log, so that the first round misses what the second one finds."""
 
 
@@ -95,7 +95,7 @@ class PollSchedule:
             yield from self._until_explained(now)
 
     def _until_explained(self, now: float) -> Iterator[list[Sequence[str]]]:
-        """One shard at a time: the one that explains the news spares all that would come after it."""
+        """One shard at a time: the one that explains the signal spares all that would come after it."""
         group: list[Sequence[str]] = self._lately(now)
         for _ in range(len(self._shards)):
             if group:
@@ -106,7 +106,7 @@ class PollSchedule:
         yield self._paid(group)
 
     def found(self, differing: int) -> None:
-        """How many topics of the last group differed: so many records of news are explained."""
+        """How many topics of the last group differed: so many records of the signal are explained."""
         self._unexplained = max(0, self._unexplained - differing)
         if not self._unexplained:
             self._owed = 0

@@ -13,7 +13,7 @@ from sinks.kinds.users.survey import survey_users
 from sinks.kinds.users.writer import UserWriter
 
 REST = 10.0
-"""Seconds between two polls without a metadata-change signal: a password that the provider knows anew gives none."""
+"""Seconds between two polls without a metadata-change signal: a new password of the provider gives none."""
 
 
 class NamedByAcls:

@@ -1,7 +1,7 @@
 """Passwords of SCRAM users, and who knows them.
 
 A credential cannot be copied over Kafka's protocol: a cluster keeps keys made from the password, and shows the
-mechanism and its iterations alone. So the password comes from a provider, and the cluster makes its keys anew.
+mechanism and its iterations alone. So the password comes from a provider, and the cluster derives its keys again.
 """
 
 from __future__ import annotations

@@ -187,13 +187,13 @@ def test_ledger_that_may_not_be_read_on_the_source_stops_nothing(
     assert "cannot be read" in caplog.text
 
 
-@pytest.mark.parametrize("trouble", ["gone", "made anew"])
+@pytest.mark.parametrize("trouble", ["gone", "recreated"])
 def test_ledger_that_the_local_file_says_was_there_never_counts_as_empty(
     source: MemoryCluster, target: MemoryCluster, pins: PinFile, trouble: str
 ) -> None:
     guard(source, target, pins).check(opened(target))
     target.delete_topics([TOPIC])
-    if trouble == "made anew":
+    if trouble == "recreated":
         target.create_log(TOPIC, 1, CONFIGS)
     before = target.writes
     again = guard(source, target, pins)

@@ -163,7 +163,7 @@ def test_ledger_that_was_deleted_and_made_anew_stops_the_process_that_read_more_
     ledger.refresh()
     cluster.delete_topics([TOPIC])
     opened(cluster).put({(Entry.PAUSED, ("acl",)): ""})
-    with pytest.raises(LedgerUntrusted, match="deleted and made anew"):
+    with pytest.raises(LedgerUntrusted, match="deleted and recreated"):
         ledger.refresh()
     assert ledger.paused() == {Kind.TOPIC, Kind.ACL}
 
