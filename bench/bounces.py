@@ -128,7 +128,7 @@ def pair(root: Path, brokers: int) -> Iterator[Pair]:
         job = stack.enter_context(LocalJob(config, port, root / "job.log"))
         made = Pair(a, b, source, target, job)
         wait_for(partial(_changed, made), LIMIT, "the source to take a first change")
-        job.wait_until_walked()
+        job.wait_until_compared()
         wait_for(made.equal, GIVEN_UP_AFTER, "the target to be equal before the first bounce")
         yield made
 

@@ -78,7 +78,7 @@ def _one(clusters: Mapping[str, str], folder: Path) -> dict[str, float]:
     log = folder / "job.log"
     began = time.time()
     with LocalJob(config, port, log) as job:
-        job.wait_until_walked()
+        job.wait_until_compared()
         compared = time.time()
         ends = {"python": _python_since(job.pids[0]), "compared": compared, **_logged(log)}
     seconds, last = {}, began

@@ -53,7 +53,7 @@ def demo(keep: bool) -> bool:
         config = _properties(clusters, port)
         complain(f"starting the job with {'./spark-submit.sh' if is_checkout() else 'lockstep run'} ...")
         job = stack.enter_context(LocalJob(config, port, FOLDER / "job.log"))
-        job.wait_until_walked()
+        job.wait_until_compared()
         rows, good = _changes(source, target, job)
         print_table("", ("change on a", "seconds until b had it", "MM2's own interval"), rows)
         survived = override(target, "a.orders", EXCLUDED) == "*"

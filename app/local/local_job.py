@@ -49,14 +49,14 @@ class LocalJob(Startable):
         return [self._process.pid] if self._process else []
 
     def start(self) -> None:
-        """Returns at once; `wait_until_walked` says when it works."""
+        """Returns at once; `wait_until_compared` says when it works."""
         self._process = spawn(self._command, self._log, at_death=signal.SIGTERM)
 
-    def wait_until_walked(self) -> None:
+    def wait_until_compared(self) -> None:
         """Until every flow has once compared everything. Raises with the end of its log when it fails."""
-        wait_for(self._walked, READY_WITHIN, f"the job's first comparison (see {self._log})")
+        wait_for(self._compared, READY_WITHIN, f"the job's first comparison (see {self._log})")
 
-    def _walked(self) -> bool:
+    def _compared(self) -> bool:
         self.check()
         flows = self.status().get("flows", [])
         return bool(flows) and all(

@@ -44,5 +44,5 @@ def committing_job(folder: Path, properties: Mapping[str, str]) -> Iterator[Loca
     config = folder / "mirror.properties"
     config.write_text("".join(f"{name} = {value}\n" for name, value in {**properties, **own}.items()))
     with LocalJob(config, port, folder / "job.log") as job:
-        job.wait_until_walked()
+        job.wait_until_compared()
         yield job

@@ -221,5 +221,5 @@ def secured_stage(ends: Pair, tools: KafkaTools, top: Path) -> Iterator[Stage]:
         staged = Stage(ends, source, target, settings, config, folder, job, tools, known, markers)
         stack.callback(job.stop)
         job.start()
-        job.wait_until_walked()
+        job.wait_until_compared()
         yield staged

@@ -159,7 +159,7 @@ def stage(
         stack.callback(job.stop)
         job.start()
         mm2.wait_until_ready()
-        job.wait_until_walked()
+        job.wait_until_compared()
         yield Stage(ends, source, target, *levels, job, password)
 
 

@@ -110,7 +110,7 @@ def stage(staged: Stage) -> Stage:
     """With the job running, whichever test ended it."""
     if not staged.job.pids:
         staged.job.start()
-        staged.job.wait_until_walked()
+        staged.job.wait_until_compared()
     return staged
 
 

@@ -88,7 +88,7 @@ def test_the_job_runs_on_executors_of_its_own(
         create(source, topic, 2, {"retention.ms": "3600000"})
         job = LocalJob(config, port, tmp_path / "job.log", options)
         with job:
-            job.wait_until_walked()
+            job.wait_until_compared()
             wait_until_shown(target, f"a.{topic}", 2, {"retention.ms": "3600000"})
             alter(source, topic, {"retention.ms": "7200000"})
             wait_until_shown(target, f"a.{topic}", 2, {"retention.ms": "7200000"})

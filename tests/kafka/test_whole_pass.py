@@ -67,7 +67,7 @@ NAMINGS = (
 
 
 @dataclass(frozen=True)
-class Walked:
+class Staged:
     """A flow whose first run is done: one source topic of three partitions with CONFIGS."""
 
     naming: Naming
@@ -89,62 +89,62 @@ class Walked:
 
 
 @pytest.fixture(scope="module", params=NAMINGS, ids=lambda naming: naming.name)
-def walked(
+def staged(
     request: pytest.FixtureRequest,
     clusters: Clusters,
     spark: SparkSession,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Walked]:
+) -> Iterator[Staged]:
     naming: Naming = request.param
     folder: Path = tmp_path_factory.mktemp(naming.name)
-    topic = f"walk-{naming.name}-orders"
-    topics = f"walk-{naming.name}-.*"
+    topic = f"pass-{naming.name}-orders"
+    topics = f"pass-{naming.name}-.*"
     path = write_properties(folder, clusters.a, clusters.b, topics, source=naming.source, **naming.properties)
     with client_of(clusters.a) as source, client_of(clusters.b) as target:
         create(source, topic, 3, CONFIGS)
         create(source, f"other-{naming.name}", 1, {})
-        walked = Walked(naming, load(path), spark, source, target, topic)
-        walked.run()
-        wait_until_shown(target, walked.remote, 3, {k: v for k, v in CONFIGS.items() if k != "min.insync.replicas"})
-        yield walked
+        staged = Staged(naming, load(path), spark, source, target, topic)
+        staged.run()
+        wait_until_shown(target, staged.remote, 3, {k: v for k, v in CONFIGS.items() if k != "min.insync.replicas"})
+        yield staged
 
 
-def test_topics_that_the_filter_leaves_out_are_not_created(walked: Walked) -> None:
-    names = walked.target.list_topics()
-    assert walked.remote in names
-    assert walked.naming.remote.format(f"other-{walked.naming.name}") not in names
+def test_topics_that_the_filter_leaves_out_are_not_created(staged: Staged) -> None:
+    names = staged.target.list_topics()
+    assert staged.remote in names
+    assert staged.naming.remote.format(f"other-{staged.naming.name}") not in names
 
 
-def test_a_second_run_writes_nothing(walked: Walked) -> None:
-    assert walked.run() == {}
+def test_a_second_run_writes_nothing(staged: Staged) -> None:
+    assert staged.run() == {}
 
 
-def test_what_was_created_is_remembered_under_the_policys_separator(walked: Walked) -> None:
+def test_what_was_created_is_remembered_under_the_policys_separator(staged: Staged) -> None:
     """The ledger owns the topic and pins both clusters; the audit topic says what was done; both are on the target."""
-    ledger = Ledger(walked.naming.ledger, walked.target, None, 1)
-    assert (walked.remote,) in ledger.owned(Kind.TOPIC)
-    events = [event for event in read_audit(walked.naming.audit, walked.target) if event.key[0] == walked.remote]
+    ledger = Ledger(staged.naming.ledger, staged.target, None, 1)
+    assert (staged.remote,) in ledger.owned(Kind.TOPIC)
+    events = [event for event in read_audit(staged.naming.audit, staged.target) if event.key[0] == staged.remote]
     assert ("topic", "create", "applied") in {(event.kind, event.op, event.result) for event in events}
-    assert {(event.source, event.target) for event in events} == {(walked.naming.source, "b")}
-    assert not {walked.naming.ledger, walked.naming.audit} & walked.source.list_topics().keys()
+    assert {(event.source, event.target) for event in events} == {(staged.naming.source, "b")}
+    assert not {staged.naming.ledger, staged.naming.audit} & staged.source.list_topics().keys()
 
 
-def test_later_changes_arrive_and_what_is_excluded_survives(walked: Walked) -> None:
+def test_later_changes_arrive_and_what_is_excluded_survives(staged: Staged) -> None:
     """Set, changed, removed, grown; an excluded key that somebody set on the target stays. Nothing is left to do."""
-    alter(walked.target, walked.remote, {EXCLUDED: "*"})
-    alter(walked.source, walked.topic, {"retention.ms": "7200000", "segment.ms": "60000", "max.message.bytes": None})
-    grow(walked.source, walked.topic, 5)
-    sent = walked.run()
+    alter(staged.target, staged.remote, {EXCLUDED: "*"})
+    alter(staged.source, staged.topic, {"retention.ms": "7200000", "segment.ms": "60000", "max.message.bytes": None})
+    grow(staged.source, staged.topic, 5)
+    sent = staged.run()
     expected = {"retention.ms": "7200000", "segment.ms": "60000", EXCLUDED: "*"}
-    wait_until_shown(walked.target, walked.remote, 5, expected)
+    wait_until_shown(staged.target, staged.remote, 5, expected)
     assert sent == {("b", "CreatePartitions"): 1.0, ("b", "IncrementalAlterConfigs"): 1.0}
-    assert walked.run() == {}
+    assert staged.run() == {}
 
 
-def test_what_was_changed_on_the_target_is_set_back(walked: Walked) -> None:
+def test_what_was_changed_on_the_target_is_set_back(staged: Staged) -> None:
     """What the source has wins over what somebody did to the remote topic, and so does what the source lacks."""
-    before = shown(walked.target, walked.remote)
-    alter(walked.target, walked.remote, {"retention.ms": "1", "delete.retention.ms": "1"})
-    walked.run()
-    wait_until_shown(walked.target, walked.remote, *before)
-    assert overrides(walked.source, walked.topic)["retention.ms"] == before[1]["retention.ms"]
+    before = shown(staged.target, staged.remote)
+    alter(staged.target, staged.remote, {"retention.ms": "1", "delete.retention.ms": "1"})
+    staged.run()
+    wait_until_shown(staged.target, staged.remote, *before)
+    assert overrides(staged.source, staged.topic)["retention.ms"] == before[1]["retention.ms"]

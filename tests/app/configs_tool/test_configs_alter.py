@@ -59,7 +59,7 @@ class Shared(MemoryLevels):
 def altered(
     levels: MemoryLevels, wanted: Wanted, place: ConfigPlace = ONE, between: Callable[[], None] = lambda: None
 ) -> bool:
-    """The walk of the command; `between`: what happens after the validation."""
+    """The pass of the command; `between`: what happens after the validation."""
     alteration, _ = checked(place, wanted, look(levels, place))
     validate(levels, alteration)
     between()

@@ -44,12 +44,12 @@ def beat(seconds_ago: float = 0.0, latency_ms: int | None = None) -> Heartbeats:
 
 
 def seconds_until_tried_again(task: FlowTask, passes: ScriptedPass, clock: Clock) -> int:
-    """Steps once a second until the next walk."""
+    """Steps once a second until the next pass."""
     before, start = len(passes.asked), clock.now
     while len(passes.asked) == before:
         clock.now += 1
         task.step(None)
-        assert clock.now - start < 10_000, "no walk in 10,000 s"
+        assert clock.now - start < 10_000, "no pass in 10,000 s"
     return round(clock.now - start)
 
 

@@ -1,4 +1,4 @@
-"""A look that is asked for from another thread reaches the next walk, and says when that was done."""
+"""A look that is asked for from another thread reaches the next pass, and says when that was done."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.sinks.builders import (
 from tests.sinks.scripted_pass import ScriptedPass
 
 
-def test_look_reaches_the_next_walk_once(task: FlowTask, passes: ScriptedPass) -> None:
+def test_look_reaches_the_next_pass_once(task: FlowTask, passes: ScriptedPass) -> None:
     assert not task.look(["x"], 0)
     task.look(["y"], 0)
     task.step(None)
@@ -48,7 +48,7 @@ def test_look_does_not_wait_for_the_time_of_the_next_try(task: FlowTask, passes:
 
 
 @pytest.mark.parametrize("error", [None, WrongCluster("other")])
-def test_look_returns_when_a_walk_was_done_and_whether_it_went_well(
+def test_look_returns_when_a_pass_was_done_and_whether_it_went_well(
     task: FlowTask, passes: ScriptedPass, error: LockstepError | None
 ) -> None:
     passes.error = error
@@ -59,23 +59,23 @@ def test_look_returns_when_a_walk_was_done_and_whether_it_went_well(
         assert looking.result(timeout=30) is (error is None)
 
 
-def test_walk_under_way_when_a_look_is_asked_for_does_not_count(task: FlowTask, passes: ScriptedPass) -> None:
+def test_pass_under_way_when_a_look_is_asked_for_does_not_count(task: FlowTask, passes: ScriptedPass) -> None:
     asked, go_on = threading.Event(), threading.Event()
     whole = passes.run_pass
 
     def slow(requested: Collection[str] = (), everything: bool = False) -> Report:
         asked.set()
-        assert go_on.wait(30), "the walk was not let go on within 30 s"
+        assert go_on.wait(30), "the pass was not let go on within 30 s"
         return whole(requested, everything)
 
     passes.run_pass = slow  # type: ignore[method-assign]
     with ThreadPoolExecutor(2) as pool:
-        walking = pool.submit(task.step, None)
-        assert asked.wait(30), "no walk began within 30 s"
+        stepping = pool.submit(task.step, None)
+        assert asked.wait(30), "no pass began within 30 s"
         looking = pool.submit(task.look, ["x"], 30.0)
         wait_for(lambda: task._mailbox.is_asked(), 30.0, "the request for a look")
         go_on.set()
-        walking.result(timeout=30)
+        stepping.result(timeout=30)
         assert not looking.done()
         task.step(None)
         assert looking.result(timeout=30)
@@ -86,7 +86,7 @@ def test_look_gives_up_after_its_time(task: FlowTask) -> None:
     assert not task.look(["x"], 0.01)
 
 
-def test_walk_over_real_clusters_brings_the_change_that_was_asked_for() -> None:
+def test_pass_over_real_clusters_brings_the_change_that_was_asked_for() -> None:
     world = World()
     put_topic(world.source, "x", retention_ms="1")
     put_topic(world.target, "a.x", retention_ms="1")

@@ -1,4 +1,4 @@
-"""A flow that goes on with other settings: between two walks, audited, and everything is compared again."""
+"""A flow that goes on with other settings: between two passes, audited, and everything is compared again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHANGE = SettingChange("topics", "orders", "orders,bills")
 LATER = SettingChange("topics", "orders,bills", "bills")
 
 
-def test_call_waits_for_the_next_walk_which_then_looks_at_everything(task: FlowTask, passes: ScriptedPass) -> None:
+def test_call_waits_for_the_next_pass_which_then_looks_at_everything(task: FlowTask, passes: ScriptedPass) -> None:
     told: list[int] = []
     task.step(None)
     task.tell(lambda: told.append(len(passes.asked)), [CHANGE])
@@ -25,7 +25,7 @@ def test_call_waits_for_the_next_walk_which_then_looks_at_everything(task: FlowT
     assert passes.noted == [CHANGE]
 
 
-def test_renewed_flow_walks_with_new_parts_and_closes_the_old_ones(task: FlowTask, passes: ScriptedPass) -> None:
+def test_renewed_flow_runs_with_new_parts_and_closes_the_old_ones(task: FlowTask, passes: ScriptedPass) -> None:
     other = ScriptedPass()
     task.renew(lambda: other, [CHANGE])  # type: ignore[arg-type, return-value]
     assert not passes.closed
@@ -36,7 +36,7 @@ def test_renewed_flow_walks_with_new_parts_and_closes_the_old_ones(task: FlowTas
     assert other.noted == [CHANGE]
 
 
-def test_renewal_that_fails_is_tried_again_and_nothing_walks_with_the_old_settings(
+def test_renewal_that_fails_is_tried_again_and_nothing_runs_with_the_old_settings(
     task: FlowTask, passes: ScriptedPass
 ) -> None:
     other, faults = ScriptedPass(), [LockstepError("no such truststore")]
@@ -151,7 +151,7 @@ def test_look_that_is_asked_for_while_a_build_fails_is_answered_by_no_pass_and_m
     assert other.asked == [({"x"}, False)]
 
 
-def test_only_the_last_of_two_renewals_before_a_walk_is_made(task: FlowTask) -> None:
+def test_only_the_last_of_two_renewals_before_a_pass_is_made(task: FlowTask) -> None:
     never, last = ScriptedPass(), ScriptedPass()
     task.renew(lambda: never, [])  # type: ignore[arg-type, return-value]
     task.renew(lambda: last, [])  # type: ignore[arg-type, return-value]

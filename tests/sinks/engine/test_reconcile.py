@@ -1,4 +1,4 @@
-"""The whole walk of a flow over clusters in memory, with a clock moved by hand."""
+"""The whole pass of a flow over clusters in memory, with a clock moved by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def world() -> World:
     return world_in_step()
 
 
-def test_first_walk_brings_the_target_in_step() -> None:
+def test_first_pass_brings_the_target_in_step() -> None:
     world = World()
     put_topic(world.source, "x", 3, retention_ms="1", min_insync_replicas="2")
     report = world.run_pass()
@@ -26,7 +26,7 @@ def test_first_walk_brings_the_target_in_step() -> None:
     assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
 
 
-def test_first_walk_compares_topics_that_are_there_already() -> None:
+def test_first_pass_compares_topics_that_are_there_already() -> None:
     world = World()
     put_topic(world.source, "x", retention_ms="1")
     put_topic(world.target, "a.x", retention_ms="2", retention_bytes="3", min_insync_replicas="2")

@@ -1,4 +1,4 @@
-"""Whatever happens between walks, the target ends in step, and then nothing is written."""
+"""Whatever happens between passes, the target ends in step, and then nothing is written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ACTIONS = st.lists(
 
 
 def happen(world: World, action: str, topic: str, name: str, value: str | None) -> None:
-    """One thing that may happen between two walks, then a walk."""
+    """One thing that may happen between two passes, then a pass."""
     if action == "source":
         set_config(world.source, topic, name, value)
     elif action == "target" and f"a.{topic}" in world.target.topics:

@@ -1,4 +1,4 @@
-"""What a walk keeps in mind for the next: pauses, refusals, what could not be seen, what is ours."""
+"""What a pass keeps in mind for the next: pauses, refusals, what could not be seen, what is ours."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_without_creating_topics_those_that_mm2_makes_are_configured_soon() -> N
     assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
 
 
-def test_topic_that_another_hand_made_at_the_same_moment_is_configured_at_the_next_walk(world: World) -> None:
+def test_topic_that_another_hand_made_at_the_same_moment_is_configured_at_the_next_pass(world: World) -> None:
     class LateListing(MemoryCluster):
         def list_topics(self) -> dict[str, int]:
             return {name: count for name, count in super().list_topics().items() if name != "a.z"}

@@ -63,7 +63,7 @@ def test_crash_between_apply_and_record_writes_nothing_twice(restarted: bool) ->
 
 
 @pytest.mark.parametrize("silent", ["source", "target"])
-def test_silent_cluster_plans_nothing_and_the_next_walk_finds_the_change(world: World, silent: str) -> None:
+def test_silent_cluster_plans_nothing_and_the_next_pass_finds_the_change(world: World, silent: str) -> None:
     cluster = world.source if silent == "source" else world.target
     set_config(world.source, "x", "retention.ms", "2")
     cluster.reachable = False
@@ -92,7 +92,7 @@ def test_change_seen_while_the_full_comparison_fails_is_not_lost(world: World) -
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
 
 
-def test_target_that_falls_silent_while_writing_gets_the_rest_at_the_next_walk(world: World) -> None:
+def test_target_that_falls_silent_while_writing_gets_the_rest_at_the_next_pass(world: World) -> None:
     class Falling(MemoryCluster):
         def alter_topic_configs(self, alterations: object) -> dict[str, ItemFault | None]:
             raise ClusterUnreachable("cluster b: no answer")
@@ -158,7 +158,7 @@ def test_required_without_the_api_stops_topic_configs_alone() -> None:
     assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
 
 
-def test_error_of_the_ledger_stops_the_walk_before_anything_is_written() -> None:
+def test_error_of_the_ledger_stops_the_pass_before_anything_is_written() -> None:
     world = World()
     put_topic(world.source, "x")
     world.target.reachable = False
@@ -194,7 +194,7 @@ def test_config_that_is_set_behind_a_look_and_taken_back_before_the_next_is_take
     watch.then = [lambda: set_config(world.source, "x", "retention.ms", "9")]
     world.run_pass()
     with monkeypatch.context() as patched:
-        # With a budget, the topic's next turn may come some walks later.
+        # With a budget, the topic's next turn may come some passes later.
         patched.setattr(part._schedule, "turn", lambda now, **_: iter(()))
         world.run_pass()
         world.run_pass()

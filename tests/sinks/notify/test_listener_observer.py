@@ -1,4 +1,4 @@
-"""Listeners in a walk: told of what was seen, at the start and when it changes, and never of what was not seen."""
+"""Listeners in a pass: told of what was seen, at the start and when it changes, and never of what was not seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk keeps ACLs: what the source has comes, what it had goes if it is ours, and trouble stays their own."""
+"""The pass keeps ACLs: what the source has comes, what it had goes if it is ours, and trouble stays their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk keeps the cluster-wide configs of the target's brokers as the source's are."""
+"""The pass keeps the cluster-wide configs of the target's brokers as the source's are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk keeps groups' offsets: forward only, for groups without members, and says why where it does not."""
+"""The pass keeps groups' offsets: forward only, for groups without members, and says why where it does not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def world() -> World:
 
 
 def verdicts(world: World) -> dict[Verdict, int]:
-    """Those that a walk with nothing to do reports."""
+    """Those that a pass with nothing to do reports."""
     report = world.run_pass()
     assert report.groups is not None
     return {verdict: count for verdict, count in report.groups.verdicts.items() if count}
@@ -52,7 +52,7 @@ def test_group_goes_on_at_the_translated_offset_and_is_synced(world: World) -> N
     assert verdicts(world) == {Verdict.SYNCED: 1}
 
 
-def test_commit_on_the_source_is_followed_in_the_next_walk(world: World) -> None:
+def test_commit_on_the_source_is_followed_in_the_next_pass(world: World) -> None:
     world.settle()
     world.source_groups.offsets["g"][X] = 100
     world.run_pass()
@@ -111,7 +111,7 @@ def test_group_that_woke_up_since_it_was_planned_is_left_alone(world: World) -> 
     assert "g" not in world.target_groups.offsets
 
 
-def test_topic_made_again_between_two_walks_is_not_written_by_what_was_known_of_the_old_one(world: World) -> None:
+def test_topic_recreated_between_two_passes_is_not_written_by_what_was_known_of_the_old_one(world: World) -> None:
     world.settle()
     world.target_groups.ids["a.x"] = "another"
     world.reconcile.hear([SyncSeen(1, "x", 0, 65, 55)], [])

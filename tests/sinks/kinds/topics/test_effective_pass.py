@@ -1,4 +1,4 @@
-"""Configs in force with two values are reported of all topics, whichever of them a walk looks at."""
+"""Configs that differ in effect are reported of all topics, whichever of them a pass looks at."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def told(report: Report) -> dict[tuple[str, str, str], int]:
     return {(group.case.name, group.case.source, group.case.target): group.topics for group in report.effective}
 
 
-def test_walk_that_looks_at_one_topic_tells_of_all() -> None:
+def test_pass_that_looks_at_one_topic_tells_of_all() -> None:
     built = world()
     assert told(built.run_pass()) == {("retention.ms", WEEK, DAY): 3}
     assert told(built.run_pass("x")) == {("retention.ms", WEEK, DAY): 3}
@@ -86,7 +86,7 @@ def test_defaults_taken_from_the_source_are_written_and_end_it() -> None:
     assert told(built.run_pass()) == {}
 
 
-def test_status_and_metric_count_it_after_each_walk() -> None:
+def test_status_and_metric_count_it_after_each_pass() -> None:
     built, metrics = world(), Metrics("1")
     task = FlowTask(built.reconcile, metrics, built.clock)
     status = task.step(None, everything=True).as_json()["effective"]

@@ -1,4 +1,4 @@
-"""The walk keeps SCRAM users: those whom the synced ACLs name and whose password is known, and no others."""
+"""The pass keeps SCRAM users: those whom the synced ACLs name and whose password is known, and no others."""
 
 from __future__ import annotations
 
