@@ -31,7 +31,8 @@ RECORDS = 5
 class Stage:
     """Groups of a cluster, and a topic of two partitions with five records in the first.
 
-    `joined`: while the group of this name has a member; `recreate`: deletes the topic, and creates it again.
+    `joined`: while the group of this name has a member; `recreate`: deletes the topic, and creates it again;
+    `bootstrap`: of real brokers.
     """
 
     groups: Groups
@@ -39,6 +40,7 @@ class Stage:
     joined: Callable[[str], AbstractContextManager[None]]
     recreate: Callable[[], None]
     watches: Mapping[str, Callable[[pytest.FixtureRequest], GroupWatch]]
+    bootstrap: str = ""
 
     def at(self, partition: int) -> TopicPartition:
         return TopicPartition(self.topic, partition)
@@ -89,7 +91,7 @@ def of_broker(topic: str, bootstrap: str, cluster: KafkaCluster) -> Stage:
         return JvmGroupWatch("b", gateway, properties, lambda alias, api, result: None)
 
     watches = {"plain": lambda _: PlainGroupWatch(groups), "jvm": through_jvm}
-    return Stage(groups, topic, joined, recreate, watches)
+    return Stage(groups, topic, joined, recreate, watches, bootstrap)
 
 
 @pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])
@@ -200,7 +202,7 @@ def test_group_that_is_there_but_cannot_be_described_is_never_empty(stage: Stage
     """A share group (KIP-932), as a streams group (KIP-1071) would be: listed, but unknown to this client."""
     group = f"{stage.topic}-share"
     assert stage.groups.members([group]).items == {group: 0}
-    words = ["--bootstrap-server", stage.bootstrap or "", "--topic", stage.topic, "--group", group]
+    words = ["--bootstrap-server", stage.bootstrap, "--topic", stage.topic, "--group", group]
     main = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
     consumer = JavaProcess(main, words, kafka_jars(), tmp_path / "share.log", QUICK_START)
     try:

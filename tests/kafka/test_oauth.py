@@ -181,7 +181,7 @@ def test_sparks_source_reads_with_a_token(guarded: Guarded, spark: SparkSession,
         rows.append(collect_hints(batch).rows)
 
     query = start(spark, QueryPlan("o", (source,), 1.0, tmp_path), sink, once=True)
-    assert query.awaitTermination(int(SOON))
+    assert query.awaitTermination(4 * int(SOON))
     assert why_it_ended(query) is None
     assert sum(rows) == 1
 

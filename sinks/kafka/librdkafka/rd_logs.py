@@ -61,10 +61,12 @@ class Log:
             self._producer.produce(topic, key=key, value=value, partition=0, on_delivery=delivered)
             self._producer.poll(0)
         missing = self._producer.flush(TIMEOUT)
-        if errors or missing:
+        # Those that come while it is discarded only say that it was.
+        failed = errors[:1]
+        if failed or missing:
             self._discard(self._producer)
-        if errors:
-            raise raised(self._alias, f"writing {topic}", errors[0])
+        if failed:
+            raise raised(self._alias, f"writing {topic}", failed[0])
         if missing:
             raise ClusterUnreachable(
                 f"cluster {self._alias}: {missing} of {len(records)} records for {topic} were not acknowledged within "
