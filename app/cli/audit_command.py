@@ -14,6 +14,7 @@ import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import Output, print_json, print_line, print_table
+from app.cli.printable import one_line
 from app.settings import Settings
 from app.wiring import both_clusters, guard, ledger
 from sinks.engine.audit import SETTING, Event, events_of, read_audit
@@ -82,7 +83,7 @@ def _follow(tails: Sequence[Tail], start: datetime, output: Output) -> None:
                 if output is Output.JSON:
                     print_line(orjson.dumps(_as_json(event)).decode())
                 else:
-                    print_line("  ".join("-" if cell is None else str(cell) for cell in _row(event)))
+                    print_line("  ".join("-" if cell is None else one_line(str(cell)) for cell in _row(event)))
         sys.stdout.flush()
 
 
@@ -91,7 +92,11 @@ FOLLOW_SECONDS = 0.5
 
 
 def _as_json(event: Event) -> dict[str, Any]:
-    key = {"name": event.key[0]} if event.kind == SETTING else key_as_json(Kind(event.kind), event.key)
+    try:
+        key: object = {"name": event.key[0]} if event.kind == SETTING else key_as_json(Kind(event.kind), event.key)
+    except (ValueError, IndexError):
+        # Another hand wrote it, or another version.
+        key = list(event.key)
     return event.as_dict() | {"key": key}
 
 

@@ -117,9 +117,9 @@ def look(
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
-    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait until target and source agree.")] = 0.0,
+    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait until that pass is done.")] = 0.0,
 ) -> None:
-    """Asks the running job to look now."""
+    """Asks the running job for a pass now."""
     if not (math.isfinite(wait) and wait >= 0):
         raise typer.BadParameter("a number of seconds, 0 or more", param_hint="--wait")
     settings = loaded(config, flow)
@@ -129,5 +129,5 @@ def look(
         print_json(document)
     else:
         for name, agreed in document["looked"].items():
-            print_line(f"{name}: {'looked, and in step' if agreed else 'asked' if not wait else 'not yet in step'}")
+            print_line(f"{name}: {'compared' if agreed else 'asked' if not wait else 'not yet compared'}")
     raise typer.Exit(FAILED if wait and not all(document["looked"].values()) else DONE)

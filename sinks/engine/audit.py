@@ -126,8 +126,6 @@ class Audit:
         return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
 
     def _append(self, events: Sequence[Event]) -> None:
-        if not events:
-            return
         self.dropped += max(0, len(self._waiting) + len(events) - MOST_WAITING)
         self._waiting.extend((_key(event), SCHEMA.encode(event.as_dict())) for event in events)
         self.flush()

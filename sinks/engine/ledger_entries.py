@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from typing import Any
 
 import orjson
 
@@ -77,7 +78,7 @@ class Contents:
 
     def _take(self, key: bytes, data: bytes | None) -> None:
         try:
-            name, *rest = orjson.loads(key)
+            name, rest = _parts(key)
         except (ValueError, TypeError):
             if data is None:
                 # How somebody mends what is in no key of ours: with a tombstone.
@@ -131,3 +132,15 @@ def history_record(where: TopicPartition, history: History | None) -> Record:
     """An offset history as a record without a signature; None: it is forgotten."""
     key = orjson.dumps([HISTORY_KEY, where.topic, where.partition])
     return key, history.to_bytes(HISTORY) if history else None
+
+
+def _parts(key: bytes) -> tuple[str, list[Any]]:
+    """What a record is about, and of what. Raises ValueError, TypeError where that is no key of a ledger's."""
+    name, *rest = orjson.loads(key)
+    types = [str, int] if name == HISTORY_KEY else [str] * max(1, len(rest))
+    if [type(part) for part in rest] != types:
+        raise ValueError("it has other parts than such a key has")
+    if orjson.dumps([name, *rest]) != key:
+        # Two spellings would be two records of one entry, of which the compaction of one brings back the other.
+        raise ValueError("it is spelt otherwise than Lockstep does")
+    return name, rest

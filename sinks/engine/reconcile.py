@@ -241,6 +241,14 @@ class FlowReconcile:
             for controller in self._parts.controllers:
                 stack.callback(controller.close)
             stack.callback(self._parts.signal.close)
+            stack.callback(self._write_what_waits)
+
+    def _write_what_waits(self) -> None:
+        audit = self._parts.audit
+        try:
+            audit.flush()
+        except LockstepError as error:
+            log.warning("%s: %d events of the audit are lost: %s", self.settings.flow.name, audit.waiting, error)
 
 
 def _with_status(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:

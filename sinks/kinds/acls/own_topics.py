@@ -23,12 +23,17 @@ KAFKAS = (
 )
 """Kafka's own topics (`Topic`, `TopicBasedRemoteLogMetadataManagerConfig`), whether the target has them yet or not."""
 
+MM2S = "mm2-"
+"""How the names of a dedicated MM2's own topics begin: its connectors' configs, with their passwords, are in one."""
+
+BEGINNINGS = (*OWN, MM2S)
+
 HARMLESS = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS"})
 """Operations that may be allowed on them."""
 
 COVERS = (
-    "on the target, {} {} covers {}, which is Kafka's or Lockstep's own; use ACLs on the source that leave it out, or "
-    "grant this on the target by hand"
+    "on the target, {} {} covers {}, which is Kafka's, MM2's or Lockstep's own; use ACLs on the source that leave it "
+    "out, or grant this on the target by hand"
 )
 EVERYBODY = "denies everybody, and so those who are never locked out ({}); deny it on the target by hand"
 
@@ -42,9 +47,9 @@ def own_topic(name: str, pattern_type: str, ours: Collection[str]) -> str | None
         name, pattern_type = "", PREFIXED
     known = (*KAFKAS, *ours)
     if pattern_type == LITERAL:
-        return name if name in known or name.startswith(OWN) else None
+        return name if name in known or name.startswith(BEGINNINGS) else None
     found = next((topic for topic in known if topic.startswith(name)), None)
-    return found or next((begin for begin in OWN if begin.startswith(name) or name.startswith(begin)), None)
+    return found or next((begin for begin in BEGINNINGS if begin.startswith(name) or name.startswith(begin)), None)
 
 
 def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str]) -> str | None:

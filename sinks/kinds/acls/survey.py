@@ -67,13 +67,14 @@ def survey_acls(
         claim.publish(acl.key for acl in desired.wanted)
     deletes = settings.acls.deletes and not blank
     changes, held = claim.hold(plan_acls(desired, existing, deletable(owned, settings.acls), deletes))
+    present = frozenset(one.key for one in existing)
     plan = make_plan(
         settings.flow,
         changes,
         refused=[*desired.refusals(existing), *held],
         errors=[Unobserved(Kind.ACL, reason)] if blank else [],
-        existing={Kind.ACL: len(owned)},
+        existing={Kind.ACL: len(present & set(owned))},
         skipped={f"{reason} ACLs": count for reason, count in desired.skipped.items()},
         notes=desired.notes,
     )
-    return AclSurvey(plan, None if blank else desired.principals, frozenset(one.key for one in existing))
+    return AclSurvey(plan, None if blank else desired.principals, present)

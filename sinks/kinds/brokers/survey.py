@@ -46,15 +46,16 @@ def survey_brokers(
     if isinstance(known, Unobserved):
         desired, known = DesiredBrokerConfigs(skipped=desired.skipped), {}
     changes, refused = plan_broker_configs(desired, downstream, set() if doubt else deletions, known, flow.target)
+    present = {("", name) for name in downstream}
     plan = make_plan(
         flow,
         changes,
         refused=refused,
         errors=errors,
-        existing={Kind.BROKER_CONFIG: len(owned)},
+        existing={Kind.BROKER_CONFIG: len(owned & present)},
         skipped=desired.skipped,
     )
-    return Surveyed(plan, {("", name) for name in downstream})
+    return Surveyed(plan, present)
 
 
 def any_broker(levels: LevelReader, alias: str) -> Levels | Unobserved:

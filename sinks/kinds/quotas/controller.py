@@ -54,12 +54,13 @@ def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: 
     if not blank:
         claim.publish(desired.wanted)
     changes, held = claim.hold(plan_quotas(desired, downstream, owned, deletes=not blank))
+    present = keys_of(downstream).keys()
     plan = make_plan(
         flow,
         changes,
         refused=[*desired.refused, *held],
         errors=[Unobserved(Kind.CLIENT_QUOTA, reason)] if blank else [],
-        existing={Kind.CLIENT_QUOTA: len(owned)},
+        existing={Kind.CLIENT_QUOTA: len(owned & present)},
         skipped=desired.skipped,
     )
-    return Surveyed(plan, keys_of(downstream).keys())
+    return Surveyed(plan, present)

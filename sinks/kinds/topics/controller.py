@@ -73,7 +73,10 @@ class TopicController:
             self._first = False
         self._backoff.keep(upstream.keys(), context.listed.target)
         retried = {upstream[name] for name in self._backoff.due(context.now) if name in upstream}
-        self._dirty = (self._dirty | retried | set(context.requested)) & remote.keys()
+        dirty = self._dirty | retried | set(context.requested)
+        # Back in a later listing, it is compared like a new one: what differs now was not settled.
+        self._source_watch.forget(dirty - remote.keys())
+        self._dirty = dirty & remote.keys()
 
     def _differing(self, context: PassContext) -> set[str]:
         turn = self._schedule.turn(context.now, quiet=context.signal_works, news=context.signalled)

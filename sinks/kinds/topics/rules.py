@@ -20,6 +20,9 @@ OWN = ("lockstep-ledger", "lockstep-audit", "lockstep-topics", "lockstep-groups"
 """How Lockstep's own topics begin. To MM2 4 they are topics like any other (KIP-1074): they belong to their cluster."""
 
 
+OURS = "is one of Lockstep's own topics on the target: exclude the source's topic, or name it otherwise"
+
+
 @dataclass(frozen=True)
 class DesiredTopics:
     """`remote`: upstream name to remote name. `refused`: those whose remote name Kafka would not accept.
@@ -53,7 +56,10 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
         except NamingError as error:
             refused.append(Refusal(Kind.TOPIC, Op.CREATE, (name,), str(error)))
         else:
-            remote[topic] = name
+            if name in settings.internal.ours:
+                refused.append(Refusal(Kind.TOPIC, Op.CREATE, (name,), OURS))
+            else:
+                remote[topic] = name
     # A topic whose metadata came back with an error is there, but shows no partition.
     partitions = {name: source[topic] for topic, name in remote.items() if source[topic]}
     return DesiredTopics(remote, tuple(refused), partitions, frozenset(names.values()))
@@ -62,17 +68,20 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
 def plan_topics(
     desired: DesiredTopics, target: Mapping[str, int], configs: Mapping[str, tuple[tuple[str, str], ...]], factor: int
 ) -> list[Change]:
-    """Creations and growth. `configs`: overrides of missing topics by remote name; one without is left for later."""
+    """Creations and growth. `configs`: overrides of missing topics by remote name; one without is left for later.
+
+    A target's topic without partitions was listed with an error: how many it has is not known.
+    """
     changes = []
     for name, partitions in desired.partitions.items():
         existing = target.get(name)
         if existing is None and name in configs:
             changes.append(Change(Kind.TOPIC, (name,), None, TopicSpec(partitions, factor, configs[name])))
-        elif existing is not None and existing < partitions:
+        elif existing and existing < partitions:
             changes.append(Change(Kind.TOPIC, (name,), TopicSpec(existing), TopicSpec(partitions)))
     return changes
 
 
 def plan_topic_deletions(target: Mapping[str, int], confirmed: Collection[str]) -> list[Change]:
     """Deletion of topics of ours whose source's topic is gone for certain (`deletions`)."""
-    return [Change(Kind.TOPIC, (name,), TopicSpec(target[name]), None) for name in confirmed if name in target]
+    return [Change(Kind.TOPIC, (name,), TopicSpec(target[name]), None) for name in confirmed if target.get(name)]

@@ -113,7 +113,8 @@ def _compare(
         upstream = source.describe_topic_configs(chunk)
         downstream = target.describe_topic_configs([remote[topic] for topic in chunk if topic in compared])
         for topic, fault in upstream.errors.items():
-            _note_fault(found, topic, settings.flow.source, topic, fault)
+            kind = Kind.TOPIC if topic in missing else Kind.TOPIC_CONFIG
+            _note_fault(found, kind, topic, settings.flow.source, topic, fault)
         for topic, configs in upstream.items.items():
             name = remote[topic]
             if topic in missing:
@@ -121,7 +122,7 @@ def _compare(
             elif name in downstream.items:
                 _compare_topic(found, settings, topic, name, configs, downstream.items[name])
             elif name in downstream.errors:
-                _note_fault(found, topic, settings.flow.target, name, downstream.errors[name])
+                _note_fault(found, Kind.TOPIC_CONFIG, topic, settings.flow.target, name, downstream.errors[name])
         done += len(chunk)
         progress(done, total)
     return found
@@ -137,13 +138,13 @@ def _compare_topic(
         found.drifts[topic] = drifts
 
 
-def _note_fault(found: _Found, topic: str, alias: str, name: str, fault: ItemFault) -> None:
+def _note_fault(found: _Found, kind: Kind, topic: str, alias: str, name: str, fault: ItemFault) -> None:
     if fault.retriable:
         # Gone in between, or not everywhere yet: the next batch's listing tells which.
         found.again.add(topic)
         return
     found.denied += fault.code in DENIED
-    found.unobserved[topic] = Unobserved(Kind.TOPIC_CONFIG, f"{name} on {alias}: {fault}")
+    found.unobserved[topic] = Unobserved(kind, f"{name} on {alias}: {fault}")
 
 
 def _raise_if_unobserved(settings: FlowSettings, found: _Found, total: int) -> None:

@@ -71,6 +71,8 @@ def known_versions(provider: CredentialProvider, users: Iterable[str]) -> Observ
             version = provider.version(user)
         except LockstepError as error:
             errors[user] = ItemFault("CREDENTIAL_PROVIDER", str(error), retriable=True)
+        except Exception as error:  # noqa: BLE001 - a plug-in's own; its text may hold a secret
+            errors[user] = ItemFault("CREDENTIAL_PROVIDER", type(error).__name__, retriable=True)
         else:
             if version is not None:
                 items[user] = version

@@ -42,12 +42,12 @@ def survey_users(
         claim.publish(desired.wanted, owned | written.keys())
     changes, held = claim.hold(changes)
     reason = f"{settings.flow.source} shows no SCRAM user that its ACLs name: none is deleted"
+    present = {(user, mechanism) for user, mechanisms in downstream.items() for mechanism in mechanisms}
     plan = make_plan(
         settings.flow,
         changes,
         refused=[*refused, *held],
         errors=[Unobserved(Kind.SCRAM_USER, reason)] if blank else [],
-        existing={Kind.SCRAM_USER: len(owned)},
+        existing={Kind.SCRAM_USER: len(owned & present)},
     )
-    present = {(user, mechanism) for user, mechanisms in downstream.items() for mechanism in mechanisms}
     return Surveyed(plan, present)

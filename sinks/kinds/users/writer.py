@@ -47,6 +47,8 @@ class UserWriter:
             credential = self._provider.credential(change.after.known_as or user)
         except LockstepError as error:
             return ItemFault("CREDENTIAL_PROVIDER", str(error), retriable=True)
+        except Exception as error:  # noqa: BLE001 - a plug-in's own; its text may hold a secret
+            return ItemFault("CREDENTIAL_PROVIDER", type(error).__name__, retriable=True)
         if credential is None or credential.version != change.after.version:
             return CHANGED
         return Upsertion(user, mechanism, change.after.iterations, credential.password)

@@ -49,7 +49,7 @@ def test_wildcard_that_would_stay_one_is_refused_with_its_reason(rules: AclRules
     assert not desired.wanted
     (refusal,) = desired.refusals(set())
     assert (refusal.kind, refusal.op, refusal.key) == (Kind.ACL, Op.CREATE, acl("ALLOW READ User:al TOPIC *").key)
-    assert "LITERAL * covers __cluster_metadata, which is Kafka's or Lockstep's own" in refusal.reason
+    assert "LITERAL * covers __cluster_metadata, which is Kafka's, MM2's or Lockstep's own" in refusal.reason
 
 
 @pytest.mark.parametrize("operation", ["ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS"])
