@@ -26,7 +26,7 @@ from streaming.errors import LockstepError, MalformedRecord
 from streaming.mm2.codec import decode_heartbeat
 
 CLAIMED = (Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA)
-"""Kinds of which two flows may want the same item."""
+"""Kinds whose flows claim what they want, so that none deletes what another still wants (`sinks.engine.claims`)."""
 
 LAST_HEARTBEATS = 200
 """Records at the end of a heartbeats topic to look through: one a second and flow, so some minutes' worth."""

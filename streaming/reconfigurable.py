@@ -18,7 +18,11 @@ class Reconfigurable(Protocol):
     """
 
     def reconfigurable_configs(self) -> Collection[str]:
-        """Names of the properties that it takes while it runs, without prefixes. Others take a restart of the job."""
+        """Names, without prefixes, of the properties that it takes while it runs.
+
+        If another one changes, a plug-in of a flow is closed and created again with its flow; a reporter keeps its old
+        value until the job restarts.
+        """
 
     def validate_reconfiguration(self, properties: Mapping[str, str]) -> bool | None:
         """Raises anything, with what is to be mended, where it could not go on with these, or returns False; None and

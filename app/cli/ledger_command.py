@@ -18,7 +18,7 @@ from streaming.errors import LockstepError
 
 app = typer.Typer(help="What a flow remembers on its target: sign it, or start over.", no_args_is_help=True)
 
-YesFlag = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @app.command()

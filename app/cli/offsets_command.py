@@ -70,7 +70,10 @@ def offsets(
     Writes nothing without --execute.
     """
     if execute and not reverse:
-        raise typer.BadParameter("it is for the way back: say --reverse, too. On the way there `apply` writes")
+        raise typer.BadParameter(
+            "it needs --reverse: it writes offsets back to the source. On the target, `lockstep apply` writes them",
+            param_hint="--execute",
+        )
     settings = in_force(config, flow)
     scope = GroupScope(group, back=reverse, shown=True)
     failed, flows = False, []

@@ -9,7 +9,7 @@ PAGE = PROJECT / "docs" / "configuration.md"
 
 INTRO = """# Configuration
 
-Lockstep reads MM2's own properties file; one written for MM2 works as it is. `lockstep validate` reports every mistake at once, with file, line, key, what is allowed and the nearest known key. This page is made from the code by `make docs`.
+Lockstep reads MM2's own properties file; one written for MM2 works as it is. `lockstep validate` reports every mistake in these keys at once, with file, line, key, what is allowed and the nearest known key; clients' settings are checked when it connects, cluster by cluster. This page is made from the code by `make docs`.
 
 - **Precedence**, as in MM2: `a->b.KEY` holds for one flow and wins over `KEY`, which holds for all.
 - **Only for Lockstep**: any key of MM2's may carry the prefix `lockstep.` (`lockstep.KEY`, `a->b.lockstep.KEY`, `lockstep.a->b.KEY`) and then wins over its bare form, so that one file can turn a sync off for MM2 and on for Lockstep. Everything with the prefix wins over everything without: `lockstep.KEY` over `a->b.KEY`, too.

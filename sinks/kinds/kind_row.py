@@ -87,7 +87,8 @@ class KindRow:
     - `content`: it moves all the time, as records do: in no digest, and a mere update is no audit event.
     - `enabled_by`: one of these properties is enough; none: the settings decide otherwise.
     - `interval_key`: MM2's property for how often it is polled. `needs_java`: only Java's Admin can ask for it.
-    - `data`: whether a deletion destroys records.
+    - `data`: a deletion destroys records; owned items are then known by the topic's id.
+    - `versioned`: the ledger keeps which version of the item was written, as it does of passwords.
     """
 
     package: str

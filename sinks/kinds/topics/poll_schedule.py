@@ -18,7 +18,7 @@ from math import ceil
 from sinks.flow_settings import Pace
 
 LATELY = 300.0
-"""Seconds for which a change counts as late."""
+"""A topic that changed within so many seconds counts as lately changed, and is polled at every trigger."""
 
 SHARDS_A_TRIGGER = 4
 """Into how many requests one trigger's topics are split: while one answer is compared, the broker makes the next."""
