@@ -110,6 +110,13 @@ class Audit:
             log.warning("%s: %d events were dropped while it could not be written", self._topic, self.dropped)
             self.dropped = 0
 
+    def close(self) -> None:
+        """Writes what waits. What cannot be written now is lost, and the log says so."""
+        try:
+            self.flush()
+        except LockstepError as error:
+            log.warning("%s: %d events are lost: %s", self._topic, len(self._waiting), error)
+
     def record(self, plan: Plan, outcomes: Iterable[Outcome], refused: Iterable[Refusal] = ()) -> None:
         """Writes what waits, and one event per outcome and refusal. Raises as `flush`; the events wait then."""
         base = self._base(plan.flow, plan.digest)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from sinks.engine.apply import Writers, apply_steps
 from sinks.engine.attempts import Attempts
 from sinks.engine.audit import Audit, SettingChange
+from sinks.engine.deletion_limit import DeletionLimit
 from sinks.engine.guard import Guard
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.ledger import Ledger
@@ -83,6 +84,7 @@ class FlowReconcile:
         self.paused: frozenset[Kind] = frozenset()
         self._compared_at: float | None = None
         self._polled_at: dict[Kind, float] = {}
+        self._limit = DeletionLimit(settings.limits)
         self._attempts, self._recorder = Attempts(), Recorder(parts.audit, parts.topic_ids)
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
@@ -99,10 +101,10 @@ class FlowReconcile:
         watch.lap("observe")
         found = [(one, made) for one in due if (made := self._attempts.ask(one, context, trouble, one.compare))]
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
-        unsafe = {} if force else plan.unsafe(self.settings.limits)
-        trouble.refuse(unsafe)
+        plan = self._limit.check(plan, frozenset().union(*(one.kinds for one, _ in found)), force=force)
+        trouble.refuse(self._limit.reasons)
         watch.lap("plan")
-        return Compared(context, plan.without(unsafe), found, trouble, watch)
+        return Compared(context, plan, found, trouble, watch)
 
     def _observe(self, requested: Collection[str], everything: bool) -> PassContext:
         everything = everything or self._comparison_due()
@@ -110,9 +112,8 @@ class FlowReconcile:
         ledger = self._read_ledger(everything)
         listed = self._parts.list_topics()
         now, signal = self._clock(), self._parts.signal
-        return PassContext(
-            now, listed, ledger, signal.news(), signal.quiet, requested, everything, resting | self.paused
-        )
+        idle = resting | self.paused
+        return PassContext(now, listed, ledger, signal.news(), signal.quiet, requested, everything, idle)
 
     def _resting(self, everything: bool) -> frozenset[Kind]:
         now, intervals = self._clock(), {} if everything else self.settings.pace.intervals
@@ -232,8 +233,7 @@ class FlowReconcile:
         self._parts.audit.record_settings(self.settings.flow, changes)
 
     def close(self, *, replaced: bool = False) -> None:
-        """Lets go of every client. `replaced`: another goes on with this flow."""
-        # Called last to first; one that raises keeps none of the others open.
+        """Lets go of every client, whatever one of them raises. `replaced`: another goes on with this flow."""
         with ExitStack() as stack:
             stack.callback(self._parts.close)
             for observer in self._parts.observers:
@@ -241,14 +241,7 @@ class FlowReconcile:
             for controller in self._parts.controllers:
                 stack.callback(controller.close)
             stack.callback(self._parts.signal.close)
-            stack.callback(self._write_what_waits)
-
-    def _write_what_waits(self) -> None:
-        audit = self._parts.audit
-        try:
-            audit.flush()
-        except LockstepError as error:
-            log.warning("%s: %d events of the audit are lost: %s", self.settings.flow.name, audit.waiting, error)
+            stack.callback(self._parts.audit.close)
 
 
 def _with_status(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:

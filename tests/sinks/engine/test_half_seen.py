@@ -32,6 +32,21 @@ def test_deletion_limit_is_a_share_of_what_is_there_not_of_what_was() -> None:
     assert len(world.target_acls.bindings) == 12
 
 
+def test_kind_that_the_limit_stops_stays_so_between_its_comparisons_and_is_audited_once() -> None:
+    world = World()
+    for number in range(20):
+        put_topic(world.source, f"x{number}")
+        world.source_acls.bindings.add(granted(number))  # type: ignore[arg-type]  # a binding
+    world.settle()
+    for number in range(15):
+        world.source_acls.bindings.discard(granted(number))  # type: ignore[arg-type]  # a binding
+    world.run_pass(after=15)
+    reports = [world.run_pass() for _ in range(16)]
+    assert all(Kind.ACL in report.trouble.faulted for report in reports)
+    assert {len(report.plan.refused) for report in reports} == {15}
+    assert sum(event.op == "delete" for event in world.events()) == 15
+
+
 class Half(MemoryCluster):
     """Lists `x` or `a.x` without partitions or not at all, and does not describe it, on demand."""
 
