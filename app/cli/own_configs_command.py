@@ -16,11 +16,11 @@ from app.cli.running import ask_reload
 from app.configs_tool.alteration_values import resolved, wanted_configs
 from app.configs_tool.arguments import WrongArguments
 from app.configs_tool.flags import Flags
-from app.overrides.allowed import checked
 from app.overrides.alteration import Alteration
 from app.overrides.closed import permitted
 from app.overrides.in_force import in_plain
 from app.overrides.ledgers import Unreadable, each, open_ledgers, read_overrides
+from app.overrides.overridable import checked
 from app.overrides.passwords import override_of
 from app.overrides.view import OwnView, default_views, flow_views
 from app.properties.config_providers import config_providers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.overrides.allowed import is_hidden
+from app.overrides.overridable import is_hidden
 from sinks.engine.audit import SettingChange
 from sinks.engine.model import Key
 from sinks.engine.overrides import InLedger, Level, Override, altered, texts_at

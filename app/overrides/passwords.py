@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from app.credentials.encoder import PasswordEncoder, UndecodablePassword
 from app.credentials.encoder_settings import encoder_settings
-from app.overrides.allowed import is_hidden
+from app.overrides.overridable import is_hidden
 from app.properties import keys
 from app.properties.mistakes import REFERENCE, is_secret
 from app.settings.stored_overrides import Decoded, Reference

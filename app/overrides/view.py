@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from app.overrides.allowed import can_be_overridden, is_hidden
 from app.overrides.closed import permitted
+from app.overrides.overridable import can_be_overridden, is_hidden
 from app.properties.keys import TABLE, Acts
 from app.properties.mistakes import Entry
 from app.properties.places import Properties, place

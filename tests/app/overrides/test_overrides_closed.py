@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from app.configs_tool.arguments import WrongArguments
-from app.overrides.allowed import checked
 from app.overrides.closed import permitted, refusals
 from app.overrides.in_force import load_in_force
+from app.overrides.overridable import checked
 from app.overrides.watch import OverridesRefused, OverrideWatch
 from app.properties.keys import OPENABLE
 from app.properties.mistakes import ConfigurationError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.overrides.allowed import can_be_overridden
+from app.overrides.overridable import can_be_overridden
 from app.overrides.passwords import SECRET, override_of
 from app.overrides.view import OwnView, Source, default_views, flow_views
 from app.properties.mistakes import Findings

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.configs_tool.arguments import WrongArguments
-from app.overrides.allowed import can_be_overridden, checked, is_hidden, own_name
+from app.overrides.overridable import can_be_overridden, checked, is_hidden, own_name
 from app.properties import keys
 from app.properties.keys import OPENABLE, Key, Live, Scope
 from app.settings import Settings, load
