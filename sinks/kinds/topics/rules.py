@@ -51,18 +51,22 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
     for topic, name in names.items():
         if not is_replicated(settings, topic):
             continue
-        try:
-            check_topic_name(name)
-        except NamingError as error:
-            refused.append(Refusal(Kind.TOPIC, Op.CREATE, (name,), str(error)))
+        if reason := _unfit(name, settings):
+            refused.append(Refusal(Kind.TOPIC, Op.CREATE, (name,), reason))
         else:
-            if name in settings.internal.ours:
-                refused.append(Refusal(Kind.TOPIC, Op.CREATE, (name,), OURS))
-            else:
-                remote[topic] = name
+            remote[topic] = name
     # A topic whose metadata came back with an error is there, but shows no partition.
     partitions = {name: source[topic] for topic, name in remote.items() if source[topic]}
     return DesiredTopics(remote, tuple(refused), partitions, frozenset(names.values()))
+
+
+def _unfit(name: str, settings: FlowSettings) -> str | None:
+    """Why the target cannot have a remote topic of this name."""
+    try:
+        check_topic_name(name)
+    except NamingError as error:
+        return str(error)
+    return OURS if name in settings.internal.ours else None
 
 
 def plan_topics(

@@ -62,6 +62,12 @@ def close_nothing(provider: CredentialProvider) -> None:
     """`close` of a provider that has nothing open."""
 
 
+def provider_fault(error: Exception) -> ItemFault:
+    """What a provider raised, as its user's trouble. An error that is not Lockstep's may hold a secret in its text."""
+    text = str(error) if isinstance(error, LockstepError) else type(error).__name__
+    return ItemFault("CREDENTIAL_PROVIDER", text, retriable=True)
+
+
 def known_versions(provider: CredentialProvider, users: Iterable[str]) -> Observed[str, str]:
     """The versions of the users that the provider knows; for whom it fails, why. Asks about each once."""
     items: dict[str, str] = {}
@@ -69,10 +75,8 @@ def known_versions(provider: CredentialProvider, users: Iterable[str]) -> Observ
     for user in dict.fromkeys(users):
         try:
             version = provider.version(user)
-        except LockstepError as error:
-            errors[user] = ItemFault("CREDENTIAL_PROVIDER", str(error), retriable=True)
-        except Exception as error:  # noqa: BLE001 - a plug-in's own; its text may hold a secret
-            errors[user] = ItemFault("CREDENTIAL_PROVIDER", type(error).__name__, retriable=True)
+        except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is its users' alone
+            errors[user] = provider_fault(error)
         else:
             if version is not None:
                 items[user] = version

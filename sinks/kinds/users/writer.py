@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from sinks.engine.model import Change, Op, Outcome, ScramSpec
 from sinks.faults import ItemFault
 from sinks.kafka.ports.users import Upsertion, UserFaults, Users
-from sinks.kinds.users.credentials import CredentialProvider
-from streaming.errors import LockstepError
+from sinks.kinds.users.credentials import CredentialProvider, provider_fault
 
 CHANGED = ItemFault("CREDENTIAL_PROVIDER", "the password was changed while it was written", retriable=True)
 
@@ -45,10 +44,8 @@ class UserWriter:
             return CHANGED
         try:
             credential = self._provider.credential(change.after.known_as or user)
-        except LockstepError as error:
-            return ItemFault("CREDENTIAL_PROVIDER", str(error), retriable=True)
-        except Exception as error:  # noqa: BLE001 - a plug-in's own; its text may hold a secret
-            return ItemFault("CREDENTIAL_PROVIDER", type(error).__name__, retriable=True)
+        except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is its users' alone
+            return provider_fault(error)
         if credential is None or credential.version != change.after.version:
             return CHANGED
         return Upsertion(user, mechanism, change.after.iterations, credential.password)
