@@ -148,10 +148,6 @@ class Ledger:
         """Keys of this kind that Lockstep created."""
         return {key[1:] for key in self.values(Entry.OWNED) if key[0] == kind.value}
 
-    def owned_among(self, kind: Kind, present: Collection[Key]) -> set[Key]:
-        """Those of them that exist: what the ledger says about anything else weighs nothing, e.g. in limits."""
-        return self.owned(kind).intersection(present)
-
     def owned_topics(self) -> dict[str, str]:
         """The topics that Lockstep created, each with its id; "" where that is not known, so that none is deleted."""
         found = {key[1]: value for key, value in self.values(Entry.OWNED).items() if key[0] == Kind.TOPIC.value}

@@ -152,8 +152,3 @@ def test_what_was_seen_missing_is_not_ours_any_more(ledger: Ledger, cluster: Mem
         set(),
         {},
     )
-
-
-def test_owned_counts_only_what_exists(ledger: Ledger) -> None:
-    ledger.put({(Entry.OWNED, ("topic", f"a.{number}")): "" for number in range(50)})
-    assert ledger.owned_among(Kind.TOPIC, [("a.1",), ("a.2",), ("foreign",)]) == {("a.1",), ("a.2",)}
