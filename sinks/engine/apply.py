@@ -22,7 +22,7 @@ class Writer(Protocol):
     """Writes changes of one kind to the target."""
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """One outcome for each change. Raises LockstepError for what concerns all of them."""
+        """An outcome for each change, and for what was tried apart. Raises LockstepError for what concerns all."""
 
 
 Writers = Mapping[Kind, Writer]

@@ -145,9 +145,8 @@ class FlowReconcile:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
         outcomes = self._write(compared, progress)
         compared.watch.lap("apply")
-        for _, comparison in compared.comparisons:
-            kinds = {change.kind for change in comparison.plan.changes}
-            comparison.settle([outcome for outcome in outcomes if outcome.change.kind in kinds])
+        for controller, comparison in compared.comparisons:
+            comparison.settle([outcome for outcome in outcomes if outcome.change.kind in controller.kinds])
         report = self._report(compared, outcomes)
         self._recorder.record_refusals(report.plan, outcomes)
         compared.watch.lap("record")
@@ -174,7 +173,7 @@ class FlowReconcile:
                 outcomes += step.outcomes
                 if step.stopped is not None:
                     compared.trouble.note(frozenset({step.kind}), step.stopped)
-                progress(len(outcomes), len(plan.changes))
+                progress(min(len(outcomes), len(plan.changes)), len(plan.changes))
         finally:
             # Whatever ends it, Ctrl-C too: what was written is owned and audited.
             self._recorder.record(plan, outcomes, ledger)

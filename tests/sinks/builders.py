@@ -134,9 +134,10 @@ def writers_to(
     cluster: Cluster, incremental: Incremental = Incremental.REQUIRED, acls: MemoryAcls | None = None
 ) -> dict[Kind, Writer]:
     """A writer of each kind that needs no provider."""
+    configs = ConfigWriter(cluster, incremental)
     return {
-        Kind.TOPIC: TopicWriter(cluster),
-        Kind.TOPIC_CONFIG: ConfigWriter(cluster, incremental),
+        Kind.TOPIC: TopicWriter(cluster, configs),
+        Kind.TOPIC_CONFIG: configs,
         Kind.ACL: AclWriter(acls or MemoryAcls(cluster.alias)),
     }
 

@@ -146,7 +146,9 @@ class TopicController:
 
     def _settle(self, context: PassContext, seen: Survey, outcomes: Sequence[Outcome]) -> None:
         """What was refused is backed off; what passes by itself is compared again."""
-        self._backoff.learn(outcomes, context.now)
+        # What of a kind that is not synced was refused on creation is in the audit, and never tried again.
+        synced = [outcome for outcome in outcomes if self._settings.enabled[outcome.change.kind]]
+        self._backoff.learn(synced, context.now)
         unsettled = {outcome.change.key[0] for outcome in outcomes if _to_compare_again(outcome)}
         upstream = dict(zip(self._remote_names(seen.looked_at), seen.looked_at, strict=True))
         # What was not looked at, because its kind is paused, stays dirty: the watch will not report it again.
@@ -193,4 +195,4 @@ def assemble(parts: Assembly) -> Assembled:
         once=parts.once,
     )
     configs = ConfigWriter(target.cluster, parts.settings.incremental)
-    return Assembled([controller], {Kind.TOPIC: TopicWriter(target.cluster), Kind.TOPIC_CONFIG: configs})
+    return Assembled([controller], {Kind.TOPIC: TopicWriter(target.cluster, configs), Kind.TOPIC_CONFIG: configs})

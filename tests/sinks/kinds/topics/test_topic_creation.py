@@ -1,0 +1,79 @@
+"""A topic whose creation is refused with its configs: what it gets, and what the audit and the outcomes say of it."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from sinks.engine.model import Kind
+from sinks.faults import RightsMissing
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
+from tests.sinks.builders import World, flow_settings, overrides_of, put_topic
+
+WITHOUT_CONFIGS = [kind for kind in Kind if not kind.row.needs_java and kind is not Kind.TOPIC_CONFIG]
+
+
+def refusing_world(*, configs_synced: bool = True) -> World:
+    """x on the source has two configs, of which the target refuses `retention.ms`."""
+    settings = flow_settings() if configs_synced else flow_settings(enabled=WITHOUT_CONFIGS)
+    world = World(settings)
+    world.target.policy = lambda topic, name, value: "30 days at most" if name == "retention.ms" else None
+    put_topic(world.source, "x", retention_ms="1", retention_bytes="2")
+    return world
+
+
+@pytest.mark.parametrize("configs_synced", [True, False])
+def test_every_config_that_is_not_refused_arrives_with_the_topic(configs_synced: bool) -> None:
+    world = refusing_world(configs_synced=configs_synced)
+    world.run_pass()
+    assert overrides_of(world.target, "a.x") == {"retention.bytes": "2"}
+    assert world.ledger().owned(Kind.TOPIC) == {("a.x",)}
+
+
+@pytest.mark.parametrize("configs_synced", [True, False])
+def test_audit_and_outcomes_show_the_configs_that_the_topic_has_and_those_it_was_refused(configs_synced: bool) -> None:
+    world = refusing_world(configs_synced=configs_synced)
+    made, refused = world.run_pass().outcomes
+    assert isinstance(made.change.after, TopicSpec)
+    assert (made.error, dict(made.change.after.configs)) == (None, {"retention.bytes": "2"})
+    assert (refused.change.key, refused.result) == (("a.x", "retention.ms"), "failed")
+    assert str(refused.error) == "POLICY_VIOLATION: 30 days at most"
+    events = {event.key: event for event in world.events()}
+    assert orjson.loads(events["a.x",].after or "")["configs"] == {"retention.bytes": "2"}
+    assert events["a.x", "retention.ms"].result == "failed"
+
+
+def test_refused_config_of_a_kind_that_is_not_synced_is_not_tried_again() -> None:
+    world = refusing_world(configs_synced=False)
+    world.run_pass()
+    writes = world.target.writes
+    assert [world.run_pass(after=60.0).outcomes for _ in range(3)] == [()] * 3
+    assert world.target.writes == writes
+
+
+def test_topic_that_another_hand_made_at_the_same_moment_is_audited_without_configs() -> None:
+    class LateListing(MemoryCluster):
+        def list_topics(self) -> dict[str, int]:
+            return {name: count for name, count in super().list_topics().items() if name != "a.x"}
+
+    world = World()
+    put_topic(world.source, "x", retention_ms="7")
+    put_topic(world.target, "a.x")
+    world.target.__class__ = LateListing
+    world.run_pass()
+    (event,) = (event for event in world.events() if event.key == ("a.x",))
+    assert orjson.loads(event.after or "")["configs"] == {}
+
+
+def test_topic_is_ours_even_where_none_of_its_configs_may_be_altered() -> None:
+    class MayNotAlter(MemoryCluster):
+        def alter_topic_configs(self, alterations: Alterations) -> Faults:
+            raise RightsMissing("cluster b: IncrementalAlterConfigs: denied")
+
+    world = refusing_world()
+    world.target.__class__ = MayNotAlter
+    made, *refused = world.run_pass().outcomes
+    assert made.error is None
+    assert {one.change.key[1] for one in refused} == {"retention.ms", "retention.bytes"}
+    assert world.ledger().owned(Kind.TOPIC) == {("a.x",)}
