@@ -43,9 +43,14 @@ def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
         source, target = clusters.source, clusters.target
         here, there = ClusterGroups(source, source.groups), ClusterGroups(target, target.groups)
         direction = forward(one, here, there, list_both(one, source, target))
-        return list(replicated_offsets(direction, chosen_groups(one, source.groups.names())))
+        seen = replicated_offsets(direction, chosen_groups(one, source.groups.names()))
+        unread.extend(f"{one.flow.name}: {group}: {fault}" for group, fault in seen.errors.items())
+        return list(seen.items)
 
+    unread: list[str] = []
     flows, failed = of_each_flow(in_force(config, flow), found, "groups")
+    for line in unread:
+        complain(line)
     if output is Output.JSON:
         print_json({"flows": flows})
     else:
@@ -53,7 +58,7 @@ def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
             print_table(
                 f"{row['source']}->{row['target']}: {len(row['groups'])} groups", ("group",), zip(row["groups"])
             )
-    raise typer.Exit(FAILED if failed else DONE)
+    raise typer.Exit(FAILED if failed or unread else DONE)
 
 
 def offsets(

@@ -32,6 +32,7 @@ class ListenerObserver:
         self._announcements, self._groups = announcements, groups
         self._listed_at: float | None = None
         self._names: frozenset[str] = frozenset()
+        self._told: frozenset[str] = frozenset()
 
     def passed(self, report: Report) -> None:
         """Tells; a source that shows no topic at all is not believed. Raises ClusterUnreachable, RightsMissing."""
@@ -49,7 +50,10 @@ class ListenerObserver:
         names = frozenset(chosen_groups(self._settings, self._source.groups.names()))
         if names != self._names or report.everything:
             direction = forward(self._settings, self._source, self._target, listed)
-            self._announcements.tell_groups(replicated_offsets(direction, names).keys())
+            seen = replicated_offsets(direction, names)
+            # One that could not be read is not gone.
+            self._told = frozenset(seen.items) | (self._told & seen.errors.keys())
+            self._announcements.tell_groups(self._told)
             self._names = names
 
     def close(self, *, replaced: bool) -> None:

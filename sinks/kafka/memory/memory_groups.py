@@ -19,7 +19,8 @@ class MemoryGroups:
     """`offsets`: committed, by group; `active`: members, by group; `logs`: start and end of each partition;
     `ids`: of recreated topics; all others have the id that their name makes.
 
-    `writes` counts write requests. Not `reachable`, it answers nothing.
+    `unreadable`: groups whose offsets cannot be read, each with the fault. `writes` counts write
+    requests. Not `reachable`, it answers nothing.
     """
 
     alias: str
@@ -27,6 +28,7 @@ class MemoryGroups:
     active: dict[str, int] = field(default_factory=dict)
     logs: dict[TopicPartition, LogRange] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
+    unreadable: dict[str, ItemFault] = field(default_factory=dict)
     reachable: bool = True
     writes: int = 0
 
@@ -36,7 +38,8 @@ class MemoryGroups:
 
     def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
         self._answer()
-        return Observed({group: dict(self.offsets.get(group, {})) for group in groups})
+        found = {group: dict(self.offsets.get(group, {})) for group in groups if group not in self.unreadable}
+        return Observed(found, {group: self.unreadable[group] for group in groups if group in self.unreadable})
 
     def members(self, groups: Collection[str]) -> Observed[str, int]:
         self._answer()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sinks.engine.model import Change, Key, Kind
+from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import GroupReader
@@ -14,6 +15,9 @@ from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
 from sinks.kinds.topics.listing import Listed
 from streaming.mm2.records import TopicPartition
+
+NO_PARTITION = TopicPartition("", 0)
+"""Of a group of which no partition is known."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +111,12 @@ class GroupOffset:
     def as_json(self) -> dict[str, Any]:
         """One row of `lockstep offsets`."""
         found = self.answer if isinstance(self.answer, Answer) else None
-        upstream, downstream = (self.goes_on_at, self.at) if self.back else (self.at, self.goes_on_at)
+        at = None if self.answer is Unanswered.UNREAD else self.at
+        upstream, downstream = (self.goes_on_at, at) if self.back else (at, self.goes_on_at)
         return {
             "group": self.group,
-            "topic": self.where.topic,
-            "partition": self.where.partition,
+            "topic": None if at is None else self.where.topic,
+            "partition": None if at is None else self.where.partition,
             "upstream_offset": upstream,
             "downstream_offset": downstream,
             "method": found.method.value if found else None,
@@ -119,6 +124,12 @@ class GroupOffset:
             "verdict": self.judgement.verdict.value,
             "reason": self.judgement.reason,
         }
+
+
+def unread(group: str, alias: str, fault: ItemFault, back: bool) -> GroupOffset:
+    """In place of the rows of a group whose offsets could not be read where it comes from, on the cluster `alias`."""
+    judgement = Judgement(Verdict.ERROR, f"the group's offsets on {alias} could not be read: {fault}")
+    return GroupOffset(group, NO_PARTITION, 0, Unanswered.UNREAD, judgement, back=back)
 
 
 def forward(settings: FlowSettings, source: ClusterGroups, target: ClusterGroups, listed: Listed) -> Direction:

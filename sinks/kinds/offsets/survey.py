@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sinks.faults import ItemFault, Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange, Offsets
-from sinks.kinds.offsets.direction import Direction, GroupOffset
+from sinks.kinds.offsets.direction import Direction, GroupOffset, unread
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.memory import OffsetMemory
@@ -41,27 +41,34 @@ def chosen_groups(settings: FlowSettings, names: Iterable[str]) -> list[str]:
     return sorted(group for group in names if settings.group_filter.should_replicate_group(group))
 
 
-def replicated_offsets(direction: Direction, groups: Collection[str]) -> dict[str, Offsets]:
-    """Committed offsets of these groups where they come from, on replicated topics; groups without any left out."""
+def replicated_offsets(direction: Direction, groups: Collection[str]) -> Observed[str, Offsets]:
+    """Committed offsets of these groups where they come from, on replicated topics; groups without any left out.
+
+    `errors`: groups whose offsets could not be read, so that it is not known whether they have any.
+    """
+    seen = direction.here.groups.committed(groups)
     found = {
         group: {where: offset for where, offset in offsets.items() if where.topic in direction.names}
-        for group, offsets in direction.here.groups.committed(groups).items.items()
+        for group, offsets in seen.items.items()
     }
-    return {group: offsets for group, offsets in sorted(found.items()) if offsets}
+    return Observed({group: offsets for group, offsets in sorted(found.items()) if offsets}, seen.errors)
 
 
 def survey_offsets(
     settings: FlowSettings,
     direction: Direction,
-    committed: Mapping[str, Offsets],
+    replicated: Observed[str, Offsets],
     memory: OffsetMemory,
     find: Find | None = None,
 ) -> list[GroupOffset]:
-    """A row for each group and partition, sorted. `committed` must have been read just before.
+    """A row for each group and partition, sorted; one for each group whose offsets could not be read comes last.
+
+    `replicated` must have been read just before.
 
     `find`: looks for records; None translates without. Answers are remembered, so that the next one lies no further
     back; topics that it has not compared the ids of are compared first. Raises ClusterUnreachable, RightsMissing.
     """
+    committed = replicated.items
     partitions = {where for offsets in committed.values() for where in offsets}
     _recognize(direction, partitions, memory)
     seen = _observe(direction, committed, partitions)
@@ -78,7 +85,8 @@ def survey_offsets(
         key = (position.group, position.where)
         row = _row(direction, seen, memory, position, found.get(key))
         rows.append(replace(row, sought=key in questions and key not in found, held=_is_held(direction, position)))
-    return rows
+    alias = direction.here.reader.alias
+    return rows + [unread(group, alias, fault, direction.back) for group, fault in sorted(replicated.errors.items())]
 
 
 def _recognize(direction: Direction, partitions: Collection[TopicPartition], memory: OffsetMemory) -> None:

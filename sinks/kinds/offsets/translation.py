@@ -55,6 +55,8 @@ class Unanswered(str, Enum):
     """The group's offset lies before all that is known."""
     BEYOND_END = "BEYOND_END"
     """The target's log was truncated or recreated: the answer lies behind its end, or all that was known by it."""
+    UNREAD = "UNREAD"
+    """The group's own offsets could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

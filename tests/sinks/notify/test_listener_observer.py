@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 import pytest
 
 from app.local.waiting import wait_for
+from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.notify.listener_observer import REPLACED_WITHIN, REST, ListenerObserver
@@ -101,3 +102,14 @@ def test_groups_are_those_with_offsets_on_replicated_topics(world: ListeningWorl
     world.run_pass(after=REST)
     world.reconcile.close()
     assert world.told.groups == [{"g"}, {"g", "h"}], "what waited to be told when it closed"
+
+
+def test_group_whose_offsets_cannot_be_read_any_more_is_not_told_to_be_gone(world: ListeningWorld) -> None:
+    world.run_pass()
+    wait_for(lambda: world.told.groups == [{"g"}], WITHIN, "the groups to be told")
+    world.source_groups.unreadable["g"] = ItemFault("GROUP_AUTHORIZATION_FAILED", "no")
+    world.run_pass(everything=True)
+    world.source_groups.unreadable["idle"] = world.source_groups.unreadable.pop("g")
+    world.run_pass(everything=True)
+    world.reconcile.close()
+    assert world.told.groups == [{"g"}]

@@ -8,6 +8,7 @@ import pytest
 
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Change, Kind
+from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
@@ -83,6 +84,25 @@ def test_group_at_the_end_goes_on_at_the_targets_end(stage: Stage) -> None:
         "verdict": "PENDING",
         "reason": "to be written: the group is at no offset on b",
     }
+
+
+def test_group_whose_offsets_cannot_be_read_has_the_verdict_error_with_the_reason(stage: Stage) -> None:
+    stage.on_a.offsets["h"] = {X: 1}
+    stage.on_a.unreadable["h"] = ItemFault("GROUP_AUTHORIZATION_FAILED", "Group authorization failed.")
+    read, unread = stage.rows()
+    assert (read.group, read.judgement.verdict) == ("g", Verdict.PENDING)
+    assert unread.as_json() == {
+        "group": "h",
+        "topic": None,
+        "partition": None,
+        "upstream_offset": None,
+        "downstream_offset": None,
+        "method": None,
+        "error_bound": None,
+        "verdict": "ERROR",
+        "reason": "the group's offsets on a could not be read: GROUP_AUTHORIZATION_FAILED: Group authorization failed.",
+    }
+    assert unread.change is None
 
 
 def test_offset_that_is_not_to_be_written_says_so(stage: Stage) -> None:
@@ -176,7 +196,7 @@ def test_groups_are_those_that_the_filter_lets_through_with_offsets_on_replicate
     put_topic(stage.a, "y")
     stage.on_a.offsets |= {"h": {X: 1}, "only-y": {TopicPartition("y", 0): 1}, "none": {}}
     assert chosen_groups(stage.settings, stage.on_a.names()) == ["g", "none", "only-y"]
-    assert replicated_offsets(stage.direction(), ["g", "none", "only-y"]) == {"g": {X: 100}}
+    assert replicated_offsets(stage.direction(), ["g", "none", "only-y"]).items == {"g": {X: 100}}
 
 
 def test_only_the_groups_asked_for_are_looked_at(stage: Stage) -> None:
