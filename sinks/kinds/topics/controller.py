@@ -54,10 +54,12 @@ class TopicController:
         """Adds what differs from the last poll to what must be compared."""
         self._schedule.members(context.listed.desired.remote)
         self._polled = 0
-        if Kind.TOPIC_CONFIG not in context.idle:
+        self._backoff.keep(frozenset(context.listed.desired.remote.values()), context.listed.target)
+        configs = self._settings.enabled[Kind.TOPIC_CONFIG] and Kind.TOPIC_CONFIG not in context.idle
+        if configs:
             self._look_at_configs(context)
         differ = Kind.TOPIC not in context.idle and self._topics_differ(context)
-        return differ or bool(self._dirty)
+        return differ or (configs and bool(self._dirty))
 
     def _look_at_configs(self, context: PassContext) -> None:
         remote = context.listed.desired.remote
@@ -71,7 +73,6 @@ class TopicController:
         if context.everything:
             self._dirty |= {upstream[name] for name in self._changed_on_target(context)}
             self._first = False
-        self._backoff.keep(upstream.keys(), context.listed.target)
         retried = {upstream[name] for name in self._backoff.due(context.now) if name in upstream}
         dirty = self._dirty | retried | set(context.requested)
         # Back in a later listing, it is compared like a new one: what differs now was not settled.

@@ -77,7 +77,8 @@ def survey(
     asked = remote.keys() if look_at is None else remote.keys() & look_at
     compared = {topic for topic in asked if remote[topic] in listed.target} if Kind.TOPIC_CONFIG in active else set()
     found = _compare(settings, source, target, remote, missing, compared, progress)
-    if asked == remote.keys():
+    # Where configs are not synced, what may not be read keeps that topic away, and no other.
+    if asked == remote.keys() and Kind.TOPIC_CONFIG in active:
         _raise_if_unobserved(settings, found, len(missing) + len(compared))
     topic_changes: list[Change] = []
     mine = {key[0] for key in owned} & listed.target.keys()

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.engine.ledger import Ledger
+from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
@@ -190,7 +191,7 @@ def test_a_question_from_before_a_truncation_is_another_one(world: Truncated) ->
         survey_offsets(
             world.settings,
             direction,
-            {"g": {X: 900}},
+            Observed({"g": {X: 900}}),
             world.memory,
             lambda questions: asked.extend(questions.values()) or {},  # type: ignore[func-returns-value]  # a note
         )
