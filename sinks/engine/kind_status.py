@@ -30,6 +30,9 @@ def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -
         return KindStatus(Task.NOT_SUPPORTED, report.trouble.unsupported[kind])
     if kind in report.paused:
         return replace(before, task=Task.PAUSED, reason="paused with `lockstep pause`")
+    if kind in report.idle and kind not in report.trouble.faulted:
+        # It waits for its interval: nothing new is known of it.
+        return before if before.task is not Task.PAUSED else replace(before, task=Task.ACTIVE, reason=None)
     refused = tuple(refusal for refusal in report.plan.refused if refusal.kind is kind)
     failed = [outcome for outcome in report.outcomes if outcome.change.kind is kind and outcome.error]
     tried = {outcome.change for outcome in report.outcomes}

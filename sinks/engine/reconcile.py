@@ -21,6 +21,7 @@ from sinks.engine.attempts import Attempts
 from sinks.engine.audit import Audit, SettingChange
 from sinks.engine.deletion_limit import DeletionLimit
 from sinks.engine.guard import Guard
+from sinks.engine.kind_intervals import KindIntervals
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Outcome
@@ -83,7 +84,7 @@ class FlowReconcile:
         self._ledger: Ledger | None = None
         self.paused: frozenset[Kind] = frozenset()
         self._compared_at: float | None = None
-        self._polled_at: dict[Kind, float] = {}
+        self._intervals = KindIntervals(settings.pace.intervals)
         self._limit = DeletionLimit(settings.limits)
         self._attempts, self._recorder = Attempts(), Recorder(parts.audit, parts.topic_ids)
 
@@ -100,6 +101,7 @@ class FlowReconcile:
             self._compared_at = context.now
         watch.lap("observe")
         found = [(one, made) for one in due if (made := self._attempts.ask(one, context, trouble, one.compare))]
+        self._intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
         plan = self._limit.check(plan, frozenset().union(*(one.kinds for one, _ in found)), force=force)
         trouble.refuse(self._limit.reasons)
@@ -108,18 +110,12 @@ class FlowReconcile:
 
     def _observe(self, requested: Collection[str], everything: bool) -> PassContext:
         everything = everything or self._comparison_due()
-        resting = frozenset() if requested else self._resting(everything)
+        resting = frozenset() if requested or everything else self._intervals.resting(self._clock())
         ledger = self._read_ledger(everything)
         listed = self._parts.list_topics()
         now, signal = self._clock(), self._parts.signal
         idle = resting | self.paused
         return PassContext(now, listed, ledger, signal.news(), signal.quiet, requested, everything, idle)
-
-    def _resting(self, everything: bool) -> frozenset[Kind]:
-        now, intervals = self._clock(), {} if everything else self.settings.pace.intervals
-        resting = frozenset(kind for kind, wait in intervals.items() if now - self._polled_at.get(kind, -wait) < wait)
-        self._polled_at |= {kind: now for kind in Kind if kind not in resting}
-        return resting
 
     def _comparison_due(self) -> bool:
         interval = self.settings.pace.full_comparison_interval

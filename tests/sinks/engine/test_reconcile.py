@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.model import Kind
-from sinks.flow_settings import Pace
-from tests.sinks.builders import World, config_change, flow_settings, overrides_of, put_topic, set_config, world_in_step
+from tests.sinks.builders import World, config_change, overrides_of, put_topic, set_config, world_in_step
 
 INTERVAL = 60.0
 
@@ -140,41 +138,3 @@ def test_missing_internal_topics_of_mm2_are_named(world: World) -> None:
     )
     put_topic(world.target, "a.checkpoints.internal")
     assert "a.checkpoints.internal on b" not in world.run_pass().missing_topics
-
-
-def test_a_kind_with_an_interval_of_its_own_rests_in_between() -> None:
-    pace = Pace(observe_rate=0, full_comparison_interval=3000.0, intervals={Kind.TOPIC_CONFIG: 30.0})
-    world = World(flow_settings(pace=pace))
-    put_topic(world.source, "x", retention_ms="1")
-    world.settle()
-    world.clock.now += 31
-    world.run_pass()
-    set_config(world.source, "x", "retention.ms", "2")
-    world.clock.now += 28
-    world.run_pass()
-    assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
-    world.clock.now += 2
-    world.run_pass()
-    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
-
-
-def test_full_comparison_waits_for_no_interval_of_a_kind_and_begins_a_new_one() -> None:
-    world = World(flow_settings(pace=Pace(observe_rate=0, intervals={Kind.TOPIC_CONFIG: 80.0})))
-    put_topic(world.source, "x", retention_ms="1")
-    world.settle()
-    set_config(world.target, "a.x", "retention.ms", "666")
-    report = world.run_pass(after=INTERVAL)
-    assert report.everything
-    assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
-    set_config(world.source, "x", "retention.ms", "2")
-    world.run_pass(after=30)
-    assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
-
-
-def test_a_request_for_a_look_does_not_wait_for_the_interval() -> None:
-    world = World(flow_settings(pace=Pace(observe_rate=0, intervals={Kind.TOPIC_CONFIG: 3000.0})))
-    put_topic(world.source, "x", retention_ms="1")
-    world.settle()
-    set_config(world.source, "x", "retention.ms", "2")
-    world.run_pass("x")
-    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
