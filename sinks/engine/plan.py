@@ -7,7 +7,7 @@ reviewed yesterday can be compared with the plan made now.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -102,10 +102,18 @@ class Plan:
 
     def without(self, refused: Mapping[Kind, str]) -> Plan:
         """The plan without these kinds, whose changes are refused for the given reasons."""
-        if not refused:
+        plan = self
+        for kind, reason in refused.items():
+            plan = plan.refusing([change for change in self.changes if change.kind is kind], reason)
+        return plan
+
+    def refusing(self, changes: Collection[Change], reason: str) -> Plan:
+        """The plan without these changes, which are refused for this reason."""
+        if not changes:
             return self
-        left = tuple(change for change in self.changes if change.kind not in refused)
-        rows = [Refusal(c.kind, c.op, c.key, refused[c.kind]) for c in self.changes if c.kind in refused]
+        gone = frozenset(changes)
+        left = tuple(change for change in self.changes if change not in gone)
+        rows = [Refusal(change.kind, change.op, change.key, reason) for change in changes]
         return replace(self, changes=left, refused=(*self.refused, *rows))
 
     def summary(self) -> dict[str, dict[str, int]]:

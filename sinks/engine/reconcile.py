@@ -20,6 +20,7 @@ from sinks.engine.apply import Writers, apply_steps
 from sinks.engine.attempts import Attempts
 from sinks.engine.audit import Audit, SettingChange
 from sinks.engine.deletion_limit import DeletionLimit
+from sinks.engine.deletions_now import only_ours
 from sinks.engine.guard import Guard
 from sinks.engine.kind_intervals import KindIntervals
 from sinks.engine.kind_trouble import KindTrouble
@@ -139,6 +140,7 @@ class FlowReconcile:
 
     def apply(self, compared: Compared, progress: Progress = lambda done, total: None) -> Report:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
+        compared = replace(compared, plan=only_ours(compared.plan, compared.context.ledger))
         outcomes = self._write(compared, progress)
         compared.watch.lap("apply")
         for controller, comparison in compared.comparisons:
