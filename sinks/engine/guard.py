@@ -106,14 +106,18 @@ class Guard:
             f"replaced on purpose, delete {topic} there"
         )
 
+    def check_target_id(self) -> str:
+        """The target's id, where the source may be gone. Raises as `check_ids`."""
+        found = self._clusters[self._flow.target].cluster_id()
+        self._check_known(self._flow.target, found)
+        return found
+
     def open_for_target(self, open_ledger: Callable[[], Ledger], *, to_write: bool = True) -> Ledger:
         """For who needs the ledger alone, perhaps while the source is down: only the target must be the right one.
 
         Where nothing tells which cluster that is, both are checked (and pinned, `to_write`). Raises as `check`.
         """
-        alias = self._flow.target
-        found = self._clusters[alias].cluster_id()
-        self._check_known(alias, found)
+        alias, found = self._flow.target, self.check_target_id()
         ledger = open_ledger()
         self._check_there(ledger)
         if ledger.check_cluster_id(alias, found) is not None:

@@ -29,7 +29,7 @@ def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -
     if kind in report.trouble.unsupported:
         return KindStatus(Task.NOT_SUPPORTED, report.trouble.unsupported[kind])
     if kind in report.paused:
-        return replace(before, task=Task.PAUSED, reason="paused with `lockstep pause`")
+        return replace(before, task=Task.PAUSED, reason=report.ended or "paused with `lockstep pause`")
     if kind in report.idle and kind not in report.trouble.faulted:
         # It waits for its interval: nothing new is known of it.
         return before if before.task is not Task.PAUSED else replace(before, task=Task.ACTIVE, reason=None)

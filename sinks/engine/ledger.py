@@ -14,6 +14,7 @@ from sinks.engine.ledger_entries import Contents, Entry, EntryKey, Remembered, e
 from sinks.engine.ledger_topic import CONFIGS, is_there
 from sinks.engine.model import Change, Key, Kind, Outcome
 from sinks.engine.seal import Seal
+from sinks.failover.record import FailoverRecord
 from sinks.faults import LedgerUntrusted, WrongCluster
 from sinks.kafka.ports.cluster import Cluster, Reader, Record
 from sinks.kinds.offsets.history import History
@@ -62,6 +63,16 @@ class Ledger:
             if self._there:
                 raise LedgerUntrusted(self._gone("is gone, and was there before"))
             return
+        self._take_in()
+
+    def catch_up(self) -> None:
+        """As `refresh`; of a topic that was there it is not asked whether it is still sound."""
+        if self._there:
+            self._take_in()
+        else:
+            self.refresh()
+
+    def _take_in(self) -> None:
         read = self._reader.read_log_from(self.topic, self._read_to)
         if read.whole and self._read_to:
             raise LedgerUntrusted(self._gone("ends before what was read of it: it was deleted and recreated"))
@@ -143,6 +154,17 @@ class Ledger:
         """Kinds that `lockstep pause` stopped."""
         names = {key[0] for key in self.values(Entry.PAUSED)}
         return {kind for kind in Kind if kind.value in names}
+
+    def failover(self) -> FailoverRecord:
+        """How far the flow's failover is. Raises LedgerUntrusted for an entry that cannot be read."""
+        try:
+            return FailoverRecord.from_text(self.get(Entry.FAILOVER, "state"))
+        except LockstepError as error:
+            raise LedgerUntrusted(str(error)) from error
+
+    def fences(self) -> set[Key]:
+        """ACLs on the source with which a failover denies writes, as their keys."""
+        return set(self.values(Entry.FENCE))
 
     def owned(self, kind: Kind) -> set[Key]:
         """Keys of this kind that Lockstep created."""

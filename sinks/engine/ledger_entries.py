@@ -42,6 +42,11 @@ class Entry(str, Enum):
     VERSION = "VERSION"
     TOPIC_IDS = "TOPIC_IDS"
     OVERRIDE = "OVERRIDE"
+    FAILOVER = "FAILOVER"
+    FENCE = "FENCE"
+    STAGED = "STAGED"
+    SOURCE_ENDS = "SOURCE_ENDS"
+    DIVERGENCE = "DIVERGENCE"
 
 
 EntryKey = tuple[Entry, tuple[str, ...]]

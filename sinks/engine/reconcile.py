@@ -21,6 +21,7 @@ from sinks.engine.attempts import Attempts
 from sinks.engine.audit import Audit, SettingChange
 from sinks.engine.deletion_limit import DeletionLimit
 from sinks.engine.deletions_now import only_ours
+from sinks.engine.flow_ledger import FlowLedger
 from sinks.engine.guard import Guard
 from sinks.engine.kind_intervals import KindIntervals
 from sinks.engine.kind_trouble import KindTrouble
@@ -32,7 +33,7 @@ from sinks.engine.report import Observer, Report, Stopwatch
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.metadata_signal import MetadataSignal, NoSignal
 from sinks.kinds.controller import Comparison, Controller, ControllerStatus, PassContext, StreamListener
-from sinks.kinds.topics.listing import Listed
+from sinks.kinds.topics.listing import NOTHING_LISTED, Listed
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -45,8 +46,8 @@ Progress = Callable[[int, int], None]
 @dataclass(frozen=True)
 class FlowParts:
     """What a flow's passes are made of. `list_topics`: both clusters' topics, listed now. `topic_ids`: of topics on the
-    target, by name. `on_ledger`: called whenever
-    the ledger was read, and may raise what stops the flow. `close`: lets go of the clusters."""
+    target, by name. `on_ledger`: called whenever the ledger was read, and may raise what stops the flow.
+    `obeys_failover`: nothing is written for a flow that a failover ended. `close`: lets go of the clusters."""
 
     list_topics: Callable[[], Listed]
     guard: Guard
@@ -58,6 +59,7 @@ class FlowParts:
     signal: MetadataSignal = field(default_factory=NoSignal)
     observers: Sequence[Observer] = ()
     on_ledger: Callable[[Ledger], None] = lambda ledger: None
+    obeys_failover: bool = True
     close: Callable[[], None] = lambda: None
 
 
@@ -82,12 +84,16 @@ class FlowReconcile:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings, self._parts, self._clock = settings, parts, clock
-        self._ledger: Ledger | None = None
-        self.paused: frozenset[Kind] = frozenset()
+        self._ledger = FlowLedger(parts.guard, parts.open_ledger, parts.on_ledger, obeys_failover=parts.obeys_failover)
         self._compared_at: float | None = None
         self._intervals = KindIntervals(settings.pace.intervals)
         self._limit = DeletionLimit(settings.limits)
         self._attempts, self._recorder = Attempts(), Recorder(parts.audit, parts.topic_ids)
+
+    @property
+    def paused(self) -> frozenset[Kind]:
+        """Kinds that `lockstep pause` stopped, as the ledger was read last."""
+        return self._ledger.paused
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
         """Once through. Raises what stops this flow (`kind_trouble.stops_flow`)."""
@@ -97,7 +103,8 @@ class FlowReconcile:
         """Observes both clusters and plans the difference; `force` lifts the limit on deletions."""
         watch = Stopwatch()
         context, trouble = self._observe(requested, everything), KindTrouble()
-        due = [one for one in self._parts.controllers if self._attempts.ask(one, context, trouble, one.poll)]
+        kept = () if self._ledger.ended else self._parts.controllers
+        due = [one for one in kept if self._attempts.ask(one, context, trouble, one.poll)]
         if context.everything:
             self._compared_at = context.now
         watch.lap("observe")
@@ -112,31 +119,15 @@ class FlowReconcile:
     def _observe(self, requested: Collection[str], everything: bool) -> PassContext:
         everything = everything or self._comparison_due()
         resting = frozenset() if requested or everything else self._intervals.resting(self._clock())
-        ledger = self._read_ledger(everything)
-        listed = self._parts.list_topics()
+        ledger = self._ledger.read(everything)
+        listed = self._parts.list_topics() if not self._ledger.ended else NOTHING_LISTED
         now, signal = self._clock(), self._parts.signal
-        idle = resting | self.paused
+        idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused
         return PassContext(now, listed, ledger, signal.news(), signal.quiet, requested, everything, idle)
 
     def _comparison_due(self) -> bool:
         interval = self.settings.pace.full_comparison_interval
         return self._compared_at is None or self._clock() - self._compared_at >= interval
-
-    def _read_ledger(self, everything: bool) -> Ledger:
-        # Read again with every comparison of everything: `lockstep pause` and `apply` write the ledger, too.
-        # Which clusters these are is asked before anything else is read of them.
-        ledger, guard = self._ledger, self._parts.guard
-        if ledger is None:
-            ledger = guard.open(self._parts.open_ledger)
-        elif everything:
-            guard.check_ids()
-            ledger.refresh()
-            guard.compare(ledger)
-        else:
-            return ledger
-        self._parts.on_ledger(ledger)
-        self._ledger, self.paused = ledger, frozenset(ledger.paused())
-        return ledger
 
     def apply(self, compared: Compared, progress: Progress = lambda done, total: None) -> Report:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
@@ -154,6 +145,8 @@ class FlowReconcile:
 
     def _write(self, compared: Compared, progress: Progress) -> tuple[Outcome, ...]:
         plan, ledger = compared.plan, compared.context.ledger
+        if self._ledger.ended or (plan.changes and self._ledger.ended_meanwhile(ledger)):
+            return ()
         if plan.changes or compared.context.everything:
             # Right before the first write, and at first contact, which pins both ids.
             self._parts.guard.check(ledger)
@@ -179,7 +172,8 @@ class FlowReconcile:
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
         context = compared.context
-        seen = [controller.status(context) for controller in self._parts.controllers]
+        ended = self._ledger.ended
+        seen = [] if ended else [controller.status(context) for controller in self._parts.controllers]
         for one in seen:
             for kind, reason in one.unsupported.items():
                 compared.trouble.unsupported.setdefault(kind, reason)
@@ -189,9 +183,10 @@ class FlowReconcile:
             everything=context.everything,
             polled=sum(one.polled for one in seen),
             trouble=compared.trouble,
-            paused=self.paused,
+            paused=frozenset(Kind) if ended else self._ledger.paused,
+            ended=ended,
             idle=context.idle,
-            missing_topics=self._missing_topics(context.listed),
+            missing_topics=() if ended else self._missing_topics(context.listed),
             groups=next((one.groups for one in seen if one.groups is not None), None),
             effective=tuple(group for one in seen for group in one.effective),
             listed=context.listed,

@@ -22,7 +22,8 @@ class Report:
     `trouble`: what stopped kinds. `idle`: kinds that were paused or waited for their interval, `paused` those of them
     that `lockstep pause` stopped. `missing_topics`: MM2's internal topics that do not exist yet, each with its cluster.
     `seconds`: by phase. `groups`: None where they are not looked at. `effective`: configs that differ in effect, of all
-    topics, also those that this pass did not look at. `now`: monotonic seconds at its start.
+    topics, also those that this pass did not look at. `now`: monotonic seconds at its start. `ended`: why nothing is
+    written for the flow any more; all kinds are paused then.
     """
 
     plan: Plan
@@ -38,6 +39,7 @@ class Report:
     effective: tuple[DriftGroup, ...] = ()
     listed: Listed | None = None
     now: float = 0.0
+    ended: str | None = None
 
 
 class Observer(Protocol):

@@ -19,6 +19,10 @@ class Listed:
     desired: DesiredTopics
 
 
+NOTHING_LISTED = Listed({}, {}, DesiredTopics({}))
+"""Of a flow for which nothing is looked at any more."""
+
+
 def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
     """The metadata of both clusters. Raises ClusterUnreachable, RightsMissing."""
     listed = source.list_topics()

@@ -1,0 +1,84 @@
+"""A flow's ledger from pass to pass: when it is read, what of the flow is paused, and whether the flow has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sinks.engine.guard import Guard
+from sinks.engine.ledger import Ledger
+from sinks.engine.model import Kind
+from sinks.failover.record import FailoverRecord
+from sinks.faults import ClusterUnreachable
+
+ENDED = "the flow is {}: nothing is written for it any more. docs/failover.md says what leads on from there"
+
+
+class FlowLedger:
+    """`paused` and `ended` are those of the last reading; `ended` is the reason, None while the flow is kept in step."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        open_ledger: Callable[[], Ledger],
+        on_ledger: Callable[[Ledger], None],
+        *,
+        obeys_failover: bool = True,
+    ) -> None:
+        """`obeys_failover`: False for who writes on behalf of a failover itself."""
+        self._guard, self._open, self._on_ledger, self._obeys = guard, open_ledger, on_ledger, obeys_failover
+        self._ledger: Ledger | None = None
+        self.paused: frozenset[Kind] = frozenset()
+        self.ended: str | None = None
+
+    def read(self, everything: bool) -> Ledger:
+        """Read again with every comparison of everything: `pause`, `apply` and a failover write it, too.
+
+        Which clusters these are is asked before anything else is read of them. Raises as `Guard.compare`; the source
+        of a flow that has ended may be gone.
+        """
+        ledger = self._ledger
+        if ledger is None:
+            ledger = self._opened()
+        elif everything:
+            self._read_again(ledger)
+        else:
+            return ledger
+        self._on_ledger(ledger)
+        self._ledger, self.paused = ledger, frozenset(ledger.paused())
+        return ledger
+
+    def _opened(self) -> Ledger:
+        try:
+            ledger = self._guard.open(self._open)
+        except ClusterUnreachable:
+            ledger = self._guard.open_for_target(self._open, to_write=False)
+            self._note_failover(ledger)
+            if not self.ended:
+                raise
+        self._note_failover(ledger)
+        return ledger
+
+    def _read_again(self, ledger: Ledger) -> None:
+        try:
+            self._guard.check_ids()
+        except ClusterUnreachable:
+            self._guard.check_target_id()
+            ledger.refresh()
+            self._note_failover(ledger)
+            if not self.ended:
+                raise
+            return
+        ledger.refresh()
+        self._guard.compare(ledger)
+        self._note_failover(ledger)
+
+    def _note_failover(self, ledger: Ledger) -> None:
+        record: FailoverRecord = ledger.failover()
+        self.ended = ENDED.format(record.describe()) if self._obeys and record.has_ended else None
+
+    def ended_meanwhile(self, ledger: Ledger) -> bool:
+        """Whether the flow ended since the ledger was read: asked right before the first write of a pass."""
+        if self._obeys:
+            ledger.catch_up()
+            self._note_failover(ledger)
+        return self.ended is not None

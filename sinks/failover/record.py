@@ -1,0 +1,126 @@
+"""What the ledger says of a flow's failover, and how a command moves it from step to step. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from sinks.failover.states import ENDED, INTERRUPTS, TRANSITIONS, Command, State, Step, commands_from
+from streaming.errors import LockstepError
+
+
+class NotNow(LockstepError):
+    """The command may not begin in this state, or somebody else is at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Who began a command, when (UTC), and why; `claim`: the process that is at it, as `user@host:pid`."""
+
+    who: str = ""
+    at: str = ""
+    why: str = ""
+    claim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverRecord:
+    """A flow's state, the command that is half done, and its steps that are done.
+
+    `without_fence`: no ACL keeps producers away, they were stopped otherwise. `topics`: those that are fenced; none:
+    all that are replicated.
+    """
+
+    state: State = State.MIRRORING
+    doing: Command | None = None
+    done: tuple[Step, ...] = ()
+    begun: Begun = Begun()
+    without_fence: bool = False
+    topics: tuple[str, ...] = ()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing is written for the flow any more."""
+        return self.state in ENDED or self.doing is Command.PROMOTE
+
+    @property
+    def remaining(self) -> tuple[Step, ...]:
+        """The steps that are not known to be done."""
+        if self.doing is None:
+            return ()
+        return tuple(step for step in TRANSITIONS[self.state, self.doing].steps if step not in self.done)
+
+    def describe(self) -> str:
+        """In a line, for status and messages."""
+        half = f", `{self.doing}` is half done" if self.doing else ""
+        begun = f" ({self.begun.who}, {self.begun.at}{': ' + self.begun.why if self.begun.why else ''})"
+        return f"{self.state}{half}{begun if self.begun.who else ''}"
+
+    def to_text(self) -> str:
+        """As the ledger keeps it."""
+        return orjson.dumps(asdict(self), default=str).decode()
+
+    @classmethod
+    def from_text(cls, text: str | None) -> FailoverRecord:
+        """None: there was no failover. Raises LockstepError for what is damaged."""
+        if text is None:
+            return cls()
+        try:
+            fields: dict[str, Any] = orjson.loads(text)
+            return cls(
+                State(fields["state"]),
+                Command(fields["doing"]) if fields["doing"] else None,
+                tuple(Step(step) for step in fields["done"]),
+                Begun(**fields["begun"]),
+                bool(fields["without_fence"]),
+                tuple(fields["topics"]),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise LockstepError(
+                f"the ledger's entry of the failover cannot be read ({error}): a newer version of Lockstep wrote it, or "
+                "somebody else. Nothing is written"
+            ) from error
+
+
+def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRecord:
+    """The record with which a command begins, or goes on where it was. Raises NotNow."""
+    if record.doing is command:
+        return replace(record, begun=replace(record.begun, claim=begun.claim))
+    if record.doing is not None and record.doing not in INTERRUPTS.get(command, frozenset()):
+        raise NotNow(
+            f"`{record.doing}` is half done ({record.describe()}): run it again to its end first"
+            + ("" if Command.UNFENCE not in commands_from(record.state) else ", or `lockstep unfence`")
+        )
+    transition = TRANSITIONS.get((record.state, command))
+    if transition is None:
+        allowed = ", ".join(f"`{one}`" for one in commands_from(record.state))
+        raise NotNow(f"the flow is {record.describe()}, where `{command}` cannot begin; what can is {allowed}")
+    return replace(record, state=transition.during, doing=command, done=(), begun=begun)
+
+
+def completed(record: FailoverRecord, step: Step) -> FailoverRecord:
+    """With a step done; with the last of them the command is."""
+    if record.doing is None or step not in record.remaining:
+        raise ValueError(f"{step!r} is no step that {record} waits for")
+    after = replace(record, done=(*record.done, step))
+    if after.remaining:
+        return after
+    then = TRANSITIONS[record.state, record.doing].then
+    fence = then in (State.MIRRORING,)
+    return replace(
+        after,
+        state=then,
+        doing=None,
+        done=(),
+        begun=replace(record.begun, claim=""),
+        without_fence=record.without_fence and not fence,
+        topics=() if fence else record.topics,
+    )
+
+
+def stamp(at: datetime) -> str:
+    """A time as the ledger and messages have it."""
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,92 @@
+"""A flow that a failover ended: the job writes nothing for it, and says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.engine.kind_status import first_status, kind_status
+from sinks.engine.ledger_entries import Entry
+from sinks.engine.model import Kind
+from sinks.engine.status import Task
+from sinks.failover.record import FailoverRecord
+from sinks.failover.states import ENDED, Command, State
+from sinks.faults import ClusterUnreachable
+from tests.sinks.builders import NOON, World, overrides_of, put_topic, set_config, world_in_step
+
+INTERVAL = 60.0
+
+
+def put_state(world: World, record: FailoverRecord) -> None:
+    """By a command, beside the running job."""
+    world.ledger().put({(Entry.FAILOVER, ("state",)): record.to_text()})
+
+
+@pytest.mark.parametrize("state", sorted(ENDED))
+def test_nothing_is_written_for_a_flow_that_has_ended(state: State) -> None:
+    world = world_in_step()
+    put_state(world, FailoverRecord(state))
+    set_config(world.source, "x", "retention.ms", "2")
+    put_topic(world.source, "new")
+    for after in (1.0, INTERVAL, 1.0):
+        world.run_pass(after=after)
+    assert (world.target.writes, overrides_of(world.target, "a.x")) == (0, {"retention.ms": "1"})
+    assert "a.new" not in world.target.topics
+
+
+def test_a_flow_that_ends_between_comparison_and_write_is_not_written() -> None:
+    world = world_in_step()
+    set_config(world.source, "x", "retention.ms", "2")
+    world.clock.now += 1
+    compared = world.reconcile.compare()
+    assert compared.plan.changes
+    put_state(world, FailoverRecord(State.DRAINED, Command.PROMOTE))
+    report = world.reconcile.apply(compared)
+    assert (report.outcomes, world.target.writes) == ((), 0)
+    assert report.ended is not None
+
+
+def test_every_kind_says_why_nothing_is_written() -> None:
+    world = world_in_step()
+    put_state(world, FailoverRecord(State.PROMOTED))
+    report = world.run_pass(after=INTERVAL)
+    status = kind_status(Kind.TOPIC, first_status(Kind.TOPIC, world.settings), report, NOON)
+    assert status.task is Task.PAUSED
+    assert "the flow is PROMOTED" in (status.reason or "")
+
+
+def test_a_fenced_flow_is_kept_in_step() -> None:
+    world = world_in_step()
+    put_state(world, FailoverRecord(State.FENCED))
+    set_config(world.source, "x", "retention.ms", "2")
+    world.run_pass(after=INTERVAL)
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
+
+
+def test_a_flow_that_mirrors_again_is_kept_in_step_again() -> None:
+    world = world_in_step()
+    put_state(world, FailoverRecord(State.FAILED_OVER))
+    world.run_pass(after=INTERVAL)
+    set_config(world.source, "x", "retention.ms", "2")
+    put_state(world, FailoverRecord())
+    world.run_pass(after=INTERVAL)
+    world.run_pass(after=INTERVAL)
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_the_source_of_a_flow_that_failed_over_may_be_gone(restarted: bool) -> None:
+    world = world_in_step()
+    put_state(world, FailoverRecord(State.FAILED_OVER))
+    world.source.reachable = False
+    if restarted:
+        world.restart()
+    assert world.run_pass(after=INTERVAL).ended is not None
+
+
+def test_the_source_of_a_flow_that_goes_on_may_not_be_gone() -> None:
+    world = world_in_step()
+    world.source.reachable = False
+    for _ in range(2):
+        with pytest.raises(ClusterUnreachable):
+            world.run_pass(after=INTERVAL)
+        world.restart()
