@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -14,18 +14,18 @@ from sinks.engine.claims import Claims
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Change, Kind
+from sinks.engine.pins import NoPins, PinStore
 from sinks.engine.reconcile import FlowParts, FlowReconcile
 from sinks.engine.report import Observer, Report
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Pace
-from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
-from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
+from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, ConfigEntry, Origin, Reader, TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kafka.ports.group_watch import PlainGroupWatch
 from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
@@ -33,11 +33,11 @@ from sinks.kinds.controller import Controller
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.listing import list_both
 from sinks.kinds.topics.writer import TopicWriter
-from sinks.kinds.users.credentials import Credential
 from streaming.flow import Flow
 from streaming.mm2.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.internal_topics import internal_topics
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
+from tests.sinks.memory_flow import Clock, Passwords, memory_ports
 
 FLOW = Flow("a", "b")
 NOON = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
@@ -142,55 +142,6 @@ def writers_to(
     }
 
 
-class Passwords:
-    """A provider of the passwords that a test gives it: by user, the password and its version."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, tuple[str, str]] = {}
-
-    def credential(self, user: str) -> Credential | None:
-        return Credential(user, *self.known[user]) if user in self.known else None
-
-    def version(self, user: str) -> str | None:
-        return self.known[user][1] if user in self.known else None
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-class Clock:
-    """A monotonic clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def memory_ports(
-    cluster: Cluster,
-    acls: MemoryAcls,
-    users: MemoryUsers,
-    groups: MemoryGroups,
-    others: Mapping[str, Mapping[str, Any]] | None = None,
-    levels: MemoryLevels | None = None,
-) -> ClusterPorts:
-    """A cluster in memory with plain watches; `others`: further ports by name and alias."""
-    return ClusterPorts(
-        cluster=cluster,
-        acls=acls,
-        users=users,
-        groups=groups,
-        config_watch=lambda: PlainWatch(cluster),
-        acl_watch=lambda: PlainAclWatch(acls),
-        group_watch=lambda: PlainGroupWatch(groups),
-        levels=lambda: levels or MemoryLevels(cluster.alias),
-        records=lambda isolation: MemoryRecords(cluster.alias),
-        others={name: by_alias[cluster.alias] for name, by_alias in (others or {}).items()},
-    )
-
-
 @dataclass
 class World:
     """A flow between two clusters in memory, its pass, and a clock moved by hand."""
@@ -209,7 +160,13 @@ class World:
     target_groups: MemoryGroups = field(default_factory=lambda: MemoryGroups("b"))
     provider: Passwords = field(default_factory=lambda: Passwords())
     observers: list[Observer] = field(default_factory=list)
+    source_levels: MemoryLevels = field(default_factory=lambda: MemoryLevels("a"))
+    target_levels: MemoryLevels = field(default_factory=lambda: MemoryLevels("b"))
+    source_records: MemoryRecords = field(default_factory=lambda: MemoryRecords("a"))
+    target_records: MemoryRecords = field(default_factory=lambda: MemoryRecords("b"))
     others: dict[str, dict[str, Any]] = field(default_factory=dict)
+    pins: PinStore = field(default_factory=NoPins)
+    now: Callable[[], datetime] = lambda: NOON
     claims: Claims = field(default_factory=Claims)
     controllers: Sequence[Controller] = field(init=False)
     reconcile: FlowReconcile = field(init=False)
@@ -221,20 +178,13 @@ class World:
 
     def restart(self) -> None:
         """A new process: everything kept in memory is gone."""
-        audit = self.audit or Audit(self.settings.internal.audit, self.target, 1, "tester@here", lambda: NOON)
+        audit = self.audit or Audit(self.settings.internal.audit, self.target, 1, "tester@here", self.now)
         source = cast(Cluster, self.read_source or self.source)
-        made = assemble(
-            Assembly(
-                self.settings,
-                memory_ports(source, self.source_acls, self.source_users, self.source_groups, self.others),
-                memory_ports(self.target, self.target_acls, self.target_users, self.target_groups, self.others),
-                claims=self.claims,
-            )
-        )
+        made = assemble(Assembly(self.settings, self._ports_of(source), self._ports_of_target(), claims=self.claims))
         self.controllers = made.controllers
         parts = FlowParts(
             list_topics=partial(list_both, self.settings, source, self.target),
-            guard=Guard(self.settings.flow, self.source, self.target),
+            guard=Guard(self.settings.flow, self.source, self.target, pins=self.pins),
             open_ledger=self.ledger,
             audit=audit,
             controllers=made.controllers,
@@ -244,13 +194,21 @@ class World:
         )
         self.reconcile = FlowReconcile(self.settings, parts, self.clock)
 
+    def _ports_of(self, source: Cluster) -> ClusterPorts:
+        mine = self.source_acls, self.source_users, self.source_groups
+        return memory_ports(source, *mine, self.others, self.source_levels, self.source_records)
+
+    def _ports_of_target(self) -> ClusterPorts:
+        mine = self.target_acls, self.target_users, self.target_groups
+        return memory_ports(self.target, *mine, self.others, self.target_levels, self.target_records)
+
     def controller(self, kind: Kind) -> Controller:
         """That of this kind."""
         return next(one for one in self.controllers if kind in one.kinds)
 
     def ledger(self) -> Ledger:
         """The ledger as it is in its topic now."""
-        return Ledger(self.settings.internal.ledger, self.target, self.target, 1, lambda: NOON)
+        return Ledger(self.settings.internal.ledger, self.target, self.target, 1, self.now)
 
     def run_pass(self, *requested: str, everything: bool = False, after: float = 1.0) -> Report:
         """One pass, `after` seconds later."""

@@ -1,0 +1,67 @@
+"""What a flow in memory is made of: a cluster's ports, a clock moved by hand, and a provider of passwords."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
+from sinks.kafka.memory.memory_cluster import PlainWatch
+from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.memory.memory_levels import MemoryLevels
+from sinks.kafka.memory.memory_records import MemoryRecords
+from sinks.kafka.memory.memory_users import MemoryUsers
+from sinks.kafka.ports.cluster import Cluster
+from sinks.kafka.ports.cluster_ports import ClusterPorts
+from sinks.kafka.ports.group_watch import PlainGroupWatch
+from sinks.kinds.users.credentials import Credential
+
+
+class Passwords:
+    """A provider of the passwords that a test gives it: by user, the password and its version."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, tuple[str, str]] = {}
+
+    def credential(self, user: str) -> Credential | None:
+        return Credential(user, *self.known[user]) if user in self.known else None
+
+    def version(self, user: str) -> str | None:
+        return self.known[user][1] if user in self.known else None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Clock:
+    """A monotonic clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def memory_ports(
+    cluster: Cluster,
+    acls: MemoryAcls,
+    users: MemoryUsers,
+    groups: MemoryGroups,
+    others: Mapping[str, Mapping[str, Any]] | None = None,
+    levels: MemoryLevels | None = None,
+    records: MemoryRecords | None = None,
+) -> ClusterPorts:
+    """A cluster in memory with plain watches; `others`: further ports by name and alias."""
+    return ClusterPorts(
+        cluster=cluster,
+        acls=acls,
+        users=users,
+        groups=groups,
+        config_watch=lambda: PlainWatch(cluster),
+        acl_watch=lambda: PlainAclWatch(acls),
+        group_watch=lambda: PlainGroupWatch(groups),
+        levels=lambda: levels or MemoryLevels(cluster.alias),
+        records=lambda isolation: records or MemoryRecords(cluster.alias),
+        others={name: by_alias[cluster.alias] for name, by_alias in (others or {}).items()},
+    )
