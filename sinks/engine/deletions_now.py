@@ -14,14 +14,10 @@ GIVEN_UP = "the ledger says by now that it is not Lockstep's, or that the kind i
 
 
 def only_ours(plan: Plan, ledger: Ledger) -> Plan:
-    """The plan with the deletions refused that the ledger, read now, does not allow any more.
-
-    Reads nothing where nothing of ours is to be deleted. Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
-    """
+    """The plan with the deletions refused that the ledger, as it was read right now, does not allow any more."""
     kinds = {change.kind for change in plan.changes if _needs_ownership(change)}
     if not kinds:
         return plan
-    ledger.refresh()
     paused = ledger.paused()
     owned = {kind: ledger.owned(kind) for kind in kinds - paused}
     lost = [

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from sinks.engine.deletions_now import only_ours
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
+from sinks.engine.plan import Plan
 from sinks.failover.record import FailoverRecord
 from sinks.faults import ClusterUnreachable
 
@@ -14,7 +17,7 @@ ENDED = "the flow is {}: nothing is written for it any more. docs/failover.md sa
 
 
 class FlowLedger:
-    """`paused` and `ended` are those of the last reading; `ended` is the reason, None while the flow is kept in step."""
+    """`paused` and `ended` are those of the last reading; `ended` is the reason, None while the flow is in step."""
 
     def __init__(
         self,
@@ -76,9 +79,14 @@ class FlowLedger:
         record: FailoverRecord = ledger.failover()
         self.ended = ENDED.format(record.describe()) if self._obeys and record.has_ended else None
 
-    def ended_meanwhile(self, ledger: Ledger) -> bool:
-        """Whether the flow ended since the ledger was read: asked right before the first write of a pass."""
-        if self._obeys:
-            ledger.catch_up()
-            self._note_failover(ledger)
-        return self.ended is not None
+    def still_allowed(self, plan: Plan, ledger: Ledger) -> Plan:
+        """What may still be written of the plan, asked right before the first write: another process may have ended
+        the flow meanwhile, then there is nothing, or have let go of what is to be deleted.
+
+        Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
+        """
+        if not plan.changes:
+            return plan
+        ledger.catch_up()
+        self._note_failover(ledger)
+        return replace(plan, changes=()) if self.ended else only_ours(plan, ledger)

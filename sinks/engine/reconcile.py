@@ -20,7 +20,6 @@ from sinks.engine.apply import Writers, apply_steps
 from sinks.engine.attempts import Attempts
 from sinks.engine.audit import Audit, SettingChange
 from sinks.engine.deletion_limit import DeletionLimit
-from sinks.engine.deletions_now import only_ours
 from sinks.engine.flow_ledger import FlowLedger
 from sinks.engine.guard import Guard
 from sinks.engine.kind_intervals import KindIntervals
@@ -131,7 +130,7 @@ class FlowReconcile:
 
     def apply(self, compared: Compared, progress: Progress = lambda done, total: None) -> Report:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
-        compared = replace(compared, plan=only_ours(compared.plan, compared.context.ledger))
+        compared = replace(compared, plan=self._ledger.still_allowed(compared.plan, compared.context.ledger))
         outcomes = self._write(compared, progress)
         compared.watch.lap("apply")
         for controller, comparison in compared.comparisons:
@@ -145,7 +144,7 @@ class FlowReconcile:
 
     def _write(self, compared: Compared, progress: Progress) -> tuple[Outcome, ...]:
         plan, ledger = compared.plan, compared.context.ledger
-        if self._ledger.ended or (plan.changes and self._ledger.ended_meanwhile(ledger)):
+        if self._ledger.ended:
             return ()
         if plan.changes or compared.context.everything:
             # Right before the first write, and at first contact, which pins both ids.

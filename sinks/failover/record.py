@@ -80,8 +80,8 @@ class FailoverRecord:
             )
         except (ValueError, KeyError, TypeError) as error:
             raise LockstepError(
-                f"the ledger's entry of the failover cannot be read ({error}): a newer version of Lockstep wrote it, or "
-                "somebody else. Nothing is written"
+                f"the ledger's entry of the failover cannot be read ({error}): a newer version of Lockstep wrote it, "
+                "or somebody else. Nothing is written"
             ) from error
 
 

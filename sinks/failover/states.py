@@ -18,8 +18,8 @@ class State(str, Enum):
     """How far a flow's failover is.
 
     MIRRORING: there is none. FENCED: nobody writes the topics on the source. DRAINED: all their records are on the
-    target. PROMOTED: the target has taken over, nothing was lost. FAILING_OVER, FAILED_OVER: it takes over, or has taken
-    over, without the source's last records. INVALIDATED: the source is back, and what it alone has is counted.
+    target. PROMOTED: the target has taken over, nothing was lost. FAILING_OVER, FAILED_OVER: it takes or took over,
+    without the source's last records. INVALIDATED: the source is back, and what it alone has is counted.
     REVERSING: the flow the other way round leads back.
     """
 
@@ -37,7 +37,7 @@ class State(str, Enum):
 
 
 class Command(str, Enum):
-    """What moves a flow from state to state; `cutover` is FENCE, DRAIN and PROMOTE, `failback` INVALIDATE and REVERSE."""
+    """What moves a flow on; `cutover` is FENCE, DRAIN and PROMOTE, `failback` is INVALIDATE and REVERSE."""
 
     FENCE = "fence"
     UNFENCE = "unfence"
