@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 from sinks.engine.model import DENY
 from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, PREFIXED, TOPIC, WILDCARD, AclBinding
+from sinks.kinds.acls.patterns import is_wildcard
 from sinks.kinds.acls.principals import NamedPrincipals
 from sinks.kinds.topics.rules import OWN
 
@@ -41,7 +42,7 @@ EVERYBODY = "denies everybody, and so those who are never locked out ({}); deny 
 def own_topic(name: str, pattern_type: str, ours: Collection[str]) -> str | None:
     """The first of Kafka's or Lockstep's own topics that a pattern covers, or how such names begin; None: it does not.
 
-    `ours`: the flow's own topics. Those of other flows are known by how their names begin.
+    `ours`: Lockstep's topics of all the file's flows into this target. Others' are known by how their names begin.
     """
     if (name, pattern_type) == (WILDCARD, LITERAL):
         name, pattern_type = "", PREFIXED
@@ -63,3 +64,13 @@ def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str])
         return None
     own = own_topic(there.resource_name, there.pattern_type, ours)
     return COVERS.format(there.pattern_type, there.resource_name, own) if own else None
+
+
+def wide_notes(binding: AclBinding) -> list[str]:
+    """What is to be said of an ACL of groups or transactional ids, whose names stay as they are on the target."""
+    if binding.permission == DENY or not is_wildcard(binding):
+        return []
+    return [
+        f"ALLOW {binding.operation} on {binding.resource_type} * for {binding.principal} is copied as it is: on the "
+        "target it holds for all that is there, other sources' and the target's own included"
+    ]

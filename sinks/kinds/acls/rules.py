@@ -48,7 +48,7 @@ from sinks.kafka.ports.acl_binding import (
     USER,
     AclBinding,
 )
-from sinks.kinds.acls.own_topics import danger
+from sinks.kinds.acls.own_topics import danger, wide_notes
 from sinks.kinds.acls.patterns import Pattern, SourceTopics, TopicPatterns, prefix_of
 
 NEVER: Mapping[str, str] = {
@@ -144,7 +144,7 @@ class _Translation:
             self._skipped,
             tuple(self._refused),
             self._principals,
-            tuple(sorted(self._notes)),
+            tuple(sorted(set(self._notes))),
             self._withheld,
         )
 
@@ -177,6 +177,7 @@ class _Translation:
                 self._skipped["not-replicated"] += 1
             elif acl.principal in found or EVERYONE in found or (found and acl.principal == EVERYONE):
                 self._want(acl, (acl.resource_name, acl.pattern_type), acl.operation)
+                self._notes += wide_notes(acl)
             else:
                 self._skipped["no-topic"] += 1
 

@@ -77,6 +77,19 @@ def test_groups_and_transactional_ids_go_along_as_they_are_for_principals_of_the
     assert one(topics, beside[0]).skipped == {"no-topic": 1}
 
 
+@pytest.mark.parametrize("resource_type", ["GROUP", "TRANSACTIONAL_ID"])
+def test_allow_on_all_groups_or_all_transactional_ids_is_copied_and_noted(resource_type: str) -> None:
+    def notes(name: str, permission: str = "ALLOW") -> tuple[str, ...]:
+        acls = ("ALLOW READ User:al TOPIC x", f"{permission} DESCRIBE User:al {resource_type} {name}")
+        desired = desired_acls(map(acl, acls), FULL, source_topics("x"))
+        assert len(desired.wanted) == 2
+        return desired.notes
+
+    (note,) = notes("*")
+    assert f"ALLOW DESCRIBE on {resource_type} * for User:al is copied as it is" in note
+    assert notes("g…") == notes("g") == notes("*", "DENY") == ()
+
+
 def test_group_acls_of_everybody_go_along_with_anybodys_topics_and_the_other_way_round() -> None:
     topics = source_topics("x")
     assert "ALLOW READ User:* GROUP g" in synced(topics, "ALLOW READ User:al TOPIC x", "ALLOW READ User:* GROUP g")
