@@ -30,6 +30,7 @@ from app.settings.kept_plugins import kept_flow
 from app.settings.metric_reporters import reporters
 from app.settings.mm2_lines import check_mm2_lines
 from app.settings.old_names import check_old_names
+from app.settings.own_topics_of_flows import knowing, of_others
 from app.settings.stored_overrides import Overrides, override_entries
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
@@ -67,6 +68,9 @@ def load(
             if (one := _flow(properties, flow, findings, before)) is not None:
                 built.append(one)
                 unused.callback(_close_unless_kept, one, before)
+        for at, one in enumerate(built):
+            built[at] = _knowing_the_others(one, built, properties, findings, before)
+            unused.callback(_close_unless_kept, built[at], before)
         check_collisions(properties, built, findings)
         check_rounds(properties, built, findings)
         check_internal_topics(properties, clusters, built, findings)
@@ -108,8 +112,27 @@ def read_properties(
 
 
 def _close_unless_kept(flow: FlowSettings, before: Settings | None) -> None:
-    if before is None or all(flow is not running for running in before.flows):
+    if not _is_running(flow, before):
         flow.close()
+
+
+def _is_running(flow: FlowSettings, before: Settings | None) -> bool:
+    return before is not None and any(flow is running for running in before.flows)
+
+
+def _knowing_the_others(
+    flow: FlowSettings,
+    flows: Sequence[FlowSettings],
+    properties: Properties,
+    findings: Findings,
+    before: Settings | None,
+) -> FlowSettings:
+    """With the names of what Lockstep makes for the other flows into its target. One that runs without them cannot
+    stay as it is."""
+    if of_others(flow, flows) == flow.internal.of_other_flows:
+        return flow
+    made = flow_settings(properties, flow.flow, findings) if _is_running(flow, before) else flow
+    return knowing(made or flow, flows)
 
 
 def _flow(properties: Properties, flow: Flow, findings: Findings, before: Settings | None) -> FlowSettings | None:

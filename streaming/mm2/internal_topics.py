@@ -14,6 +14,7 @@ class InternalTopics:
     """The topics that a flow's records and our own are in.
 
     `offset_syncs_cluster`: the alias of where those are. `reverse_ledger`: the ledger of the flow the other way round.
+    `of_other_flows`: what Lockstep makes on the same target for the file's other flows.
     """
 
     heartbeats: str
@@ -25,11 +26,17 @@ class InternalTopics:
     topics: str
     groups: str
     reverse_ledger: str = ""
+    of_other_flows: tuple[str, ...] = ()
 
     @property
     def ours(self) -> tuple[str, ...]:
         """Those that Lockstep makes."""
         return self.ledger, self.audit, self.topics, self.groups
+
+    @property
+    def on_target(self) -> tuple[str, ...]:
+        """Those that Lockstep makes on the target for any flow: no source has a say about them."""
+        return *self.ours, *self.of_other_flows
 
 
 def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> InternalTopics:

@@ -37,7 +37,7 @@ def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
         remote=listed.desired.remote,
         names=listed.source.keys(),
         target=listed.target.keys(),
-        ours=settings.internal.ours,
+        ours=settings.internal.on_target,
     )
 
 

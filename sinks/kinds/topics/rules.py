@@ -66,7 +66,7 @@ def _unfit(name: str, settings: FlowSettings) -> str | None:
         check_topic_name(name)
     except NamingError as error:
         return str(error)
-    return OURS if name in settings.internal.ours else None
+    return OURS if name in settings.internal.on_target else None
 
 
 def plan_topics(

@@ -14,7 +14,7 @@ from sinks.kinds.acls.controller import REST
 from sinks.kinds.acls.own_topics import own_topic
 from sinks.kinds.acls.rules import desired_acls
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
-from tests.sinks.builders import World, flow_settings, put_topic
+from tests.sinks.builders import World, flow_settings, overrides_of, put_topic
 from tests.sinks.kinds.acls.acl_builders import FULL, MM2, acl, identity, one, source_topics, synced
 
 PLAIN = acl("ALLOW READ User:al TOPIC orders")
@@ -121,3 +121,14 @@ def test_note_says_what_else_a_prefix_covers_on_the_target() -> None:
     topics = source_topics("orders", target=("a.orders", "a.x1", "a.x2", "a.x3", "a.x4", "b"))
     (note,) = one(topics, "ALLOW READ User:al TOPIC *").notes
     assert "PREFIXED a. covers 4 topics as well that are no remote topics of a->b: a.x1, a.x2, a.x3, …" in note
+
+
+def test_topic_named_like_the_ledger_of_another_flow_is_not_replicated() -> None:
+    settings = flow_settings(policy=identity())
+    settings = replace(settings, internal=replace(settings.internal, of_other_flows=("acme-state-c",)))
+    world = World(settings)
+    put_topic(world.source, "acme-state-c", 3, retention_ms="1")
+    put_topic(world.target, "acme-state-c")
+    report = world.run_pass()
+    assert [refusal.key for refusal in report.plan.refused] == [("acme-state-c",)]
+    assert (world.target.topics["acme-state-c"].partitions, overrides_of(world.target, "acme-state-c")) == (1, {})
