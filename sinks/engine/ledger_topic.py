@@ -17,14 +17,14 @@ DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
 
 def is_there(topic: str, reader: Reader) -> bool:
-    """Whether the topic exists; both a listing and a broker's own word must say that it does not.
+    """Whether the topic exists; a listing and a broker, asked several times, must both say that it does not.
 
     Raises LedgerUntrusted for a topic that loses records or has no order, RightsMissing, ClusterUnreachable.
     """
     partitions = reader.list_topics().get(topic)
     seen = reader.describe_topic_configs([topic])
     fault = seen.errors.get(topic)
-    if partitions is None and fault is not None and fault.code in GONE:
+    if partitions is None and fault is not None and fault.code in GONE and reader.confirmed_absent([topic]):
         return False
     if fault is not None and fault.code not in GONE:
         grant = f": grant DESCRIBE_CONFIGS on {topic}" if fault.code == DENIED else ""

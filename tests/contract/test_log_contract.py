@@ -7,7 +7,9 @@ from contextlib import closing
 import pytest
 
 from app.local.waiting import wait_for
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import CHUNK, Cluster, Placed, Record, Stretch, Tail
+from tests.conftest import Clusters
 
 SOON = 30.0
 """Seconds until what was appended must be told."""
@@ -118,3 +120,18 @@ def test_log_that_is_not_there_yet_is_followed_from_when_it_appears(cluster: Clu
         cluster.create_log(unique, 1, {})
         cluster.append_log(unique, [(b"k", b"1")])
         assert told(tail, 1) == [(b"k", b"1")]
+
+
+@pytest.mark.kafka
+def test_log_that_a_listing_lacks_for_a_moment_is_read_on(clusters: Clusters, unique: str) -> None:
+    class Blinking(KafkaCluster):
+        def list_topics(self) -> dict[str, int]:
+            return {}
+
+    with closing(Blinking("b", {"bootstrap.servers": clusters.b.bootstrap})) as cluster:
+        cluster.create_log(unique, 1, {})
+        cluster.append_log(unique, [(b"k", bytes([number])) for number in range(3)])
+        read = cluster.read_log_from(unique, 2)
+        assert read == Stretch([Placed(2, b"k", b"\x02")], whole=False)
+        assert list(cluster.read_log_in_chunks(unique, 2)) == [read]
+        assert cluster.read_log_from(f"{unique}-gone", 2) == Stretch([], whole=True)

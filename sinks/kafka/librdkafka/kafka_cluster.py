@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
@@ -44,6 +45,9 @@ PING_TIMEOUT = 5.0
 
 PING_TOPIC = "__consumer_offsets"
 """Asking for one topic is cheap on a cluster of any size; it need not exist."""
+
+BETWEEN_ASKING = (0.0, 0.1, 0.3)
+"""Seconds before each time that a broker is asked whether a topic is gone: right after a start it may not know yet."""
 
 ORIGINS = {
     1: Origin.TOPIC,
@@ -94,14 +98,21 @@ class KafkaCluster:
         return self.groups.topic_ids(topics)
 
     def confirmed_absent(self, topics: Collection[str]) -> set[str]:
-        if not topics:
-            return set()
-        asked = TopicCollection(sorted(topics))
-        futures = self._admin.client.describe_topics(asked, request_timeout=self._admin.timeout)
-        settled = self._admin.settle("DescribeTopics", futures)
-        return {
-            name for name, (_, error) in settled.items() if error and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-        }
+        absent = set(topics)
+        for pause in BETWEEN_ASKING:
+            if not absent:
+                break
+            time.sleep(pause)
+            futures = self._admin.client.describe_topics(
+                TopicCollection(sorted(absent)), request_timeout=self._admin.timeout
+            )
+            settled = self._admin.settle("DescribeTopics", futures)
+            absent = {
+                name
+                for name, (_, error) in settled.items()
+                if error and error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+            }
+        return absent
 
     def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in dict.fromkeys(topics)]
@@ -196,12 +207,20 @@ class KafkaCluster:
         return self._log.read(topic, last) if topic in self.list_topics() else []
 
     def read_log_from(self, topic: str, position: int) -> Stretch:
-        return self._log.read_from(topic, position) if topic in self.list_topics() else Stretch([], whole=True)
+        return Stretch([], whole=True) if self._lacks(topic, position) else self._log.read_from(topic, position)
 
     def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
-        if topic not in self.list_topics():
-            return iter([Stretch([], whole=True)])
-        return self._log.read_in_chunks(topic, position)
+        return (
+            iter([Stretch([], whole=True)])
+            if self._lacks(topic, position)
+            else self._log.read_in_chunks(topic, position)
+        )
+
+    def _lacks(self, topic: str, position: int) -> bool:
+        """Whether there is no such topic. Of one that was read before, a listing alone does not tell."""
+        if topic in self.list_topics():
+            return False
+        return position == 0 or topic in self.confirmed_absent([topic])
 
     def follow_log(self, topic: str) -> Tail:
         return self._log.follow(topic)

@@ -100,7 +100,7 @@ class Reader(Protocol):
         """The id of each topic that is there (KIP-516): another one means that it was recreated. "" without ids."""
 
     def confirmed_absent(self, topics: Collection[str]) -> set[str]:
-        """Those of which a broker, asked for them by name, says that they do not exist.
+        """Those of which a broker, asked for them by name several times, says each time that they do not exist.
 
         One that may not be seen is not among them.
         """
@@ -118,7 +118,7 @@ class Reader(Protocol):
         """The records at and behind an offset, up to the end that the log has now.
 
         All of them where the log ends before that offset, since it was recreated then; none, which is the whole, if
-        there is no such topic.
+        there is no such topic; for an offset above 0 that is certain (`confirmed_absent`).
         """
 
     def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.ledger_topic import CONFIGS
 from sinks.engine.model import Change, Kind, Outcome, ScramSpec
-from sinks.faults import ItemFault, LedgerUntrusted, WrongCluster
-from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kafka.ports.cluster import TopicSpec
+from sinks.faults import ItemFault, LedgerUntrusted, Observed, WrongCluster
+from sinks.kafka.memory.memory_cluster import GONE, MemoryCluster
+from sinks.kafka.ports.cluster import TopicConfigs, TopicSpec
 from streaming.errors import LockstepError
 from tests.sinks.builders import NOON, config_change, topic_change
 
@@ -155,6 +157,24 @@ def test_ledger_that_vanishes_stops_the_process_that_saw_it_and_is_not_made_anew
             ledger.refresh()
     assert ledger.paused() == {Kind.TOPIC}
     assert TOPIC not in cluster.list_topics()
+
+
+def test_ledger_that_one_answer_lacks_is_not_gone(cluster: MemoryCluster) -> None:
+    class Restarted(MemoryCluster):
+        """Asked for a list or for configs, a broker answers that does not know of its topics yet."""
+
+        def list_topics(self) -> dict[str, int]:
+            return {}
+
+        def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
+            return Observed({}, dict.fromkeys(topics, GONE))
+
+    ledger = opened(cluster)
+    ledger.put({(Entry.PAUSED, ("topic",)): ""})
+    opened(cluster).put({(Entry.PAUSED, ("acl",)): ""})
+    cluster.__class__ = Restarted
+    ledger.refresh()
+    assert ledger.paused() == {Kind.TOPIC, Kind.ACL}
 
 
 def test_ledger_that_was_deleted_and_made_anew_stops_the_process_that_read_more_of_it(cluster: MemoryCluster) -> None:
