@@ -19,7 +19,7 @@ from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
 from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
 from sinks.kinds.offsets.target_logs import TargetLogs
-from sinks.kinds.offsets.topic_ids import TopicIds
+from sinks.kinds.offsets.topic_ids import TopicIds, is_recreated
 from sinks.kinds.offsets.translation import Answer
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
@@ -73,10 +73,11 @@ class OffsetMemory:
         self._ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
         self._saved_to = self.histories.position
         self._topics = topics
+        recreated = is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints)
         self.catch_up(topics)
         self._read_checkpoints(topics)
-        if any(ids.checkpoints_since > self.checkpoints.read_to for ids in self._ids.values()):
-            # The checkpoints topic was recreated and counts from 0: all that it has is new.
+        if recreated or any(ids.checkpoints_since > self.checkpoints.read_to for ids in self._ids.values()):
+            # It counts from 0: all that it has is new.
             self._ids = {topic: replace(ids, checkpoints_since=NOWHERE) for topic, ids in self._ids.items()}
 
     def _read_checkpoints(self, topics: MirrorTopics) -> set[str]:
@@ -93,13 +94,14 @@ class OffsetMemory:
 
         Returns the partitions that MM2 sends again, or whose target log was truncated.
         """
-        known, restarted = self.histories.position, set[TopicPartition]()
+        restarted = set[TopicPartition]()
+        if is_recreated(self._ids, topics.syncs_on, topics.syncs):
+            self._count_syncs_again(topics.syncs)
+        known = self.histories.position
         for chunk in topics.syncs_on.read_log_in_chunks(topics.syncs, known + 1):
             if chunk.whole and known != NOWHERE:
-                log.warning("%s was recreated: its offset-syncs are counted again", topics.syncs)
-                self.histories.forget_positions()
-                self._saved_to = known = NOWHERE
-                self._ids = {topic: replace(ids, syncs_since=NOWHERE) for topic, ids in self._ids.items()}
+                self._count_syncs_again(topics.syncs)
+                known = NOWHERE
             for record in chunk.records:
                 sync = sync_of(record)
                 if sync is None:
@@ -112,6 +114,12 @@ class OffsetMemory:
                 position = since.get(self._remote.get(topic, ""))
                 self._ids[topic] = ids if position is None else replace(ids, checkpoints_since=position)
         return restarted
+
+    def _count_syncs_again(self, name: str) -> None:
+        log.warning("%s was recreated: its offset-syncs are counted again", name)
+        self.histories.forget_positions()
+        self._saved_to = NOWHERE
+        self._ids = {topic: replace(ids, syncs_since=NOWHERE) for topic, ids in self._ids.items()}
 
     def _take_syncs(self, syncs: Iterable[SyncSeen]) -> set[TopicPartition]:
         """The partitions that MM2 sends again, or whose target log was truncated."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sinks.kafka.ports.cluster import Reader
 from sinks.kinds.offsets.history import NOWHERE
 
 
@@ -29,3 +30,15 @@ class TopicIds:
         """What `as_text` wrote; without the fourth part, as before checkpoints were told apart."""
         source, target, *positions = text.split(" ")
         return cls(source, target, *map(int, positions))
+
+
+def is_recreated(known: dict[str, TopicIds], reader: Reader, name: str) -> bool:
+    """Whether one of MM2's own topics is another one than was read before; takes its id into `known`, by its name.
+
+    Its log alone shows that only while it ends before what was read. Raises ClusterUnreachable, RightsMissing.
+    """
+    found = reader.topic_ids([name]).get(name)
+    if not found:
+        return False
+    before, known[name] = known.get(name), TopicIds(found, "")
+    return before is not None and before.source not in ("", found)

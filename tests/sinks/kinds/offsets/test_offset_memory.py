@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -105,6 +105,42 @@ def test_newest_checkpoint_of_a_group_counts_whether_read_at_the_start_or_heard(
     memory.hear([], [CheckpointSeen(2, "g", "a.x", 0, 30, 25)])
     memory.drain()
     assert memory.checkpoints.newest == {("g", AX): Pair(30, 25)}
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["running", "down"])
+def test_offset_syncs_topic_that_was_recreated_and_grew_longer_than_it_was_is_noticed_by_its_id(running: bool) -> None:
+    world = World()
+    world.sync((10, 5), (20, 15))
+    memory = world.begun()
+    memory.save(world.ledger)
+    world.a.delete_topics([SYNCS])
+    world.a.create_log(SYNCS, 1, {})
+    world.sync((30, 25), (40, 35), (50, 45), (60, 55))
+    if running:
+        memory.catch_up(world.topics)
+    else:
+        memory = world.begun()
+    assert Pair(40, 35) in pairs(memory)
+
+
+def test_checkpoints_topic_that_was_recreated_while_the_job_was_down_counts_from_its_start() -> None:
+    world, remote = World(), {"x": "a.x"}
+    world.sync((10, 5))
+    memory = world.begun()
+    memory.recognize(remote, {"x": "1"}, {"a.x": "1"})
+    world.b.create_log(CHECKPOINTS, 1, {})
+    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 7, 3, ""))] * 3)
+    memory = world.begun()
+    memory.recognize(remote, {"x": "1"}, {"a.x": "1"})
+    memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
+    memory.save(world.ledger)
+    world.b.delete_topics([CHECKPOINTS])
+    world.b.create_log(CHECKPOINTS, 1, {})
+    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 900, 800, ""))] * 3)
+    world.sync((900, 800))
+    memory = world.begun()
+    memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
+    assert memory.checkpoint("g", X, AX) == Pair(900, 800)
 
 
 def test_topic_recreated_on_either_side_loses_its_history_for_good() -> None:
@@ -211,6 +247,9 @@ class LongTopic:
     """An offset-syncs topic of four chunks; none is made before all but the last one were let go of."""
 
     made: list[weakref.ref[Chunk]] = field(default_factory=list)
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        return dict.fromkeys(topics, "")
 
     def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
         for start in range(position, 4 * CHUNK if topic == SYNCS else 0, CHUNK):
