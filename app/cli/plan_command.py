@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, progress_bar
 from app.cli.output import DONE, FAILED, PENDING, WRONG_USAGE, Output, complain, print_json, print_line, print_table
+from app.cli.plan_file import ReviewedPlan, write_plan
 from app.passes import SinglePass, expected_claims, single_pass
 from app.settings import Settings
 from sinks.engine.model import Change, Outcome
@@ -23,6 +23,8 @@ from sinks.faults import DigestMismatch
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
 from streaming.flow import Flow
+
+ForceOption = Annotated[bool, typer.Option("--force", help="Lift the limit on deletions.")]
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,16 @@ def plan(
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
     out: Annotated[Path | None, typer.Option("--out", help="Also write the plan here, for `apply --plan`.")] = None,
+    force: ForceOption = False,
 ) -> None:
     """What `apply` would do now; writes nothing. Exit 3: changes are pending."""
     settings = in_force(config, flow)
     with ExitStack() as stack:
-        planned, failed = _plans(settings, stack)
+        planned, failed = _plans(settings, stack, force=force)
         documents = [_with_trouble(row) for row in planned]
     document = {"flows": documents + failed}
     if out is not None:
-        _write_whole(out, orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        write_plan(out, document)
     if output is Output.JSON:
         print_json(document)
     else:
@@ -69,15 +72,19 @@ def apply(
     reviewed: Annotated[
         Path | None, typer.Option("--plan", help="Only if the plan made now has the digest of this one.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Lift the limit on deletions.")] = False,
+    force: ForceOption = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Writes what `plan` shows."""
+    expected = ReviewedPlan(reviewed) if reviewed is not None else None
     settings = in_force(config, flow)
+    if expected is not None:
+        expected.check_flows(one.flow for one in settings.flows)
     with ExitStack() as stack:
         planned, failed = _plans(settings, stack, writes=True, force=force)
-        if reviewed is not None:
-            _check_digests(planned, _digests(reviewed))
+        if expected is not None:
+            for row in planned:
+                expected.check(row.plan)
         if _asked(planned, yes):
             planned = [_compared_again(row, force) for row in planned]
         done = [(row, _apply(row)) for row in planned]
@@ -167,36 +174,8 @@ def _compared_again(row: Planned, force: bool) -> Planned:
     return now
 
 
-def _digests(path: Path) -> Mapping[tuple[str, str], str]:
-    try:
-        flows = orjson.loads(path.read_bytes())["flows"]
-        return {(flow["source"], flow["target"]): flow["digest"] for flow in flows}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise LockstepError(f"{path}: no plan that `lockstep plan --out` wrote: {error}") from error
-
-
-def _check_digests(planned: list[Planned], reviewed: Mapping[tuple[str, str], str]) -> None:
-    for row in planned:
-        pair = (row.one.flow.flow.source, row.one.flow.flow.target)
-        if reviewed.get(pair) != row.plan.digest:
-            raise DigestMismatch(
-                f"{row.one.flow.flow.name}: the plan made now ({row.plan.digest}) is not the one reviewed "
-                f"({reviewed.get(pair, 'this flow is not in it')}); nothing was written. Look at `lockstep plan` again"
-            )
-
-
 def _document(plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return plan.as_json() | {"outcomes": [outcome.as_json() for outcome in outcomes]}
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    """All of it or nothing: a half-written plan must not look like a plan."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        raise LockstepError(f"--out {path}: {error.strerror}") from error
 
 
 SYMBOLS = {"create": "+", "update": "~", "delete": "-"}

@@ -1,0 +1,71 @@
+"""The file of a reviewed plan: `plan --out` writes it, `apply --plan` reads what it may write from it."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from sinks.engine.plan import Plan
+from sinks.faults import DigestMismatch
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+ALIKE = "make both with --force, or both without"
+
+
+class ReviewedPlan:
+    """The digests that were reviewed, by flow."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises LockstepError for what is no file of `plan --out`."""
+        self._path = path
+        try:
+            flows = orjson.loads(path.read_bytes())["flows"]
+            # A flow that could not be planned has a reason, and no digest.
+            rows = [(Flow(flow["source"], flow["target"]), flow["digest"]) for flow in flows if "digest" in flow]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise LockstepError(f"{path}: no plan that `lockstep plan --out` wrote: {error}") from error
+        self._digests: Mapping[Flow, str] = dict(rows)
+        for flow, digest in rows:
+            if not (isinstance(digest, str) and DIGEST.fullmatch(digest)):
+                raise LockstepError(f"{path}: no plan that `lockstep plan --out` wrote: no digest of {flow.name}")
+
+    def check_flows(self, flows: Iterable[Flow]) -> None:
+        """To be called before anything is compared. Raises DigestMismatch for a flow that was not reviewed."""
+        for flow in flows:
+            if flow not in self._digests:
+                raise DigestMismatch(
+                    f"{flow.name}: this flow is not in {self._path}; nothing was written. Name the flows that are, with "
+                    "--flow, or make the plan again"
+                )
+
+    def check(self, plan: Plan) -> None:
+        """Raises DigestMismatch where the plan made now is another one."""
+        if self._digests[plan.flow] != plan.digest:
+            raise DigestMismatch(
+                f"{plan.flow.name}: the plan made now ({plan.digest}) is not the one reviewed "
+                f"({self._digests[plan.flow]}); nothing was written. Look at `lockstep plan` again; what the limit on "
+                f"deletions refuses is in a plan made with --force alone: {ALIKE}"
+            )
+
+
+def write_plan(path: Path, document: Mapping[str, Any]) -> None:
+    """All of it or nothing: a half-written plan must not look like a plan. Raises LockstepError.
+
+    What is written first has a name that nobody can have made a link of before.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+            file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise LockstepError(f"--out {path}: {error.strerror}") from error
