@@ -38,6 +38,7 @@ LABELS: Mapping[str, str] = {
     "verdict": f"{_words(Verdict)}; `lockstep offsets` says why.",
     "group": f"The consumer group; only the {WORST:,} with the largest value are shown.",
     "phase": f"{_words(MEASURED)}.",
+    "error": "What ended a pass: `ClusterUnreachable`, `LedgerUntrusted`, `WrongCluster` … or one of Python's.",
     "reporter": "The class, as `metric.reporters` names it.",
     "version": "Of Lockstep.",
 }
@@ -50,6 +51,15 @@ to the reporters of `metric.reporters`. This page is made from the code by `pyth
 
 A metric with labels is there from the first time that it has something to say. Of a histogram Prometheus sees
 `…_bucket`, `…_sum` and `…_count`.
+"""
+
+BESIDE = """## Beside these
+
+- **Alerts and a dashboard**: [alerts.md](alerts.md), `conf/prometheus/` and `conf/grafana/` of the project.
+- **Spark's own metrics** are on the port of Spark's UI (4040), in Prometheus' format: `/metrics/prometheus` has the
+  driver's and the queries' (`metrics_lockstep_driver_spark_streaming_…`), `/metrics/executors/prometheus` the
+  executors'. Lockstep's defaults turn them on.
+- **MirrorMaker 2's** come from Prometheus' JMX exporter with `conf/prometheus/mm2-jmx-exporter.yml`.
 """
 
 REPORTERS = """## Reporters
@@ -143,7 +153,9 @@ def page() -> str:
     labels = _table("label|values", (f"`{label}`|{LABELS[label]}" for label in used))
     pushing = _table("key|default|meaning", (f"`{key.name}`|{_default(key.default)}|{key.doc}" for key in PUSH_KEYS))
     example = f"```python\n{EXAMPLE}```\n"
-    return "\n".join([INTRO, metrics, "## Labels\n", labels, REPORTERS + pushing + PUSHING + example + PROMISES])
+    return "\n".join(
+        [INTRO, metrics, "## Labels\n", labels, BESIDE, REPORTERS + pushing + PUSHING + example + PROMISES]
+    )
 
 
 def _row(family: Family) -> str:

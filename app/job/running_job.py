@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from app.http.api import Api, Server
 from app.job.adopted_flows import AdoptedFlows
 from app.job.batch import PATIENCE, Batch, ChangedFlows
 from app.job.differences import Difference
+from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
 from app.job.reloading import Reloading
 from app.overrides.closed import permitted
@@ -145,10 +146,10 @@ class Job:
         if server is not None:
             server.start()
             log.info("metrics, status and look are at %s", server.address)
-        try:
+        with ExitStack() as stack:
+            stack.callback(self._end, supervisors, server)
+            stack.enter_context(listening(self._spark, self._metrics))
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
-        finally:
-            self._end(supervisors, server)
 
     def _query_changed(self, target: str, status: QueryStatus) -> None:
         """Metrics and the status of every flow into this target tell how the query is."""

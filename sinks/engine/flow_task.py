@@ -98,6 +98,7 @@ class FlowTask:
             self._mailbox.give_back(build, calls, changes)
 
     def _failed(self, error: Exception, reason: str) -> None:
+        self._metrics.count_failure(self.flow, error)
         passing = isinstance(error, ClusterUnreachable)
         interval = self._reconcile.settings.pace.full_comparison_interval
         wait = self._retries.failed(self._clock(), at_least=0.0 if passing else interval)

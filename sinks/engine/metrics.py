@@ -55,6 +55,7 @@ class Metrics:
         self._listeners = self._counter("listener_calls", "Calls of listeners", *flow, "listener", "result")
         self._reporters = self._counter("reporter_failures", "Calls of reporters that failed or hung", "reporter")
         self._undecodable = self._counter("undecodable", "Records that are none of MM2's", "topic")
+        self._failures = self._counter("pass_failures", "Passes that an error ended", *flow, "error")
         self._verdicts = self._gauge("offset_verdicts", "Partitions of groups by verdict", *flow, "verdict")
         self._bounds = self._gauge("offset_error_bound_records", "Most records that are read twice", *flow, "group")
         self._summary: dict[Flow, GroupSummary] = {}
@@ -65,6 +66,13 @@ class Metrics:
         self._query_state = self._gauge("query_state", "1 for the state that a query is in", "target", "state")
         self._restarts = self._counter("query_restarts", "Starts of a query after it failed", "target")
         self._restarted: dict[str, int] = {}
+        self._query_runs = self._gauge("query_active", "1 while Spark runs a query", "target")
+        self._query_batch = self._gauge("query_batch", "Number of the last batch that was committed", "target")
+        self._query_rows = self._counter("query_rows", "Records that batches read of MM2's topics", "target")
+        self._query_seconds = self._gauge(
+            "query_batch_seconds", "Seconds of the last batch, with Spark's own", "target"
+        )
+        self._query_seen = self._gauge("query_batch_timestamp_seconds", "When a batch was last committed", "target")
         self._gauge("build_info", "Always 1", "version").labels(version).set(1)
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
@@ -92,6 +100,10 @@ class Metrics:
         """A `CountFailure`."""
         self._reporters.labels(reporter).inc()
 
+    def count_failure(self, flow: Flow, error: Exception) -> None:
+        """A pass that was ended by what it raised."""
+        self._failures.labels(flow.source, flow.target, type(error).__name__).inc()
+
     def batch(self, seconds: float, rows: int, undecodable: Mapping[tuple[str, str], int]) -> None:
         """One micro-batch; `undecodable` counts by (topic, reason)."""
         self._batch_seconds.observe(seconds)
@@ -105,6 +117,17 @@ class Metrics:
             self._query_state.labels(target, state.value).set(state is status.state)
         self._restarts.labels(target).inc(status.restarts - self._restarted.get(target, 0))
         self._restarted[target] = status.restarts
+
+    def query_runs(self, target: str, runs: bool) -> None:
+        """Whether Spark runs the streaming query of a target."""
+        self._query_runs.labels(target).set(runs)
+
+    def query_batch(self, target: str, number: int, rows: int, seconds: float) -> None:
+        """A batch that Spark committed just now."""
+        self._query_batch.labels(target).set(number)
+        self._query_rows.labels(target).inc(rows)
+        self._query_seconds.labels(target).set(seconds)
+        self._query_seen.labels(target).set_to_current_time()
 
     def report(self, report: Report) -> None:
         """What a pass did."""

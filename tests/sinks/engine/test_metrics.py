@@ -13,7 +13,7 @@ from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan
 from sinks.engine.reconcile import Report
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task
-from sinks.faults import ItemFault
+from sinks.faults import ItemFault, LedgerUntrusted
 from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
 from streaming.restarts import QueryState, QueryStatus
@@ -36,8 +36,14 @@ PROMISED = {
     "lockstep_undecodable_total": {"topic"},
     "lockstep_listener_calls_total": {"source", "target", "listener", "result"},
     "lockstep_reporter_failures_total": {"reporter"},
+    "lockstep_pass_failures_total": {"source", "target", "error"},
     "lockstep_query_state": {"target", "state"},
     "lockstep_query_restarts_total": {"target"},
+    "lockstep_query_active": {"target"},
+    "lockstep_query_batch": {"target"},
+    "lockstep_query_rows_total": {"target"},
+    "lockstep_query_batch_seconds": {"target"},
+    "lockstep_query_batch_timestamp_seconds": {"target"},
     "lockstep_build_info": {"version"},
 }
 """Name of a sample to its labels."""
@@ -91,6 +97,9 @@ def metrics() -> Metrics:
         built.query(
             "b", QueryStatus(QueryState.BACKING_OFF, "why", datetime(2024, 1, 1, tzinfo=timezone.utc), restarts)
         )
+    built.count_failure(FLOW, LedgerUntrusted("it is gone"))
+    built.query_runs("b", True)
+    built.query_batch("b", 7, 12, 0.5)
     built.batch(0.4, 12, {("a.heartbeats", "short value"): 2, ("a.heartbeats", "tombstone"): 1})
     return built
 
@@ -113,6 +122,20 @@ def test_a_query_is_in_one_state_and_its_restarts_are_counted_once(metrics: Metr
     states = {state: value(found, "lockstep_query_state", target="b", state=state.value) for state in QueryState}
     assert states == {state: float(state is QueryState.BACKING_OFF) for state in QueryState}
     assert value(found, "lockstep_query_restarts_total", target="b") == 3
+
+
+def test_batches_that_spark_committed_say_their_number_and_their_records_add_up(metrics: Metrics) -> None:
+    metrics.query_batch("b", 8, 3, 0.25)
+    metrics.query_runs("b", False)
+    found = samples(metrics)
+    assert value(found, "lockstep_query_batch", target="b") == 8
+    assert value(found, "lockstep_query_rows_total", target="b") == 15
+    assert value(found, "lockstep_query_batch_seconds", target="b") == 0.25
+    assert value(found, "lockstep_query_active", target="b") == 0
+
+
+def test_passes_that_an_error_ended_are_counted_by_its_name(metrics: Metrics) -> None:
+    assert value(samples(metrics), "lockstep_pass_failures_total", error="LedgerUntrusted") == 1
 
 
 def test_every_family_says_what_it_is(metrics: Metrics) -> None:
