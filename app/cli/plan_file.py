@@ -42,8 +42,8 @@ class ReviewedPlan:
         for flow in flows:
             if flow not in self._digests:
                 raise DigestMismatch(
-                    f"{flow.name}: this flow is not in {self._path}; nothing was written. Name the flows that are, with "
-                    "--flow, or make the plan again"
+                    f"{flow.name}: this flow is not in {self._path}; nothing was written. Name the flows that are, "
+                    "with --flow, or make the plan again"
                 )
 
     def check(self, plan: Plan) -> None:
