@@ -15,7 +15,7 @@ from sinks.engine.kind_status import first_status, kind_status
 from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import Compared, FlowParts, FlowReconcile
-from sinks.engine.status import FlowStatus, Heartbeats, flow_state
+from sinks.engine.status import FlowState, FlowStatus, Heartbeats, as_far_as_known, at, flow_state, silence
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import EVERY_GROUP, Assembly, GroupScope, Progress, assemble, no_progress
 from sinks.kinds.controller import Controller
@@ -40,6 +40,7 @@ class SinglePass:
     clusters: FlowClusters
     reconcile: FlowReconcile
     controllers: tuple[Controller, ...]
+    kinds: tuple[Kind, ...] = tuple(Kind)
 
     def compare(self, *, force: bool = False) -> Compared:
         """Everything, once. Raises what stops the flow."""
@@ -82,15 +83,15 @@ def single_pass(
             writers=made.writers,
             topic_ids=clusters.target.topic_ids,
         )
-        yield SinglePass(flow, clusters, FlowReconcile(flow, parts), tuple(made.controllers))
+        yield SinglePass(flow, clusters, FlowReconcile(flow, parts), tuple(made.controllers), tuple(kinds))
 
 
-def expected_claims(settings: Settings) -> dict[str, Claims]:
-    """By target, for a command that compares all these flows one after the other."""
+def expected_claims(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Claims]:
+    """By target, for a command that compares these kinds of all these flows one after the other."""
     claims = {flow.flow.target: Claims() for flow in settings.flows}
     for flow in settings.flows:
         for kind in CLAIMED:
-            if flow.enabled.get(kind, False):
+            if kind in kinds and flow.enabled.get(kind, False):
                 claims[flow.flow.target].expect(flow.flow, kind)
     return claims
 
@@ -119,14 +120,18 @@ def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
             report = one.reconcile.look_only(one.compare())
             heartbeats = newest_heartbeat(flow, one.clusters)
     except LockstepError as error:
-        return FlowStatus(flow.flow, flow_state(str(error), None, 0), reason=str(error))
+        kinds = as_far_as_known({kind: first_status(kind, flow) for kind in Kind}, FlowState.ERROR, utc_now())
+        return FlowStatus(flow.flow, FlowState.ERROR, reason=str(error), kinds=kinds)
     age = max(0.0, time.time() - heartbeats.timestamp_ms / 1000) if heartbeats else None
     first = {kind: first_status(kind, flow) for kind in Kind}
+    state = flow_state(None, age, flow.pace.heartbeat_timeout)
+    kinds = {kind: kind_status(kind, before, report, utc_now()) for kind, before in first.items()}
+    reasons = (silence(state, age), "no job answers; this is what both clusters show now")
     return FlowStatus(
         flow=flow.flow,
-        state=flow_state(None, age, flow.pace.heartbeat_timeout),
+        state=state,
         heartbeat_age_seconds=age,
-        reason="no job answers; this is what both clusters show now",
-        kinds={kind: kind_status(kind, before, report, utc_now()) for kind, before in first.items()},
+        reason="; ".join(reason for reason in reasons if reason),
+        kinds=as_far_as_known(kinds, state, at(heartbeats)),
         effective=report.effective,
     )

@@ -9,7 +9,7 @@ from app.local.jars import PROJECT
 from app.properties import keys
 from sinks.engine.metrics import EFFECTIVE, WORST, Family, Metrics
 from sinks.engine.model import Kind, Op
-from sinks.engine.status import Task
+from sinks.engine.status import FlowState, Task
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.notify.notifier import Result
 from streaming.restarts import QueryState
@@ -28,7 +28,8 @@ LABELS: Mapping[str, str] = {
     "source": "The alias of the flow's source.",
     "target": "The alias of the flow's target.",
     "kind": f"What is kept in step: {_words(Kind)}; of drift also `{EFFECTIVE}`.",
-    "state": f"Of `lockstep_task_state`: {_words(Task)}. Of `lockstep_query_state`: {_words(QueryState)}.",
+    "state": f"Of `lockstep_flow_state`: {_words(FlowState)}. Of `lockstep_task_state`: {_words(Task)}. Of "
+    f"`lockstep_query_state`: {_words(QueryState)}.",
     "op": f"{_words(Op)}.",
     "result": f"Of changes: `applied`, `failed`. Of requests: `ok`, or Kafka's error. Of listeners: {_words(Result)}.",
     "cluster": "The alias of the cluster that was asked.",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -40,6 +40,7 @@ from app.http.request_rules import RequestRules, base_url
 from app.job.reloading import Reloading
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
+from sinks.engine.status import FlowState, Task
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -165,7 +166,20 @@ class Api:
         with self._waiter():
             for flow in sorted(body.flows or set(self._tasks)):
                 looked[flow.name] = await anyio.to_thread.run_sync(self._tasks[flow].look, body.topics, body.wait)
-        return as_json({"looked": looked})
+        return as_json({"looked": looked, **self._left_over(looked)})
+
+    def _left_over(self, flows: Collection[str]) -> dict[str, Any]:
+        """By flow, what a pass did not bring in step: kinds that are paused, differences by kind, why it stopped."""
+        found = {flow.name: task.status() for flow, task in self._tasks.items() if flow.name in flows}
+        kinds = {name: status.kinds.items() for name, status in found.items()}
+        paused = {name: [kind.value for kind, one in rows if one.task is Task.PAUSED] for name, rows in kinds.items()}
+        drift = {name: {kind.value: one.drift for kind, one in rows if one.drift} for name, rows in kinds.items()}
+        stopped = {name: status.reason for name, status in found.items() if status.state is FlowState.ERROR}
+        return {
+            "paused": {name: rows for name, rows in paused.items() if rows},
+            "drift": {name: rows for name, rows in drift.items() if rows},
+            "stopped": stopped,
+        }
 
     @contextmanager
     def _waiter(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.kind_status import first_status, kind_status
 from sinks.engine.model import Kind
 from sinks.engine.report import Report
-from sinks.engine.status import FlowStatus, Heartbeats, KindStatus, Task, flow_state
+from sinks.engine.status import FlowStatus, Heartbeats, KindStatus, as_far_as_known, at, flow_state, silence
 from sinks.flow_settings import FlowSettings
 from streaming.hints import age_seconds, replaces
 
@@ -31,6 +31,7 @@ class KnownStatus:
             self._settings = settings
             self._kinds: Mapping[Kind, KindStatus] = {kind: first_status(kind, settings) for kind in Kind}
             self._error: str | None = None
+            self._failed_at: datetime | None = None
             self._missing: tuple[str, ...] = ()
             self._effective: tuple[DriftGroup, ...] = ()
 
@@ -47,10 +48,12 @@ class KnownStatus:
         with self._lock:
             self._query = trouble
 
-    def failed(self, reason: str) -> bool:
+    def failed(self, reason: str, now: datetime) -> bool:
         """The flow came to a stop; whether that is another reason than before."""
         with self._lock:
             known, self._error = self._error, reason
+            if known is None:
+                self._failed_at = now
             return known != reason
 
     @property
@@ -58,16 +61,6 @@ class KnownStatus:
         """Why the flow is stopped."""
         with self._lock:
             return self._error
-
-    def fault_all(self, reason: str) -> None:
-        """What stopped the flow stopped every kind of it."""
-        with self._lock:
-            self._kinds = {
-                kind: status
-                if status.task is Task.DISABLED
-                else KindStatus(Task.FAULTED, reason, status.drift, status.last_success, status.refused)
-                for kind, status in self._kinds.items()
-            }
 
     def succeeded(self, report: Report, now: datetime) -> bool:
         """A pass came to its end; whether MM2's missing topics are others than before."""
@@ -82,13 +75,14 @@ class KnownStatus:
         with self._lock:
             beat = self._heartbeats
             age = age_seconds(beat.timestamp_ms, round(time.time() * 1000)) if beat else None
+            state = flow_state(self._error, age, self._settings.pace.heartbeat_timeout)
             return FlowStatus(
                 flow=self._settings.flow,
-                state=flow_state(self._error, age, self._settings.pace.heartbeat_timeout),
+                state=state,
                 heartbeat_age_seconds=age,
                 replication_latency_ms=beat.latency_ms if beat else None,
-                reason=self._error or self._query or self._waits_for(),
-                kinds=dict(self._kinds),
+                reason=self._error or self._query or self._waits_for() or silence(state, age),
+                kinds=as_far_as_known(self._kinds, state, self._failed_at if self._error else at(beat)),
                 effective=self._effective,
             )
 

@@ -102,10 +102,8 @@ class FlowTask:
         passing = isinstance(error, ClusterUnreachable)
         interval = self._reconcile.settings.pace.full_comparison_interval
         wait = self._retries.failed(self._clock(), at_least=0.0 if passing else interval)
-        if self._known.failed(reason):
+        if self._known.failed(reason, utc_now()):
             log.error("%s: %s (tried again in %.0f s)", self.flow.name, reason, wait)
-        if not passing:
-            self._known.fault_all(reason)
 
     def _succeeded(self, report: Report) -> None:
         if self._known.error is not None:

@@ -23,13 +23,14 @@ def first_status(kind: Kind, settings: FlowSettings) -> KindStatus:
 
 
 def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -> KindStatus:
-    """After a pass. Changes that nobody tried count as drift, as do failed and refused ones."""
+    """After a pass. Changes that nobody tried count as drift, as do failed and refused ones; that of a kind which is
+    paused is not known."""
     if before.task is Task.DISABLED:
         return before
     if kind in report.trouble.unsupported:
         return KindStatus(Task.NOT_SUPPORTED, report.trouble.unsupported[kind])
     if kind in report.paused:
-        return replace(before, task=Task.PAUSED, reason=report.ended or "paused with `lockstep pause`")
+        return replace(before, task=Task.PAUSED, reason=report.ended or _paused(kind), drift=None)
     if kind in report.idle and kind not in report.trouble.faulted:
         # It waits for its interval: nothing new is known of it.
         return before if before.task is not Task.PAUSED else replace(before, task=Task.ACTIVE, reason=None)
@@ -48,6 +49,10 @@ def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -
         last_success=before.last_success if drifting or unobserved or fault else now,
         refused=refused,
     )
+
+
+def _paused(kind: Kind) -> str:
+    return f"paused: what differs is not known; `lockstep resume {kind}` starts it again"
 
 
 def _denied(kind: Kind, failed: Collection[Outcome]) -> str | None:

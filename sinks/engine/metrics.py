@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import nlargest
@@ -10,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import Report
-from sinks.engine.status import FlowStatus, Task
+from sinks.engine.status import FlowState, FlowStatus, Task
 from sinks.kinds.controller import GroupSummary
 from streaming.flow import Flow
 from streaming.restarts import QueryState, QueryStatus
@@ -21,7 +22,9 @@ PHASES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 EFFECTIVE = "effective"
 """The drift of configs that are set on neither side and differ in effect, as if it were a kind."""
 
-DRIFT = f"Differences known and not mended; of the kind `{EFFECTIVE}`, configs that differ in effect"
+DRIFT = (
+    f"Differences not mended, NaN while they are not known; of the kind `{EFFECTIVE}`, configs that differ in effect"
+)
 
 WORST = 1000
 """Groups whose error bound is shown: those with the largest."""
@@ -47,6 +50,7 @@ class Metrics:
         self._heartbeat_age = self._gauge("flow_heartbeat_age_seconds", "Age of the newest heartbeat", *flow)
         self._latency = self._gauge("replication_latency_seconds", "How long the newest heartbeat took", *flow)
         self._drift = self._gauge("drift", DRIFT, *flow, "kind")
+        self._state = self._gauge("flow_state", "1 for the state that a flow is in", *flow, "state")
         self._task = self._gauge("task_state", "1 for the state that a kind is in", *flow, "kind", "state")
         self._last = self._gauge("last_success_timestamp_seconds", "When a kind was last in step", *flow, "kind")
         self._changes = self._counter("changes", "Changes tried", *flow, "kind", "op", "result")
@@ -162,10 +166,12 @@ class Metrics:
             self._heartbeat_age.labels(*flow).set(status.heartbeat_age_seconds)
         if status.replication_latency_ms is not None:
             self._latency.labels(*flow).set(status.replication_latency_ms / 1000)
+        for state in FlowState:
+            self._state.labels(*flow, state.value).set(state is status.state)
         self._drift.labels(*flow, EFFECTIVE).set(sum(group.configs for group in status.effective))
         for kind, of_kind in status.kinds.items():
             self._kind(flow, kind, of_kind.task)
-            self._drift.labels(*flow, kind.value).set(of_kind.drift)
+            self._drift.labels(*flow, kind.value).set(math.nan if of_kind.drift is None else of_kind.drift)
             if of_kind.last_success is not None:
                 self._last.labels(*flow, kind.value).set(of_kind.last_success.timestamp())
 

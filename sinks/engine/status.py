@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
 
 from sinks.engine.effective_drift import DriftGroup, effective_as_json
 from sinks.engine.model import Kind
 from sinks.engine.plan import Refusal
+from sinks.engine.times import utc_text
 from streaming.flow import Flow
 
 
@@ -24,24 +25,27 @@ class FlowState(str, Enum):
 
 
 class Task(str, Enum):
-    """What becomes of one kind in one flow."""
+    """What becomes of one kind in one flow. UNKNOWN: it would be ACTIVE, but its flow is in ERROR or STALE."""
 
     ACTIVE = "ACTIVE"
     PAUSED = "PAUSED"
     DISABLED = "DISABLED"
     NOT_SUPPORTED = "NOT_SUPPORTED"
     FAULTED = "FAULTED"
+    UNKNOWN = "UNKNOWN"
 
 
 @dataclass(frozen=True, slots=True)
 class KindStatus:
-    """`drift`: differences known and not mended. `last_success`: when a batch last left this kind as it should be."""
+    """`drift`: differences known and not mended; None while they are not known. `last_success`: when a batch last left
+    this kind as it should be. `since`: from when on the task is UNKNOWN."""
 
     task: Task
     reason: str | None = None
-    drift: int = 0
+    drift: int | None = None
     last_success: datetime | None = None
     refused: tuple[Refusal, ...] = ()
+    since: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
         """One entry of `kinds`."""
@@ -49,8 +53,9 @@ class KindStatus:
             "task": self.task.value,
             "reason": self.reason,
             "drift": self.drift,
-            "last_success": self.last_success.strftime("%Y-%m-%dT%H:%M:%SZ") if self.last_success else None,
+            "last_success": utc_text(self.last_success) if self.last_success else None,
             "refused": [refusal.as_json() for refusal in self.refused],
+            "since": utc_text(self.since) if self.since else None,
         }
 
 
@@ -62,6 +67,11 @@ class Heartbeats:
     latency_ms: int | None = None
 
 
+def at(heartbeats: Heartbeats | None) -> datetime | None:
+    """When the newest heartbeat was emitted."""
+    return datetime.fromtimestamp(heartbeats.timestamp_ms / 1000, timezone.utc) if heartbeats else None
+
+
 def flow_state(error: str | None, heartbeat_age: float | None, timeout: float) -> FlowState:
     """The table: an error first, then the age of the newest heartbeat in seconds."""
     if error is not None:
@@ -69,6 +79,30 @@ def flow_state(error: str | None, heartbeat_age: float | None, timeout: float) -
     if heartbeat_age is None:
         return FlowState.NO_HEARTBEAT
     return FlowState.LIVE if heartbeat_age <= timeout else FlowState.STALE
+
+
+def silence(state: FlowState, heartbeat_age: float | None) -> str | None:
+    """Why a flow is STALE; None in any other state."""
+    if state is not FlowState.STALE or heartbeat_age is None:
+        return None
+    return f"no heartbeat for {heartbeat_age:.0f} s: is MM2 running?"
+
+
+def as_far_as_known(
+    kinds: Mapping[Kind, KindStatus], state: FlowState, since: datetime | None
+) -> dict[Kind, KindStatus]:
+    """What may be said of the kinds of a flow in this state, which is so `since`.
+
+    In ERROR nobody compares them. In STALE they are compared, but without MM2 the target falls behind all the same.
+    """
+    if state not in (FlowState.ERROR, FlowState.STALE):
+        return dict(kinds)
+    return {
+        kind: status
+        if status.task is not Task.ACTIVE
+        else replace(status, task=Task.UNKNOWN, since=since, drift=None if state is FlowState.ERROR else status.drift)
+        for kind, status in kinds.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,9 @@ def test_error_of_a_flow_is_in_its_status_and_raises_nothing(task: FlowTask, pas
     passes.error = WrongCluster("b.bootstrap.servers leads elsewhere")
     status = task.step(beat())
     assert (status.state, status.reason) == (FlowState.ERROR, "b.bootstrap.servers leads elsewhere")
-    assert {kind: of.task for kind, of in status.kinds.items()} == dict.fromkeys(Kind, Task.FAULTED)
-    assert status.kinds[Kind.TOPIC].reason == "b.bootstrap.servers leads elsewhere"
+    assert {kind: of.task for kind, of in status.kinds.items()} == dict.fromkeys(Kind, Task.UNKNOWN)
+    # The flow has the reason: it is said once.
+    assert {of.reason for of in status.kinds.values()} == {None}
 
 
 def test_trouble_of_one_flow_leaves_the_others_alone() -> None:
@@ -95,9 +96,33 @@ def test_unreachable_cluster_is_tried_again_ever_less_often(task: FlowTask, pass
     assert waits == [1, 2, 4, 8, 16, *[round(LONGEST_WAIT)] * 3]
 
 
-def test_unreachable_cluster_leaves_the_kinds_as_they_were(task: FlowTask, passes: ScriptedPass) -> None:
+def test_kinds_of_a_flow_in_error_are_unknown_since_then_and_known_again_afterwards(
+    task: FlowTask, passes: ScriptedPass, clock: Clock
+) -> None:
+    before = task.step(beat()).kinds[Kind.TOPIC]
     passes.error = ClusterUnreachable("cluster b: no answer")
-    assert task.step(None).kinds[Kind.TOPIC].task is Task.ACTIVE
+    since = {task.step(beat()).kinds[Kind.TOPIC].since for clock.now in (2000.0, 3000.0)}
+    during = task.status().kinds[Kind.TOPIC]
+    assert (during.task, during.drift, during.last_success) == (Task.UNKNOWN, None, before.last_success)
+    assert since == {during.since}
+    assert during.since is not None
+    passes.error, clock.now = None, 4000.0
+    after = task.step(beat()).kinds[Kind.TOPIC]
+    assert (after.task, after.drift, after.since) == (Task.ACTIVE, 0, None)
+
+
+def test_kinds_of_a_flow_without_fresh_heartbeats_are_unknown_since_the_newest(task: FlowTask) -> None:
+    newest = beat(31.0)
+    status = task.step(newest)
+    assert status.reason == "no heartbeat for 31 s: is MM2 running?"
+    assert {kind: of.task for kind, of in status.kinds.items()} == dict.fromkeys(Kind, Task.UNKNOWN)
+    (since,) = {of.since for of in status.kinds.values()}
+    assert since is not None
+    assert round(since.timestamp() * 1000) == newest.timestamp_ms
+
+
+def test_what_differs_is_not_known_before_the_first_pass(task: FlowTask) -> None:
+    assert {of.drift for of in task.status().kinds.values()} == {None}
 
 
 @pytest.mark.parametrize("error", [RightsMissing("grant"), WrongCluster("other"), LedgerUntrusted("vanished")])
@@ -202,7 +227,9 @@ def test_paused_kind_says_so_and_goes_on_when_resumed() -> None:
     world = World()
     world.ledger().put({(Entry.PAUSED, (Kind.TOPIC_CONFIG.value,)): ""})
     task = FlowTask(world.reconcile, Metrics("0"))
-    assert task.step(None).kinds[Kind.TOPIC_CONFIG].task is Task.PAUSED
+    paused = task.step(None).kinds[Kind.TOPIC_CONFIG]
+    assert (paused.task, paused.drift) == (Task.PAUSED, None)
+    assert paused.reason == "paused: what differs is not known; `lockstep resume topic-config` starts it again"
     world.ledger().put({(Entry.PAUSED, (Kind.TOPIC_CONFIG.value,)): None})
     assert task.step(None, everything=True).kinds[Kind.TOPIC_CONFIG].task is Task.ACTIVE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timezone
 
 import pytest
@@ -38,6 +39,7 @@ PROMISED = {
     "lockstep_reporter_failures_total": {"reporter"},
     "lockstep_pass_failures_total": {"source", "target", "error"},
     "lockstep_query_state": {"target", "state"},
+    "lockstep_flow_state": {"source", "target", "state"},
     "lockstep_query_restarts_total": {"target"},
     "lockstep_query_active": {"target"},
     "lockstep_query_batch": {"target"},
@@ -102,6 +104,15 @@ def metrics() -> Metrics:
     built.query_batch("b", 7, 12, 0.5)
     built.batch(0.4, 12, {("a.heartbeats", "short value"): 2, ("a.heartbeats", "tombstone"): 1})
     return built
+
+
+def test_a_flow_is_in_one_state_and_what_is_not_known_of_a_kind_is_no_number(metrics: Metrics) -> None:
+    found = samples(metrics)
+    states = {state: value(found, "lockstep_flow_state", state=state.value) for state in FlowState}
+    assert states == dict.fromkeys(FlowState, 0) | {FlowState.LIVE: 1}
+    drift = value(found, "lockstep_drift", kind="topic")
+    assert drift is not None
+    assert math.isnan(drift)
 
 
 def test_names_and_labels_are_as_promised(metrics: Metrics) -> None:

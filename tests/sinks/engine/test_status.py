@@ -9,7 +9,7 @@ import pytest
 from sinks.engine.effective_drift import SHOWN, Case, grouped
 from sinks.engine.model import Kind, Op
 from sinks.engine.plan import Refusal
-from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, flow_state
+from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, flow_state
 from tests.sinks.builders import FLOW
 
 
@@ -48,14 +48,27 @@ def test_json_is_the_document_that_interface_promises() -> None:
                 "drift": 1,
                 "last_success": "2024-02-29T12:30:00Z",
                 "refused": [{"kind": "topic", "op": "create", "key": {"topic": "a.long"}, "reason": "too long"}],
+                "since": None,
             }
         },
         "effective": {"drift": 0, "configs": []},
     }
 
 
+@pytest.mark.parametrize("state", FlowState)
+@pytest.mark.parametrize("task", Task)
+def test_only_an_active_kind_becomes_unknown_and_only_in_error_or_stale(state: FlowState, task: Task) -> None:
+    noon = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
+    found = as_far_as_known({Kind.ACL: KindStatus(task, drift=0)}, state, noon)[Kind.ACL]
+    hidden = task is Task.ACTIVE and state in (FlowState.ERROR, FlowState.STALE)
+    assert found.task is (Task.UNKNOWN if hidden else task)
+    assert found.since == (noon if hidden else None)
+    assert found.drift == (None if hidden and state is FlowState.ERROR else 0)
+
+
 def test_what_is_not_known_is_null() -> None:
     document = FlowStatus(FLOW, FlowState.NO_HEARTBEAT, kinds={Kind.TOPIC: KindStatus(Task.DISABLED)}).as_json()
+    assert document["kinds"]["topic"]["drift"] is None
     assert document["heartbeat_age_seconds"] is None
     assert document["kinds"]["topic"]["last_success"] is None
 

@@ -1,0 +1,11 @@
+"""How a moment is written wherever people or programs read one: UTC, ISO 8601, to the second."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+
+def utc_text(at: datetime) -> str:
+    """E.g. `2024-02-29T12:00:00Z`. A time without a zone counts as UTC."""
+    utc = at.astimezone(timezone.utc) if at.tzinfo is not None else at
+    return utc.strftime("%Y-%m-%dT%H:%M:%SZ")
