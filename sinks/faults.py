@@ -28,33 +28,59 @@ class ItemFault:
 class ClusterUnreachable(LockstepError):
     """No answer from a cluster within the time limit. Retriable: the next pass tries again."""
 
+    code = "CLUSTER_UNREACHABLE"
+    remedy = "check that the cluster is up, and that bootstrap.servers of its alias leads there"
+
+
+def where_it_is(alias: str) -> str:
+    """What to look at where a cluster does not answer; `alias`: as messages call it, perhaps an address."""
+    named = "this address" if ":" in alias else f"{alias}.bootstrap.servers"
+    return f"is {named} right, and the cluster up?"
+
 
 class CoordinatorUnavailable(ClusterUnreachable):
     """The coordinators of groups gave no answer, or not all of them did; the cluster may answer everything else."""
+
+    code = "COORDINATOR_UNAVAILABLE"
+    remedy = "try again; if that stays so, check that all brokers of the cluster are up"
 
 
 class RightsMissing(LockstepError):
     """The cluster denied a whole request. Terminal for the kind that met it, until the right is granted."""
 
+    code = "RIGHTS_MISSING"
+    remedy = "`lockstep validate --rights` lists what is missing, `lockstep rights` prints what grants it"
+
 
 class WrongCluster(LockstepError):
     """A bootstrap address answers with another cluster id than the one pinned at first contact. Terminal."""
+
+    code = "WRONG_CLUSTER"
 
 
 class LedgerUntrusted(LockstepError):
     """The ledger is gone, damaged, not compacted, not signed, or of a newer version. Terminal until somebody looked."""
 
+    code = "LEDGER_UNTRUSTED"
+
 
 class IncrementalUnsupported(LockstepError):
     """The broker lacks IncrementalAlterConfigs (API key 44, Kafka 2.3; KIP-339)."""
+
+    code = "NOT_SUPPORTED"
 
 
 class NotSupported(LockstepError):
     """The cluster has no such thing at all, e.g. no authorizer (SECURITY_DISABLED). Terminal for the kind, no error."""
 
+    code = "NOT_SUPPORTED"
+
 
 class DigestMismatch(LockstepError):
     """The plan made now is not the plan that was reviewed."""
+
+    code = "PLAN_CHANGED"
+    remedy = "look at `lockstep plan` again, and apply what it shows now"
 
 
 K = TypeVar("K")

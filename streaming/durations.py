@@ -20,6 +20,9 @@ SECONDS: Mapping[str, float] = {
     "h": 3600.0,
     "hour": 3600.0,
     "hours": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+    "days": 86400.0,
 }
 """Of each unit, by its name in small letters."""
 

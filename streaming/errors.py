@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class LockstepError(Exception):
-    """Base of all errors of ours. `str(error)` is meant for the operator."""
+    """Base of all errors of ours. `str(error)` is meant for the operator.
+
+    `code`: what programs tell errors apart by, upper-case words that stay as they are. `remedy`: what to do about any
+    error of this class, beside what its message says; None where the message alone can tell.
+    """
+
+    code: ClassVar[str] = "FAILED"
+    remedy: ClassVar[str | None] = None
+
+
+class WrongUsage(LockstepError):
+    """What was asked for cannot be done as it was said: arguments or a file are to be mended first."""
+
+    code = "WRONG_USAGE"
+    remedy = "mend the command; --help shows what it takes"
 
 
 class MalformedRecord(LockstepError):
@@ -17,6 +33,8 @@ class MalformedRecord(LockstepError):
 
 class PluginError(LockstepError):
     """A class named in the properties that does not import, or lacks a method of its protocol."""
+
+    code = "PLUGIN"
 
 
 class NamingError(LockstepError):

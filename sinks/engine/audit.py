@@ -15,7 +15,7 @@ import orjson
 
 from sinks.engine.avro import SingleObject
 from sinks.engine.ledger import utc_now
-from sinks.engine.model import Key, Op, Outcome, Value, value_as_json
+from sinks.engine.model import Key, Kind, Op, Outcome, Value, key_as_json, value_as_json
 from sinks.engine.plan import Plan, Refusal
 from sinks.kafka.ports.cluster import Cluster, Reader, Record
 from streaming.errors import LockstepError
@@ -32,6 +32,11 @@ SCHEMA = SingleObject("audit-event")
 SETTING = "setting"
 """The kind of an event about Lockstep's own properties."""
 
+CREDENTIAL = "credential"
+"""The kind of an event about a password that a command wrote to a cluster, the source among them."""
+
+EVENT_KINDS = (*(kind.value for kind in Kind), SETTING, CREDENTIAL)
+
 
 class SettingChange(NamedTuple):
     """A line of the properties file that is new, gone or another one; values of secrets are masked."""
@@ -39,6 +44,16 @@ class SettingChange(NamedTuple):
     name: str
     before: str | None
     after: str | None
+
+
+class CredentialWrite(NamedTuple):
+    """A password that a cluster was given, which is in no event; `error`: why it has not taken it."""
+
+    cluster: str
+    user: str
+    mechanism: str
+    iterations: int
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +72,15 @@ class Event:
     digest: str
     result: str
     error: str | None
+
+    @property
+    def named_key(self) -> dict[str, Any]:
+        """The key by names. Raises ValueError, IndexError for an event of another hand, or of another version."""
+        if self.kind == SETTING:
+            return {"name": self.key[0]}
+        if self.kind == CREDENTIAL:
+            return dict(zip(("cluster", "user", "mechanism"), self.key, strict=True))
+        return key_as_json(Kind(self.kind), self.key)
 
     def as_dict(self) -> dict[str, Any]:
         """By field name, the key as a list."""
@@ -129,6 +153,11 @@ class Audit:
         base = self._base(flow, "")
         self._append([Event(**base, **_of_setting(change)) for change in changes])
 
+    def record_credentials(self, flow: Flow, writes: Iterable[CredentialWrite]) -> None:
+        """Writes what waits, and one event per password. Raises as `flush`; the events wait then."""
+        base = self._base(flow, "")
+        self._append([Event(**base, **_of_credential(one)) for one in writes])
+
     def _base(self, flow: Flow, digest: str) -> dict[str, Any]:
         return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
 
@@ -173,6 +202,18 @@ def _of_setting(change: SettingChange) -> dict[str, Any]:
         "after": _side(change.after),
         "result": "applied",
         "error": None,
+    }
+
+
+def _of_credential(one: CredentialWrite) -> dict[str, Any]:
+    return {
+        "kind": CREDENTIAL,
+        "op": Op.UPDATE.value,
+        "key": (one.cluster, one.user, one.mechanism),
+        "before": None,
+        "after": orjson.dumps({"iterations": one.iterations}).decode(),
+        "result": "applied" if one.error is None else "failed",
+        "error": one.error,
     }
 
 

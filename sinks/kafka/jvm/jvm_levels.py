@@ -14,7 +14,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, Observed, RightsMissing
+from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, Observed, RightsMissing, where_it_is
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest, Origin
 from sinks.kafka.ports.config_levels import (
@@ -117,7 +117,7 @@ class JvmLevels:
         except Py4JJavaError as error:
             self._count(self._alias, api, cause_of(error))
             self._raise_if_denied(api, error)
-            raise ClusterUnreachable(self._text(api, error)) from error
+            raise self._unreachable(api, error) from error
         self._count(self._alias, api, "ok")
         return answer
 
@@ -135,7 +135,7 @@ class JvmLevels:
                 last, faults[place] = error, self._fault(api, error)
         self._count(self._alias, api, cause_of(last) if last else "ok")
         if last is not None and len(faults) == len(futures) and {fault.code for fault in faults.values()} == {SILENT}:
-            raise ClusterUnreachable(self._text(api, last)) from last
+            raise self._unreachable(api, last) from last
         return found, faults
 
     def _fault(self, api: str, error: Py4JJavaError) -> ItemFault:
@@ -152,6 +152,9 @@ class JvmLevels:
             raise RightsMissing(f"{text}; check the security settings of `{self._alias}.`") from error
         if cause == "UnsupportedVersionException" and api == ALTER:
             raise IncrementalUnsupported(text) from error
+
+    def _unreachable(self, api: str, error: Py4JJavaError) -> ClusterUnreachable:
+        return ClusterUnreachable(f"{self._text(api, error)}; {where_it_is(self._alias)}")
 
     def _text(self, api: str, error: Py4JJavaError) -> str:
         return f"cluster {self._alias}: {api}: {cause_of(error)}: {_message(error)}"

@@ -11,14 +11,19 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.error_codes import UNREACHABLE, error_of, raised, stops_request
+from sinks.kafka.librdkafka.reachability import reachability
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
 from sinks.kafka.request_timeout import request_timeout
 from streaming.errors import LockstepError
 
 REPLACED_EVERY = 30.0
 """Seconds at least between two replacements of a client: a cluster that is down costs no client for each request."""
+
+REFUSED = "_TRANSPORT"
+"""The result, in librdkafka's words, of a request to a cluster that refuses connections."""
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -39,6 +44,7 @@ class Admin:
         self.alias, self.properties, self.count = alias, dict(properties), count_request
         self.timeout = request_timeout(alias, properties)
         self.config = client_config(alias, properties)
+        self._reachability = reachability(alias, properties)
         self._lock = threading.Lock()
         self._client = self._new_client()
         self._made_at = time.monotonic()
@@ -87,7 +93,11 @@ class Admin:
     def call(self, api: str, request: Callable[[], A]) -> A:
         """The answer to a request that has but one. Raises ClusterUnreachable, RightsMissing."""
         try:
-            answer = request()
+            answer = self._reachability.answer(request)
+        except ClusterUnreachable:
+            self.count(self.alias, api, REFUSED)
+            self._unanswered = True
+            raise
         except KafkaException as exception:
             error = error_of(exception)
             if error is None:

@@ -6,7 +6,7 @@ import re
 
 from confluent_kafka import KafkaError, KafkaException
 
-from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
+from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing, where_it_is
 from streaming.errors import LockstepError
 
 UNREACHABLE = frozenset(
@@ -58,7 +58,7 @@ def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
     if error.code() in DENIED:
         return RightsMissing(f"{text}; grant the principal this right on the cluster {alias}")
     if error.code() in UNREACHABLE or error.retriable():
-        return ClusterUnreachable(f"{text}; is {alias}.bootstrap.servers right, and the cluster up?")
+        return ClusterUnreachable(f"{text}; {where_it_is(alias)}")
     return LockstepError(text)
 
 

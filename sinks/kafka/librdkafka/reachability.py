@@ -1,0 +1,142 @@
+"""Whether a cluster can be connected to at all: found out with plain sockets, beside the client that waits for it.
+
+Clients wait their whole time limit for brokers that refuse every connection, for one may come back. An operator and
+a pass are better off with the reason soon.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as StillWaiting
+from typing import Final, TypeVar
+
+from sinks.faults import ClusterUnreachable, where_it_is
+from sinks.kafka.request_timeout import request_timeout
+
+PATIENCE: Final = 1.0
+"""Seconds that an answer may take before somebody looks whether there can be one."""
+
+CHECK_EVERY: Final = 0.5
+REFUSED_FOR: Final = 2.0
+"""Seconds that all addresses must refuse: a broker that restarts is not given up at once."""
+
+CONNECTS_WITHIN: Final = 1.0
+"""Seconds for a connection to a cluster that gave no answer the last time."""
+
+A = TypeVar("A")
+
+
+def addresses(servers: str) -> list[tuple[str, int]]:
+    """Of `bootstrap.servers`: host and port of each; what is no address is left out."""
+    found = []
+    for one in servers.split(","):
+        host, _, port = one.strip().rpartition(":")
+        if host and port.isdigit():
+            found.append((host.rpartition("//")[2].strip("[]"), int(port)))
+    return found
+
+
+def trouble(servers: str, within: float) -> str | None:
+    """Why none of the addresses can be connected to; None where one of them can. `within`: seconds for each."""
+    reasons = []
+    for host, port in addresses(servers):
+        try:
+            socket.create_connection((host, port), within).close()
+        except OSError as error:
+            reasons.append(f"{host}:{port}: {_said(error)}")
+        else:
+            return None
+    return ", ".join(reasons) or None
+
+
+def refusal(servers: str) -> str | None:
+    """Why all the addresses refuse; None where one of them takes its time, or a connection."""
+    for host, port in addresses(servers):
+        try:
+            socket.create_connection((host, port), CHECK_EVERY).close()
+        except (ConnectionRefusedError, socket.gaierror):
+            continue
+        except OSError:
+            return None
+        return None
+    return trouble(servers, CHECK_EVERY)
+
+
+def _said(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return "does not answer"
+    return "refuses connections" if isinstance(error, ConnectionRefusedError) else str(error.strerror or error)
+
+
+class Reachability:
+    """Of one cluster, for all who ask it in this process; of several threads."""
+
+    def __init__(self, alias: str, servers: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._alias, self._servers, self._clock = alias, servers, clock
+        self._silent = False
+
+    def answer(self, request: Callable[[], A]) -> A:
+        """What a request comes to, which any broker of the cluster can answer. Raises what it raises, and
+        ClusterUnreachable once all addresses have refused connections for REFUSED_FOR; where the cluster gave no answer
+        the last time, as soon as none of them can be connected to.
+        """
+        if self._silent and (reason := trouble(self._servers, CONNECTS_WITHIN)) is not None:
+            raise self._unreachable(reason)
+        self._silent = True
+        answer = self._unless_refused(self._begun(request))
+        self._silent = False
+        return answer
+
+    def _begun(self, request: Callable[[], A]) -> Future[A]:
+        answer: Future[A] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(request())
+            except BaseException as error:  # noqa: BLE001 - raised where the answer is waited for
+                answer.set_exception(error)
+
+        # No pool: a process that ends does not wait for what will never be answered.
+        threading.Thread(target=ask, name=f"request {self._alias}", daemon=True).start()
+        return answer
+
+    def _unless_refused(self, answer: Future[A]) -> A:
+        refused_since: float | None = None
+        wait = PATIENCE
+        while True:
+            try:
+                return answer.result(wait)
+            except StillWaiting:
+                if answer.done():
+                    raise
+            reason, now, wait = refusal(self._servers), self._clock(), CHECK_EVERY
+            if reason is None:
+                refused_since = None
+            elif refused_since is None:
+                refused_since = now
+            elif now - refused_since >= REFUSED_FOR:
+                raise self._unreachable(reason)
+
+    def _unreachable(self, reason: str) -> ClusterUnreachable:
+        return ClusterUnreachable(f"cluster {self._alias}: {reason}; {where_it_is(self._alias)}")
+
+
+def check_reachable(alias: str, properties: Mapping[str, str]) -> None:
+    """For clients that are slow to find it out. Raises ClusterUnreachable where no address can be connected to."""
+    servers = properties.get("bootstrap.servers", "")
+    within = request_timeout(alias, properties) / max(1, len(addresses(servers)))
+    if (reason := trouble(servers, within)) is not None:
+        raise ClusterUnreachable(f"cluster {alias}: {reason}; {where_it_is(alias)}")
+
+
+_KNOWN: dict[tuple[str, str], Reachability] = {}
+
+
+def reachability(alias: str, properties: Mapping[str, str]) -> Reachability:
+    """That of the cluster of these client properties: one for all clients of this process."""
+    servers = properties.get("bootstrap.servers", "")
+    return _KNOWN.setdefault((alias, servers), Reachability(alias, servers))
