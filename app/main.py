@@ -1,17 +1,16 @@
-"""The command line. Exit codes: 0 done or nothing to do, 1 failed, 2 wrong usage or configuration, 3 pending."""
+"""The command line. `app.cli.output` has the exit codes, `app.cli.failures` says what ends with which."""
 
 from __future__ import annotations
 
 import logging
-import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
 from app.cli.lazy_commands import LazyCommands
-from app.cli.output import FAILED, WRONG_USAGE, complain
+from app.cli.output import print_line
 from app.cli.printable import PrintableFormatter
-from app.properties.mistakes import ConfigurationError
-from streaming.errors import LockstepError
 
 app = typer.Typer(
     name="lockstep",
@@ -20,11 +19,23 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        print_line(f"lockstep {version('lockstep-kafka')}")
+        raise typer.Exit
+
+
+VersionFlag = Annotated[
+    bool, typer.Option("--version", help="Print the version, and end.", is_eager=True, callback=_print_version)
+]
+
+
 @app.callback()
-def lockstep() -> None:
+def lockstep(version: VersionFlag = False) -> None:
     """Keeps what is around the records of a Kafka target in step with its source, beside MirrorMaker 2."""
 
 
@@ -33,16 +44,7 @@ def main() -> None:
     if logging.lastResort is not None:
         # What commands log, warnings above all.
         logging.lastResort.setFormatter(PrintableFormatter())
-    try:
-        app()
-    except ConfigurationError as error:
-        complain(str(error))
-        sys.exit(WRONG_USAGE)
-    except LockstepError as error:
-        complain(str(error))
-        sys.exit(FAILED)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    app()
 
 
 if __name__ == "__main__":

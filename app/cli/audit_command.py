@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from datetime import datetime, timezone
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,20 +15,28 @@ import orjson
 import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
-from app.cli.output import Output, print_json, print_line, print_table
+from app.cli.output import Output, complain, print_json, print_line, print_table
 from app.cli.printable import one_line
+from app.cli.running import ask
+from app.cli.since import parse_since
+from app.properties.nearest import nearest
 from app.settings import Settings
 from app.wiring import both_clusters, guard, ledger
-from sinks.engine.audit import SETTING, Event, events_of, read_audit
-from sinks.engine.ledger import Entry
-from sinks.engine.model import Kind, key_as_json
+from sinks.engine.audit import EVENT_KINDS, Event, events_of, read_audit
+from sinks.engine.ledger import Entry, utc_now
+from sinks.engine.model import Kind
+from sinks.engine.times import utc_text
 from sinks.kafka.ports.cluster import Tail
+from streaming.errors import LockstepError
+
+TOLD_WITHIN = 10.0
+"""Seconds until a running job has taken over what was paused."""
 
 KindArgument = Annotated[Kind, typer.Argument(help="The kind of resource.")]
 
 
 def pause(kind: KindArgument, config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None) -> None:
-    """Stops one kind of a flow, durably; a running job follows within a comparison interval."""
+    """Stops one kind of a flow, durably. What differs of it is not known until `lockstep resume`."""
     _remember(loaded(config, flow), kind, "")
 
 
@@ -43,12 +53,64 @@ def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
             )
             opened.put({(Entry.PAUSED, (kind.value,)): value})
         print_line(f"{one.flow.name}: {kind} is {'active' if value is None else 'paused'}")
+    _tell_job(settings)
 
 
-SinceOption = Annotated[datetime | None, typer.Option("--since", help="Only events from this time on (UTC).")]
+def _tell_job(settings: Settings) -> None:
+    """A pass that compares everything reads the ledger first; one that is under way ends before it begins."""
+    interval = max(one.pace.full_comparison_interval for one in settings.flows)
+    body = {"flows": [one.flow.name for one in settings.flows], "wait_seconds": TOLD_WITHIN}
+    try:
+        looked = ask(settings, "POST", "/look", TOLD_WITHIN * len(settings.flows) + 5, body)["looked"]
+    except LockstepError:
+        complain(f"no job answers here; one that runs elsewhere follows within {interval:g} s")
+        return
+    for name in (name for name, done in looked.items() if not done):
+        complain(f"{name}: the running job has been told, and has not followed within {TOLD_WITHIN:g} s")
+
+
+SinceOption = Annotated[
+    str | None, typer.Option("--since", help="Only events from then on: 15m, 1h, 2d ago, or a time in UTC.")
+]
 FollowFlag = Annotated[bool, typer.Option("--follow", help="Also what comes from now on, until Ctrl-C.")]
+KindsOption = Annotated[
+    list[str] | None, typer.Option("--kind", help="Only events of this kind; may be repeated. Default: every one.")
+]
+ResourceOption = Annotated[
+    str | None,
+    typer.Option("--resource", metavar="NAME", help="Only events whose key has this in it; * and ? stand for letters."),
+]
 
 COLUMNS = ("at", "flow", "who", "op", "kind", "key", "before", "after", "result", "error")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which events are asked for. `kinds`: none is all of them."""
+
+    start: datetime
+    kinds: frozenset[str] = frozenset()
+    resource: str | None = None
+
+    def has(self, event: Event) -> bool:
+        """Whether the event is one of them."""
+        return event.at >= self.start and event.kind in (self.kinds or {event.kind}) and self._names(event)
+
+    def _names(self, event: Event) -> bool:
+        if self.resource is None:
+            return True
+        if set(self.resource) & set("*?"):
+            return any(fnmatchcase(part, self.resource) for part in event.key)
+        return any(self.resource in part for part in event.key)
+
+
+def _wanted(since: str | None, kinds: list[str] | None, resource: str | None) -> Wanted:
+    for kind in kinds or ():
+        if kind not in EVENT_KINDS:
+            near = nearest(kind, EVENT_KINDS)
+            hint = f"; nearest: {near}" if near else ""
+            raise typer.BadParameter(f"{kind}: one of {', '.join(EVENT_KINDS)}{hint}", param_hint="--kind")
+    return Wanted(parse_since(since, utc_now()), frozenset(kinds or ()), resource)
 
 
 def audit(
@@ -56,17 +118,19 @@ def audit(
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
     since: SinceOption = None,
+    kind: KindsOption = None,
+    resource: ResourceOption = None,
     follow: FollowFlag = False,
 ) -> None:
     """Who changed what, when, and with which outcome. With --follow a line for each event: in JSON, a document."""
+    wanted = _wanted(since, kind, resource)
     settings = loaded(config, flow)
-    start = since.replace(tzinfo=timezone.utc) if since else datetime.min.replace(tzinfo=timezone.utc)
     with ExitStack() as stack:
         ends = [(one, stack.enter_context(both_clusters(settings, one)).target) for one in settings.flows]
         if follow:
-            _follow([stack.enter_context(closing(t.follow_log(one.internal.audit))) for one, t in ends], start, output)
+            _follow([stack.enter_context(closing(t.follow_log(one.internal.audit))) for one, t in ends], wanted, output)
             return
-        events = [event for one, t in ends for event in read_audit(one.internal.audit, t) if event.at >= start]
+        events = [event for one, t in ends for event in read_audit(one.internal.audit, t) if wanted.has(event)]
     events.sort(key=lambda event: event.at)
     if output is Output.JSON:
         print_json({"events": [_as_json(event) for event in events]})
@@ -74,12 +138,10 @@ def audit(
         print_table("", COLUMNS, [_row(event) for event in events])
 
 
-def _follow(tails: Sequence[Tail], start: datetime, output: Output) -> None:
+def _follow(tails: Sequence[Tail], wanted: Wanted, output: Output) -> None:
     while True:
         for tail in tails:
-            for event in events_of(tail.next(FOLLOW_SECONDS)):
-                if event.at < start:
-                    continue
+            for event in filter(wanted.has, events_of(tail.next(FOLLOW_SECONDS))):
                 if output is Output.JSON:
                     print_line(orjson.dumps(_as_json(event)).decode())
                 else:
@@ -93,15 +155,28 @@ FOLLOW_SECONDS = 0.5
 
 def _as_json(event: Event) -> dict[str, Any]:
     try:
-        key: object = {"name": event.key[0]} if event.kind == SETTING else key_as_json(Kind(event.kind), event.key)
+        key: object = event.named_key
     except (ValueError, IndexError):
         # Another hand wrote it, or another version.
         key = list(event.key)
-    return event.as_dict() | {"key": key}
+    sides = {"before": _value(event.before), "after": _value(event.after)}
+    return event.as_dict() | {"key": key, "at": utc_text(event.at)} | sides
+
+
+def _value(side: str | None) -> Any:
+    """A side as it was before it was put into the topic, which holds JSON; what is none, as it is."""
+    try:
+        return None if side is None else orjson.loads(side)
+    except ValueError:
+        return side
 
 
 def _row(event: Event) -> tuple[object, ...]:
     flow = f"{event.source}->{event.target}"
-    at = event.at.strftime("%Y-%m-%d %H:%M:%S")
-    sides = (event.before, event.after)
-    return at, flow, event.who, event.op, event.kind, " ".join(event.key), *sides, event.result, event.error
+    change = (event.who, event.op, event.kind, " ".join(event.key), _side(event.before), _side(event.after))
+    return utc_text(event.at), flow, *change, event.result, event.error
+
+
+def _side(side: str | None) -> str | None:
+    value = _value(side)
+    return side if isinstance(value, dict | list) or value is None else str(value)

@@ -13,18 +13,19 @@ from typing import Annotated, Any
 
 import typer
 
+from app.cli.failures import with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
-from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line
+from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
 from app.cli.own_configs_command import own_configs
-from app.configs_tool.alter import Alteration, checked, look, named, said, validate, write
+from app.cli.shared_options import chosen
+from app.configs_tool.alter import ABSENT, Alteration, checked, look, named, said, validate, write
 from app.configs_tool.alteration_values import resolved, wanted_configs
-from app.configs_tool.arguments import WrongArguments
 from app.configs_tool.canary import Canary
 from app.configs_tool.flags import EntityType, Flags, check_flags, place_of
 from app.configs_tool.precedence import views
 from app.configs_tool.tool_cluster import Opened, asked_cluster, opened
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Wanted
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 
 CANARY_TIME = 60.0
 ENTITY_TYPES = {Scope.BROKER: "brokers", Scope.TOPIC: "topics"}
@@ -66,7 +67,7 @@ def configs(
         str | None, typer.Option("--canary", help="First on this broker; when all is well, the default of all.")
     ] = None,
     canary_time: Annotated[
-        float | None, typer.Option("--canary-time", min=0, help="Seconds to watch it.", show_default="60")
+        float | None, typer.Option("--canary-time", help="How long to watch it.", show_default="60")
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -93,19 +94,14 @@ def configs(
         canary=canary,
         canary_time=canary_time,
     )
-    try:
-        code = _answer(flags, config, output)
-    except WrongArguments as error:
-        complain(str(error))
-        code = WRONG_USAGE
-    raise typer.Exit(code)
+    raise typer.Exit(_answer(flags, config, output))
 
 
 def _answer(flags: Flags, config: Path, output: Output) -> int:
     check_flags(flags)
     if flags.kind is EntityType.LOCKSTEP:
         return own_configs(flags, config, output, _ask)
-    asked = asked_cluster(flags, config)
+    asked = asked_cluster(flags, config, chosen())
     if flags.describe:
         with opened(asked) as there:
             return _describe(flags, there, output)
@@ -121,11 +117,15 @@ def _describe(flags: Flags, there: Opened, output: Output) -> int:
     place = place_of(flags)
     places = [place] if place is not None else _places(flags, there)
     seen = there.levels.describe(places)
+    if place is not None and place in seen.errors and seen.errors[place].code in ABSENT:
+        raise WrongUsage(f"{named(place)}: {said(seen.errors[place])}")
     for broken, fault in seen.errors.items():
         complain(f"{named(broken)}: {said(fault)}")
     told = {one: views(one, seen.items[one], flags.every) for one in places if one in seen.items}
     if output is Output.JSON:
-        print_json({"entities": [_entity(one) | {"configs": [row.as_json() for row in told[one]]} for one in told]})
+        entities = [_entity(one) | {"configs": [row.as_json() for row in told[one]]} for one in told]
+        failed = [(named(one), LockstepError(said(fault))) for one, fault in seen.errors.items()]
+        print_json(with_failures({"entities": entities}, failed))
     else:
         for one, rows in told.items():
             print_line(f"{'All' if flags.every and one != DEFAULT_OF_ALL else 'Dynamic'} configs of {named(one)}:")
@@ -202,5 +202,5 @@ def _told(value: str | None) -> str:
 
 def _ask(name: str) -> str:
     if not sys.stdin.isatty():
-        raise LockstepError(f"{name}: there is no terminal to ask at: give ${{file:PATH:KEY}} or ${{env:NAME}}")
+        raise WrongUsage(f"{name}: there is no terminal to ask at: give ${{file:PATH:KEY}} or ${{env:NAME}}")
     return str(typer.prompt(name, hide_input=True, err=True))

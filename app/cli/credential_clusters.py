@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from app.credentials.rotation import UserCluster
+from app.credentials.rotation import UserCluster, Written
 from app.properties.config_providers import resolve_all
 from app.properties.mistakes import Findings
 from app.properties.parse import read
 from app.properties.places import Properties
 from app.settings import Settings
 from app.settings.cluster_sections import aliases
+from app.wiring import audit, connect
+from sinks.engine.audit import CredentialWrite
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.login import can_log_in
 from sinks.kafka.librdkafka.rd_users import KafkaUsers
 from sinks.kinds.users.credentials import Credential
 from sinks.kinds.users.rules import PRINCIPAL
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
+
+log = logging.getLogger(__name__)
 
 
 def flow_properties(config: Path, flow: Flow, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -51,10 +57,29 @@ def ends_of(settings: Settings, user: str) -> list[UserCluster]:
     return list(ends.values())
 
 
+class CredentialAudit:
+    """Tells the audit topic of every flow that a cluster belongs to which passwords were written there."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def tell(self, written: Written, error: str | None) -> None:
+        """That it could not be audited is logged: the password is written by then."""
+        event = CredentialWrite(written.cluster, written.user, written.mechanism, written.iterations, error)
+        for flow in self._settings.flows:
+            if written.cluster not in (flow.flow.source, flow.flow.target):
+                continue
+            try:
+                with closing(connect(self._settings, flow.flow.target, flow.flow)) as target:
+                    audit(flow, target).record_credentials(flow.flow, [event])
+            except LockstepError as problem:
+                log.warning("%s: written, but not audited: %s", flow.flow.name, problem)
+
+
 def _target_name(flow: FlowSettings, user: str) -> str:
     mapped = flow.acls.mapping.map(f"{PRINCIPAL}{user}")
     if mapped is None:
-        raise LockstepError(f"{flow.flow.name}: lockstep.acl.principal.mapping gives {user} no name on the target")
+        raise WrongUsage(f"{flow.flow.name}: lockstep.acl.principal.mapping gives {user} no name on the target")
     return mapped.removeprefix(PRINCIPAL)
 
 

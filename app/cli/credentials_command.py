@@ -12,7 +12,7 @@ import javaproperties
 import typer
 
 from app.cli.command_end import closed_at_end
-from app.cli.credential_clusters import Login, ends_of, flow_properties, try_logins
+from app.cli.credential_clusters import CredentialAudit, Login, ends_of, flow_properties, try_logins
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
 from app.credentials.credential_providers import load_provider, password_in, read_password
@@ -23,7 +23,7 @@ from app.properties.keys import CREDENTIAL_PROVIDER
 from app.settings import Settings
 from sinks.kafka.ports.users import Mechanism
 from sinks.kinds.users.credentials import CredentialProvider
-from streaming.errors import LockstepError
+from streaming.errors import WrongUsage
 
 STDIN = Path("-")
 COLUMNS = ("user", "version", "under way")
@@ -33,6 +33,16 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
+"""Source: `ScramMechanism.minIterations`, `maxIterations`."""
+
+
+def _check_iterations(number: int) -> int:
+    if not LEAST_ITERATIONS <= number <= MOST_ITERATIONS:
+        raise typer.BadParameter(f"{number}: {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
+    return number
+
 
 UserArgument = Annotated[str, typer.Argument(help="The user's name on the source, without `User:`.")]
 PasswordOption = Annotated[
@@ -50,7 +60,8 @@ MechanismOption = Annotated[
     typer.Option("--mechanism", help="For a user that no cluster has yet; may be repeated. Default: SCRAM-SHA-512."),
 ]
 IterationsOption = Annotated[
-    int, typer.Option("--iterations", min=4096, max=16384, help="For a user that no cluster has yet.")
+    int,
+    typer.Option("--iterations", help="For a user that no cluster has yet: 4096 to 16384.", callback=_check_iterations),
 ]
 
 
@@ -66,7 +77,10 @@ def set_password(
     mechanism: MechanismOption = None,
     iterations: IterationsOption = 4096,
 ) -> None:
-    """Stores a user's password, encrypted; with --both makes or changes the user on the clusters in one go."""
+    """Stores a user's password, encrypted; with --both makes or changes the user on the clusters in one go.
+
+    Writes to the source only with --source or --both; what was written is in `lockstep audit`.
+    """
     settings, store = _opened(config, flow)
     password = _new_password(user, password_file)
     if not (source or target or both):
@@ -76,9 +90,10 @@ def set_password(
     everywhere = both or (source and target)
     ends = [replace(one, to_write=everywhere or one.is_source is source) for one in ends_of(settings, user)]
     if not any(one.to_write for one in ends):
-        raise LockstepError("every cluster is source and target at once: choose one flow with --flow")
+        raise WrongUsage("every cluster is source and target at once: choose one flow with --flow")
+    tell = CredentialAudit(settings).tell
     otherwise = dict.fromkeys((one.value for one in mechanism or [Mechanism.SHA_512]), iterations)
-    for written in rotate(store, user, password, ends, otherwise=otherwise, anew=everywhere):
+    for written in rotate(store, user, password, ends, otherwise=otherwise, anew=everywhere, tell=tell):
         print_line(f"{written.cluster}: {written.user} {written.mechanism} written")
     print_line(f"{user}: stored")
 
@@ -90,13 +105,16 @@ def rotate_password(
     flow: FlowOption = None,
     password_file: PasswordOption = None,
 ) -> None:
-    """A new password on target and source, then in the store; after an interruption, the same command continues."""
+    """A new password on target and source, then in the store; after an interruption, the same command continues.
+
+    Writes to the source, since clients log in there; what was written is in `lockstep audit`.
+    """
     settings, store = _opened(config, flow)
     under_way = store.pending(user) is not None
     if under_way:
         complain(f"{user}: going on with the password that is under way")
     password = None if under_way and password_file is None else _new_password(user, password_file)
-    for written in rotate(store, user, password, ends_of(settings, user)):
+    for written in rotate(store, user, password, ends_of(settings, user), tell=CredentialAudit(settings).tell):
         print_line(f"{written.cluster}: {written.user} {written.mechanism} written")
     print_line(f"{user}: stored")
 
@@ -163,17 +181,17 @@ def import_file(
     try:
         passwords: dict[str, str] = javaproperties.loads(text)
     except ValueError:
-        raise LockstepError(f"{named} cannot be read as properties: write USER=PASSWORD, a line each") from None
+        raise WrongUsage(f"{named} cannot be read as properties: write USER=PASSWORD, a line each") from None
     store.put(passwords)
     print_line(f"{len(passwords)} users stored")
 
 
 def _opened(config: Path, flow: Sequence[str] | None) -> tuple[Settings, CredentialStore]:
-    """Raises LockstepError where passwords are kept elsewhere."""
+    """Raises WrongUsage where passwords are kept elsewhere."""
     settings = loaded(config, list(flow) if flow else None)
     properties = _properties(config, settings)
     if (named := provider_class(properties)) != CREDENTIAL_PROVIDER.default:
-        raise LockstepError(f"{CREDENTIAL_PROVIDER.name}={named}: passwords are kept there, not in the store")
+        raise WrongUsage(f"{CREDENTIAL_PROVIDER.name}={named}: passwords are kept there, not in the store")
     return settings, open_store(properties)
 
 
@@ -190,7 +208,7 @@ def _provider(properties: Mapping[str, str]) -> CredentialProvider:
 
 def _stored(provider: CredentialProvider) -> list[str]:
     if not isinstance(provider, CredentialStore):
-        raise LockstepError(f"{type(provider).__name__} lists no users: name those to verify")
+        raise WrongUsage(f"{type(provider).__name__} lists no users: name those to verify")
     return [one.user for one in provider.users()]
 
 
@@ -207,5 +225,5 @@ def _new_password(user: str, file: Path | None) -> str:
     if file is not None:
         return read_password(file)
     if not sys.stdin.isatty():
-        raise LockstepError("there is no terminal to ask at: give --password-file FILE, or - for standard input")
+        raise WrongUsage("there is no terminal to ask at: give --password-file FILE, or - for standard input")
     return str(typer.prompt(f"New password of {user}", hide_input=True, confirmation_prompt=True, err=True))

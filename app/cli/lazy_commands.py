@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any, Final, cast
 
@@ -10,7 +14,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from app.cli.command_end import running_command
+from app.cli.failures import exit_code_of
+from app.cli.help_pages import complete_help
+from app.properties.nearest import nearest
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,9 @@ class LazyCommand:
             group.add_typer(found, name=called)
         else:
             group.command(called)(found)
-        return cast("TyperGroup", get_command(group)).commands[called]
+        command = cast("TyperGroup", get_command(group)).commands[called]
+        complete_help(command, called)
+        return command
 
 
 COMMANDS: Final = {
@@ -45,7 +53,7 @@ COMMANDS: Final = {
     "topics": LazyCommand("status_command", "topics", "The topics that are replicated now."),
     "groups": LazyCommand("offsets_command", "groups", "The consumer groups that are replicated now."),
     "offsets": LazyCommand("offsets_command", "offsets", "Where each group would continue at a failover."),
-    "look": LazyCommand("status_command", "look", "Asks the running job to look now."),
+    "look": LazyCommand("status_command", "look", "Asks the running job for a pass now."),
     "reload": LazyCommand("status_command", "reload", "Lets the running job read its file again."),
     "audit": LazyCommand("audit_command", "audit", "Who changed what, when, and with which outcome."),
     "pause": LazyCommand("audit_command", "pause", "Stops one kind of a flow, durably."),
@@ -55,8 +63,20 @@ COMMANDS: Final = {
     "demo": LazyCommand("run_command", "demo", "Two local clusters, MM2, and a source that changes."),
     "ledger": LazyCommand("ledger_command", "app", "What a flow remembers: sign it, or start over."),
     "credentials": LazyCommand("credentials_command", "app", "The encrypted store of SCRAM users' passwords."),
+    "completion": LazyCommand("completion_command", "completion", "Prints what completes commands in a shell."),
 }
 """By name, in the order of the list."""
+
+HELP: Final = "help"
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a shell may complete a word to; Click's `CompletionItem`, which has no fixed place."""
+
+    value: str
+    help: str
+    type: str = "plain"
 
 
 class LazyCommands(TyperGroup):
@@ -74,10 +94,31 @@ class LazyCommands(TyperGroup):
         command = COMMANDS.get(cmd_name)
         return command.load(cmd_name) if command is not None else None
 
-    def invoke(self, ctx: Any) -> Any:
-        """Runs the command, and closes what was made for it."""
-        with running_command():
-            return super().invoke(ctx)
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """`help COMMAND` is `COMMAND --help`."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == [HELP] else args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Fails with the nearest command where there is none of that name."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = nearest(args[0], COMMANDS)
+            ctx.fail(f"No such command '{args[0]}'{f'; nearest: {near}' if near else ''}")
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Names of commands and their summaries; options are the library's business."""
+        found = [Completion(name, row.summary) for name, row in COMMANDS.items() if name.startswith(incomplete)]
+        return [*found] if found and incomplete[:1] != "-" else super().shell_complete(ctx, incomplete)
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *others: Any, **extra: Any) -> Any:
+        """Runs a command, says what went wrong, and ends the process with its exit code."""
+        words = list(sys.argv[1:] if args is None else args)
+        if any(name.endswith("_COMPLETE") for name in os.environ):
+            from typer.completion import completion_init
+
+            completion_init()
+        run = partial(super().main, words, prog_name, *others, **{**extra, "standalone_mode": False})
+        sys.exit(exit_code_of(run, words))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the list into the help."""

@@ -14,7 +14,7 @@ from sinks.engine.pins import PinFile
 from sinks.engine.resigning import Raw, newest_records, resigned
 from sinks.engine.seal import Seal
 from sinks.flow_settings import FlowSettings
-from streaming.errors import LockstepError
+from streaming.errors import WrongUsage
 
 app = typer.Typer(help="What a flow remembers on its target: sign it, or start over.", no_args_is_help=True)
 
@@ -27,7 +27,7 @@ def sign(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, yes: Ye
     settings = loaded(config, flow)
     for one in settings.flows:
         if not one.safety.ledger_secret:
-            raise LockstepError(f"{one.flow.name}: set lockstep.ledger.secret in {config} first")
+            raise WrongUsage(f"{one.flow.name}: set lockstep.ledger.secret in {config} first")
     for one in settings.flows:
         _sign(one, config, yes)
 

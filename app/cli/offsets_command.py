@@ -9,8 +9,10 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, of_each_flow
-from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line, print_table
+from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
+from app.cli.wrong_names import wrong_group
 from app.passes import SinglePass, single_pass
 from app.wiring import FlowClusters
 from sinks.engine.model import Kind
@@ -20,7 +22,7 @@ from sinks.kinds.assembly import GroupScope
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, count_verdicts, forward
 from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets
 from sinks.kinds.topics.listing import list_both
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 
 GroupOption = Annotated[
     list[str] | None,
@@ -52,7 +54,7 @@ def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
     for line in unread:
         complain(line)
     if output is Output.JSON:
-        print_json({"flows": flows})
+        print_json(with_failures({"flows": flows}, failed))
     else:
         for row in flows:
             print_table(
@@ -81,7 +83,7 @@ def offsets(
         )
     settings = in_force(config, flow)
     scope = GroupScope(group, back=reverse, shown=True)
-    failed, flows = False, []
+    failed: list[Failed] = []
     with ExitStack() as stack:
         found: list[Found] = []
         for one in settings.flows:
@@ -90,7 +92,9 @@ def offsets(
                 found.append(_found(stack.enter_context(opened)))
             except LockstepError as error:
                 complain(f"{one.flow.name}: {error}")
-                failed = True
+                failed.append((one.flow.name, error))
+        if group and not failed:
+            _check_names(found, group, back=reverse)
         if execute and not failed:
             failed = _execute(found, yes)
         flows = [(row.one.flow.flow, row.one.group_offsets) for row in found]
@@ -99,7 +103,7 @@ def offsets(
             {"source": pair.source, "target": pair.target, "offsets": [offset.as_json() for offset in offsets]}
             for pair, offsets in flows
         ]
-        print_json({"flows": rows})
+        print_json(with_failures({"flows": rows}, failed))
     else:
         for pair, offsets in flows:
             _print(pair.name, offsets)
@@ -113,6 +117,16 @@ class Found(NamedTuple):
     compared: Compared
 
 
+def _check_names(found: Sequence[Found], groups: Sequence[str], *, back: bool) -> None:
+    """Raises WrongUsage with every group that has no offsets to tell, in any flow."""
+    told = {row.group for flow in found for row in flow.one.group_offsets}
+    there = [
+        (row.one.flow, (row.one.clusters.target if back else row.one.clusters.source).groups.names()) for row in found
+    ]
+    if wrong := [f"{group} {wrong_group(group, there, back=back)}" for group in groups if group not in told]:
+        raise WrongUsage("\n".join(wrong))
+
+
 def _found(one: SinglePass) -> Found:
     """Raises LockstepError where groups cannot be looked at."""
     compared = one.compare()
@@ -121,24 +135,23 @@ def _found(one: SinglePass) -> Found:
     return Found(one, compared)
 
 
-def _execute(found: Sequence[Found], yes: bool) -> bool:
-    """Writes what was found to the sources, looked at once more; whether any of it failed."""
+def _execute(found: Sequence[Found], yes: bool) -> list[Failed]:
+    """Writes what was found to the sources, looked at once more; what of it failed."""
     pending = sum(len(row.compared.plan.changes) for row in found)
     if not pending:
-        return False
+        return []
     if not yes:
         if not sys.stdin.isatty():
-            complain(f"{pending} offsets are to be written, and there is no terminal to ask on: say --yes")
-            raise typer.Exit(WRONG_USAGE)
+            raise WrongUsage(f"{pending} offsets are to be written, and there is no terminal to ask on: say --yes")
         for row in found:
             _print(row.one.flow.flow.name, row.one.group_offsets)
         typer.confirm(f"Write {pending} offsets to the groups on the source?", abort=True, err=True)
         found = [_found(row.one) for row in found]
     outcomes = [outcome for row in found for outcome in row.one.reconcile.apply(row.compared).outcomes]
-    for outcome in outcomes:
-        if outcome.error:
-            complain(f"{outcome.change.label}: {outcome.error}")
-    return any(outcome.error for outcome in outcomes)
+    failed = [(one.change.label, LockstepError(str(one.error))) for one in outcomes if one.error]
+    for label, error in failed:
+        complain(f"{label}: {error}")
+    return failed
 
 
 def _print(name: str, rows: Sequence[GroupOffset]) -> None:

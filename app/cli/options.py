@@ -10,27 +10,40 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.command_end import closed_at_end
+from app.cli.failures import Failed
 from app.cli.output import Output, complain, errors
+from app.cli.shared_options import chosen
 from app.overrides.in_force import load_in_force
 from app.settings import Settings, load
 from app.wiring import FlowClusters, both_clusters
 from sinks.flow_settings import FlowSettings
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", help="The properties file, MM2's own.", show_default=True, dir_okay=False)
 ]
 FlowOption = Annotated[
-    list[str] | None, typer.Option("--flow", help="A flow such as a->b; may be repeated. Default: every enabled flow.")
+    list[str] | None,
+    typer.Option("--flow", help="Only this flow; may be repeated. Default: every enabled flow."),
 ]
-OutputOption = Annotated[Output, typer.Option("-o", "--output", help="text, or one JSON document.")]
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="For people, or one document for programs.")]
 
 DEFAULT_CONFIG = Path("conf/mirror.properties")
 
 
+def present(config: Path) -> Path:
+    """The file that is to be read. Raises WrongUsage where none was named, and the usual one is not there."""
+    if config == DEFAULT_CONFIG and not config.exists():
+        raise WrongUsage(f"there is no {DEFAULT_CONFIG} in {Path.cwd()}: name the properties file with --config")
+    return config
+
+
 def loaded(config: Path, flow: list[str] | None) -> Settings:
-    """The settings of the flows asked for, as the file has them. Raises ConfigurationError with every mistake."""
-    settings = load(config, flow or ())
+    """The settings of the flows asked for, as the file has them.
+
+    Raises ConfigurationError with every mistake, WrongUsage where there is no file to be read.
+    """
+    settings = load(present(config), flow or (), reading=chosen())
     closed_at_end(settings.close)
     return settings
 
@@ -41,7 +54,7 @@ def in_force(config: Path, flow: list[str] | None, before: Settings | None = Non
     `job`: a flow whose overrides are refused waits; for a command they are a mistake. Plug-ins are closed when the
     command ends; with `before`, by the job.
     """
-    settings = load_in_force(config, flow or (), before=before, job=job)
+    settings = load_in_force(present(config), flow or (), before=before, job=job, reading=chosen())
     if before is None:
         closed_at_end(settings.close)
     return settings
@@ -49,16 +62,17 @@ def in_force(config: Path, flow: list[str] | None, before: Settings | None = Non
 
 def of_each_flow(
     settings: Settings, found: Callable[[FlowSettings, FlowClusters], Sequence[Any]], name: str
-) -> tuple[list[dict[str, Any]], bool]:
-    """A row for each flow with what was found under this name; and whether a flow failed, which is complained of."""
-    flows, failed = [], False
+) -> tuple[list[dict[str, Any]], list[Failed]]:
+    """A row for each flow with what was found under this name; and the flows that failed, which are complained of."""
+    flows: list[dict[str, Any]] = []
+    failed: list[Failed] = []
     for one in settings.flows:
         try:
             with both_clusters(settings, one) as clusters:
                 flows.append({"source": one.flow.source, "target": one.flow.target, name: found(one, clusters)})
         except LockstepError as error:
             complain(f"{one.flow.name}: {error}")
-            failed = True
+            failed.append((one.flow.name, error))
     return flows, failed
 
 

@@ -5,6 +5,8 @@ Nothing printed here is markup, and nothing steers the terminal, whoever wrote i
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -15,10 +17,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app.cli.command_end import document_printed
 from app.cli.printable import one_line, printable
 
-DONE, FAILED, WRONG_USAGE, PENDING = 0, 1, 2, 3
-"""The exit codes: done or nothing to do; failed; wrong usage or configuration; changes pending, or not ready."""
+DONE, FAILED, WRONG_USAGE, PENDING, STALE = 0, 1, 2, 3, 4
+"""The exit codes: done or nothing to do; failed; wrong usage or configuration; changes pending, or not ready; MM2's
+heartbeats have stopped."""
 
 FULL_WIDTH = 200
 """Of a table where stdout is no terminal."""
@@ -39,13 +43,15 @@ class Output(str, Enum):
 
 def print_json(document: dict[str, Any]) -> None:
     """One document on stdout."""
+    document_printed()
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
-    sys.stdout.buffer.write(printable(text).encode())
-    sys.stdout.buffer.flush()
+    print_line(text.removesuffix("\n"))
 
 
 def print_line(text: str = "") -> None:
-    """A line on stdout, as it is."""
+    """A line on stdout, as it is. Raises OSError where stdout is closed or full."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     sys.stdout.write(f"{printable(text)}\n")
 
 

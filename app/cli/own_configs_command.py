@@ -13,8 +13,8 @@ from app.cli.command_end import closed_at_end
 from app.cli.options import loaded
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
 from app.cli.running import ask_reload
+from app.cli.shared_options import chosen
 from app.configs_tool.alteration_values import resolved, wanted_configs
-from app.configs_tool.arguments import WrongArguments
 from app.configs_tool.flags import Flags
 from app.overrides.alteration import Alteration
 from app.overrides.closed import permitted
@@ -25,14 +25,14 @@ from app.overrides.passwords import override_of
 from app.overrides.view import OwnView, default_views, flow_views
 from app.properties.config_providers import config_providers
 from app.properties.mistakes import Findings
+from app.properties.nearest import nearest
 from app.properties.parse import read
-from app.properties.value_types import nearest
 from app.settings import Settings, load
 from app.settings.load import read_properties
 from app.settings.stored_overrides import Overrides, Reference
 from sinks.engine.overrides import InLedger, Level, texts_at
 from sinks.flow_settings import FlowSettings
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
 
 ENTITY_TYPE = "lockstep"
@@ -48,14 +48,14 @@ class Asked:
 
     @property
     def flows(self) -> list[FlowSettings]:
-        """Those whose ledgers are concerned. Raises WrongArguments for a flow that is not enabled."""
+        """Those whose ledgers are concerned. Raises WrongUsage for a flow that is not enabled."""
         if not self.name:
             return list(self.settings.flows)
         names = {one.flow.name: one for one in self.settings.flows}
         if self.name not in names:
             near = nearest(self.name, names)
             hint = f"; nearest: {near}" if near else ""
-            raise WrongArguments(f"--entity-name {self.name}: enabled flows are {', '.join(names)}{hint}")
+            raise WrongUsage(f"--entity-name {self.name}: enabled flows are {', '.join(names)}{hint}")
         return [names[self.name]]
 
     @property
@@ -65,7 +65,7 @@ class Asked:
 
 
 def own_configs(flags: Flags, config: Path, output: Output, ask: Callable[[str], str]) -> int:
-    """The exit code. Raises WrongArguments and ConfigurationError: nothing was written."""
+    """The exit code. Raises WrongUsage and ConfigurationError: nothing was written."""
     asked = Asked(config, loaded(config, None), flags.name)
     if flags.describe:
         return _describe(asked, flags.every, output)
@@ -126,7 +126,11 @@ def _alter(asked: Asked, values: Mapping[str, str | None], flags: Flags, output:
     }
     alteration = Alteration(asked.level, flows, before, wanted, kept)
     # All of it, with the file, must be sound: contradictions and plug-ins' own objections show here.
-    sound = load(asked.config, overrides=_without_references(in_plain(alteration.after, properties, asked.config)))
+    sound = load(
+        asked.config,
+        overrides=_without_references(in_plain(alteration.after, properties, asked.config)),
+        reading=chosen(),
+    )
     closed_at_end(sound.close)
     if flags.dry_run:
         _print_altered(asked, alteration, "validated", output)

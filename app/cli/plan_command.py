@@ -11,18 +11,22 @@ from typing import Annotated, Any
 
 import typer
 
+from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, progress_bar
-from app.cli.output import DONE, FAILED, PENDING, WRONG_USAGE, Output, complain, print_json, print_line, print_table
-from app.cli.plan_file import ReviewedPlan, write_plan
+from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json
+from app.cli.plan_file import ReviewedPlan, check_writable, write_plan
+from app.cli.plan_text import kinds_by_reason, print_outcomes, print_plan
 from app.passes import SinglePass, expected_claims, single_pass
 from app.settings import Settings
-from sinks.engine.model import Change, Outcome
+from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan
 from sinks.engine.reconcile import Compared
 from sinks.faults import DigestMismatch
-from sinks.kafka.ports.cluster import TopicSpec
-from streaming.errors import LockstepError
-from streaming.flow import Flow
+from streaming.errors import LockstepError, WrongUsage
+
+KindsOption = Annotated[
+    list[Kind] | None, typer.Option("--kind", help="Only this kind; may be repeated. Default: every one.")
+]
 
 ForceOption = Annotated[bool, typer.Option("--force", help="Lift the limit on deletions.")]
 
@@ -39,6 +43,18 @@ class Planned:
         """What would be written now."""
         return self.compared.plan
 
+    @property
+    def paused(self) -> list[Kind]:
+        """Kinds that are enabled, asked for, and were left out because somebody paused them."""
+        paused, enabled = self.one.reconcile.paused, self.one.flow.enabled
+        return [kind for kind in self.one.kinds if kind in paused and enabled.get(kind, False)]
+
+    @property
+    def troubles(self) -> list[Failed]:
+        """What stopped kinds, each reason once."""
+        found = kinds_by_reason(self.compared.trouble.faulted.items())
+        return [(f"{self.one.flow.flow.name}: {kinds}", LockstepError(why)) for why, kinds in found.items()]
+
 
 def plan(
     config: ConfigOption = DEFAULT_CONFIG,
@@ -46,20 +62,23 @@ def plan(
     output: OutputOption = Output.TEXT,
     out: Annotated[Path | None, typer.Option("--out", help="Also write the plan here, for `apply --plan`.")] = None,
     force: ForceOption = False,
+    kind: KindsOption = None,
 ) -> None:
     """What `apply` would do now; writes nothing. Exit 3: changes are pending."""
+    if out is not None:
+        check_writable(out)
     settings = in_force(config, flow)
     with ExitStack() as stack:
-        planned, failed = _plans(settings, stack, force=force)
-        documents = [_with_trouble(row) for row in planned]
-    document = {"flows": documents + failed}
+        planned, failed = _plans(settings, stack, _chosen(kind), force=force)
+        documents = [_planned(row) for row in planned]
+    document = {"flows": documents + [_unplanned(*one) for one in failed]}
     if out is not None:
         write_plan(out, document)
     if output is Output.JSON:
-        print_json(document)
+        print_json(with_failures(document, [*failed, *_troubles(planned)]))
     else:
         for row in planned:
-            _print_plan(row.plan)
+            print_plan(row.plan, row.paused)
     _say_trouble(planned)
     pending = any(row.plan.changes for row in planned)
     raise typer.Exit(FAILED if failed or _troubled(planned) else PENDING if pending else DONE)
@@ -74,14 +93,15 @@ def apply(
     ] = None,
     force: ForceOption = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    kind: KindsOption = None,
 ) -> None:
-    """Writes what `plan` shows."""
+    """Writes what `plan` shows. A plan of some kinds alone is applied with the same --kind."""
     expected = ReviewedPlan(reviewed) if reviewed is not None else None
     settings = in_force(config, flow)
     if expected is not None:
         expected.check_flows(one.flow for one in settings.flows)
     with ExitStack() as stack:
-        planned, failed = _plans(settings, stack, writes=True, force=force)
+        planned, failed = _plans(settings, stack, _chosen(kind), writes=True, force=force)
         if expected is not None:
             for row in planned:
                 expected.check(row.plan)
@@ -89,29 +109,39 @@ def apply(
             planned = [_compared_again(row, force) for row in planned]
         done = [(row, _apply(row)) for row in planned]
     if output is Output.JSON:
-        print_json({"flows": [_document(row.plan, outcomes) for row, outcomes in done] + failed})
+        documents = [_applied(row, outcomes) for row, outcomes in done]
+        lost = [(one.change.label, LockstepError(str(one.error))) for _, rows in done for one in rows if one.error]
+        document = {"flows": documents + [_unplanned(*one) for one in failed]}
+        print_json(with_failures(document, [*failed, *_troubles(planned), *lost]))
     else:
         for row, outcomes in done:
-            _print_outcomes(row.plan, outcomes)
+            print_outcomes(row.plan, outcomes, row.paused)
     _say_trouble(planned)
     broken = any(outcome.error for _, outcomes in done for outcome in outcomes)
     raise typer.Exit(FAILED if failed or broken or _troubled(planned) else DONE)
 
 
+def _chosen(kinds: list[Kind] | None) -> list[Kind]:
+    return [kind for kind in Kind if kind in (kinds or list(Kind))]
+
+
 def _plans(
-    settings: Settings, stack: ExitStack, *, writes: bool = False, force: bool = False
-) -> tuple[list[Planned], list[dict[str, Any]]]:
-    """The plan of each flow, and a document for each flow that cannot be planned; that one is complained of."""
-    planned, failed = [], []
-    claims = expected_claims(settings)
+    settings: Settings, stack: ExitStack, kinds: Sequence[Kind], *, writes: bool = False, force: bool = False
+) -> tuple[list[Planned], list[Failed]]:
+    """The plan of each flow, and the flows that cannot be planned; those are complained of."""
+    planned: list[Planned] = []
+    failed: list[Failed] = []
+    claims = expected_claims(settings, kinds)
     for flow in settings.flows:
         try:
             with progress_bar(f"{flow.flow.name}: comparing topics") as progress:
                 shared = claims[flow.flow.target]
-                one = stack.enter_context(single_pass(settings, flow, writes=writes, progress=progress, claims=shared))
+                opened = single_pass(settings, flow, writes=writes, kinds=kinds, progress=progress, claims=shared)
+                one = stack.enter_context(opened)
                 planned.append(Planned(one, one.compare(force=force)))
         except LockstepError as error:
-            failed.append(_failed(flow.flow, error))
+            complain(f"{flow.flow.name}: {error}")
+            failed.append((flow.flow.name, error))
     # What was held until every flow had said what it wants.
     waiting = frozenset().union(*(one.waiting() for one in claims.values()))
     for at, row in enumerate(planned):
@@ -120,24 +150,35 @@ def _plans(
     return planned, failed
 
 
-def _failed(flow: Flow, error: LockstepError) -> dict[str, Any]:
-    complain(f"{flow.name}: {error}")
-    return {"source": flow.source, "target": flow.target, "reason": str(error)}
+def _unplanned(flow: str, error: LockstepError) -> dict[str, Any]:
+    source, target = flow.split("->")
+    return {"source": source, "target": target, "reason": str(error)}
 
 
-def _with_trouble(row: Planned) -> dict[str, Any]:
+def _planned(row: Planned) -> dict[str, Any]:
     """The plan's document; what stopped a kind is among its errors."""
     document = row.plan.as_json()
     faulted = row.compared.trouble.faulted.items()
-    return document | {"errors": document["errors"] + [{"kind": kind.value, "reason": why} for kind, why in faulted]}
+    errors = document["errors"] + [{"kind": kind.value, "reason": why} for kind, why in faulted]
+    return document | {"errors": errors, "paused": [kind.value for kind in row.paused]}
 
 
-def _say_trouble(planned: list[Planned]) -> None:
+def _applied(row: Planned, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    return _planned(row) | {"outcomes": [outcome.as_json() for outcome in outcomes]}
+
+
+def _troubles(planned: Sequence[Planned]) -> list[Failed]:
+    return [trouble for row in planned for trouble in row.troubles]
+
+
+def _say_trouble(planned: Sequence[Planned]) -> None:
     for row in planned:
-        for kind, reason in row.compared.trouble.faulted.items():
-            complain(f"{row.one.flow.flow.name}: {kind}: {reason}")
-        for kind, reason in row.compared.trouble.unsupported.items():
-            complain(f"{row.one.flow.flow.name}: {kind} is left alone: {reason}")
+        said = {refusal.reason for refusal in row.plan.refused}
+        for name, error in row.troubles:
+            if str(error) not in said:
+                complain(f"{name}: {error}")
+        for reason, kinds in kinds_by_reason(row.compared.trouble.unsupported.items()).items():
+            complain(f"{row.one.flow.flow.name}: {kinds}: left alone: {reason}")
 
 
 def _troubled(planned: list[Planned]) -> bool:
@@ -155,10 +196,9 @@ def _asked(planned: list[Planned], yes: bool) -> bool:
     if yes or not changes:
         return False
     if not sys.stdin.isatty():
-        complain(f"{changes} changes are pending, and there is no terminal to ask on: say --yes")
-        raise typer.Exit(WRONG_USAGE)
+        raise WrongUsage(f"{changes} changes are pending, and there is no terminal to ask on: say --yes")
     for row in planned:
-        _print_plan(row.plan)
+        print_plan(row.plan, row.paused)
     typer.confirm(f"Write these {changes} changes?", abort=True, err=True)
     return True
 
@@ -172,43 +212,3 @@ def _compared_again(row: Planned, force: bool) -> Planned:
             f"{now.plan.digest} now); nothing was written. Run `lockstep apply` again"
         )
     return now
-
-
-def _document(plan: Plan, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    return plan.as_json() | {"outcomes": [outcome.as_json() for outcome in outcomes]}
-
-
-SYMBOLS = {"create": "+", "update": "~", "delete": "-"}
-
-
-def _print_plan(plan: Plan) -> None:
-    print_line(f"{plan.flow.name}  {plan.digest}")
-    rows = [_row(change) for change in plan.changes]
-    if rows:
-        print_table("", ("", "kind", "key", "before", "after"), rows)
-    for refusal in plan.refused:
-        print_line(f"refused: {refusal.op} {refusal.kind} {refusal.label}: {refusal.reason}")
-    for error in plan.errors:
-        print_line(f"not planned: {error.kind}: {error.reason}")
-    for reason, count in sorted(plan.skipped.items()):
-        print_line(f"not copied: {count} {reason}")
-    for note in plan.notes:
-        print_line(f"note: {note}")
-    print_line(f"{len(plan.changes)} changes" if plan.changes else "nothing to do")
-
-
-def _row(change: Change) -> tuple[str, ...]:
-    return SYMBOLS[change.op.value], change.kind.value, change.label, _side(change.before), _side(change.after)
-
-
-def _side(value: object) -> str:
-    if isinstance(value, TopicSpec):
-        return f"{value.partitions} partitions" + "".join(f", {name}={text}" for name, text in value.configs)
-    return "-" if value is None else str(value)
-
-
-def _print_outcomes(plan: Plan, outcomes: Sequence[Outcome]) -> None:
-    failed = [outcome for outcome in outcomes if outcome.error]
-    print_line(f"{plan.flow.name}: {len(outcomes) - len(failed)} applied, {len(failed)} failed")
-    for outcome in failed:
-        print_line(f"failed: {outcome.change.op} {outcome.change.kind} {outcome.change.label}: {outcome.error}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -13,7 +14,7 @@ import orjson
 
 from sinks.engine.plan import Plan
 from sinks.faults import DigestMismatch
-from streaming.errors import LockstepError
+from streaming.errors import WrongUsage
 from streaming.flow import Flow
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -24,18 +25,18 @@ class ReviewedPlan:
     """The digests that were reviewed, by flow."""
 
     def __init__(self, path: Path) -> None:
-        """Raises LockstepError for what is no file of `plan --out`."""
+        """Raises WrongUsage for what is no file of `plan --out`."""
         self._path = path
         try:
             flows = orjson.loads(path.read_bytes())["flows"]
             # A flow that could not be planned has a reason, and no digest.
             rows = [(Flow(flow["source"], flow["target"]), flow["digest"]) for flow in flows if "digest" in flow]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise LockstepError(f"{path}: no plan that `lockstep plan --out` wrote: {error}") from error
+            raise WrongUsage(f"{path}: no plan that `lockstep plan --out` wrote: {error}") from error
         self._digests: Mapping[Flow, str] = dict(rows)
         for flow, digest in rows:
             if not (isinstance(digest, str) and DIGEST.fullmatch(digest)):
-                raise LockstepError(f"{path}: no plan that `lockstep plan --out` wrote: no digest of {flow.name}")
+                raise WrongUsage(f"{path}: no plan that `lockstep plan --out` wrote: no digest of {flow.name}")
 
     def check_flows(self, flows: Iterable[Flow]) -> None:
         """To be called before anything is compared. Raises DigestMismatch for a flow that was not reviewed."""
@@ -56,8 +57,21 @@ class ReviewedPlan:
             )
 
 
+def check_writable(path: Path) -> None:
+    """Before anything is compared, which takes its time. Raises WrongUsage where no plan can be written there."""
+    folder = path.parent
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            code = errno.EACCES if folder.is_dir() else errno.ENOENT
+            raise OSError(code, os.strerror(code))
+    except OSError as error:
+        raise WrongUsage(f"--out {path}: {error.strerror}") from error
+
+
 def write_plan(path: Path, document: Mapping[str, Any]) -> None:
-    """All of it or nothing: a half-written plan must not look like a plan. Raises LockstepError.
+    """All of it or nothing: a half-written plan must not look like a plan. Raises WrongUsage.
 
     What is written first has a name that nobody can have made a link of before.
     """
@@ -68,4 +82,4 @@ def write_plan(path: Path, document: Mapping[str, Any]) -> None:
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise LockstepError(f"--out {path}: {error.strerror}") from error
+        raise WrongUsage(f"--out {path}: {error.strerror}") from error

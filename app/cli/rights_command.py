@@ -24,7 +24,7 @@ from sinks.kafka.librdkafka.rd_rights import ask_allowed
 from sinks.kafka.ports.allowed import Allowed
 from sinks.kinds.offsets.survey import chosen_groups
 from sinks.kinds.topics.listing import list_both
-from streaming.errors import LockstepError
+from streaming.errors import WrongUsage
 
 ADMIN_FILE = "admin.properties"
 """What the commands call the client settings of whoever grants."""
@@ -41,7 +41,7 @@ def rights(
     """Prints the commands that grant a principal the least rights that the job needs; connects to nothing."""
     kind, colon, name = principal.partition(":")
     if not kind or not colon or not name:
-        raise LockstepError(f"--principal {principal}: write it as ACLs do, TYPE:NAME, e.g. User:lockstep")
+        raise WrongUsage(f"--principal {principal}: write it as ACLs do, TYPE:NAME, e.g. User:lockstep")
     settings = loaded(config, flow)
     if output is Output.JSON:
         flows = [

@@ -20,9 +20,14 @@ NOTHING_CHANGED = 409
 class NoJobAnswers(LockstepError):
     """Nothing listens there, or it is no job of Lockstep's."""
 
+    code = "NO_JOB"
+    remedy = "start it with `lockstep run`, or name the properties file of the job that runs"
+
 
 class JobRefused(LockstepError):
     """The job answered that it will not do this; the text is its own."""
+
+    code = "JOB_REFUSED"
 
 
 def address(settings: Settings) -> str:

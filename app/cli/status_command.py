@@ -3,35 +3,77 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from app.cli.failures import with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, loaded, of_each_flow
-from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
+from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print_json, print_line, print_table
+from app.cli.plan_text import paused_lines
 from app.cli.running import JobRefused, NoJobAnswers, ask, ask_reload
+from app.cli.status_text import print_status
+from app.cli.wrong_names import wrong_topic
 from app.passes import status_now
 from app.settings import Settings
-from app.wiring import FlowClusters
+from app.wiring import FlowClusters, both_clusters
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.effective import REMEDY
 from sinks.kinds.topics.listing import list_both, replicated_topics
+from streaming.errors import WrongUsage
 
 ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
 
+WATCH_SECONDS = 2.0
+HOME_AND_CLEAR = "\x1b[H\x1b[2J"
 
-def status(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
-    """How each flow stands: asks the running job, or looks at the clusters where none answers."""
-    flows = _asked(loaded(config, flow)) or _looked(in_force(config, flow))
+WatchFlag = Annotated[bool, typer.Option("--watch", help=f"Again every {WATCH_SECONDS:g} s, until Ctrl-C.")]
+
+
+def status(
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+    watch: WatchFlag = False,
+) -> None:
+    """How each flow stands: asks the running job, or looks at the clusters where none answers.
+
+    Exit 1: a flow is in ERROR. Exit 4: MM2's heartbeats have stopped for one (STALE).
+    """
+    if watch and output is Output.JSON:
+        raise typer.BadParameter("for people; ask for JSON once each time", param_hint="--watch")
+    while watch:
+        _print(_rows(config, flow), clear=sys.stdout.isatty())
+        sys.stdout.flush()
+        time.sleep(WATCH_SECONDS)
+    flows = _rows(config, flow)
     if output is Output.JSON:
         print_json({"flows": flows})
     else:
-        for row in flows:
-            _print_status(row)
-    raise typer.Exit(FAILED if any(row["state"] == "ERROR" for row in flows) else DONE)
+        _print(flows)
+    raise typer.Exit(exit_code({row["state"] for row in flows}))
+
+
+def exit_code(states: Collection[str]) -> int:
+    """Of `status`, for flows in these states: the worst one counts."""
+    return FAILED if "ERROR" in states else STALE if "STALE" in states else DONE
+
+
+def _rows(config: Path, flow: list[str] | None) -> list[dict[str, Any]]:
+    return _asked(loaded(config, flow)) or _looked(in_force(config, flow))
+
+
+def _print(flows: Sequence[dict[str, Any]], *, clear: bool = False) -> None:
+    if clear:
+        # As it is: of all that is printed, only this is to steer the terminal.
+        sys.stdout.write(HOME_AND_CLEAR)
+    for row in flows:
+        print_status(row)
 
 
 def _asked(settings: Settings) -> list[dict[str, Any]] | None:
@@ -51,37 +93,6 @@ def _looked(settings: Settings) -> list[dict[str, Any]]:
     return [status_now(settings, flow).as_json() for flow in settings.flows]
 
 
-def _print_status(row: dict[str, Any]) -> None:
-    age = row["heartbeat_age_seconds"]
-    heartbeat = "no heartbeat seen" if age is None else f"newest heartbeat {age} s old"
-    print_line(f"{row['source']}->{row['target']}  {row['state']}  {heartbeat}")
-    if row["reason"]:
-        print_line(f"  {row['reason']}")
-    kinds = [
-        (name, kind["task"], kind["drift"], kind["last_success"], kind["reason"]) for name, kind in row["kinds"].items()
-    ]
-    if kinds:
-        print_table("", ("kind", "task", "drift", "last success", "reason"), kinds)
-    for name, kind in row["kinds"].items():
-        for refusal in kind["refused"]:
-            key = " ".join(str(part) for part in refusal["key"].values() if part is not None)
-            print_line(f"  backed off: {name} {key}: {refusal['reason']}")
-    for line in _effective_lines(row):
-        print_line(f"  {line}")
-
-
-def _effective_lines(row: dict[str, Any]) -> Iterator[str]:
-    """A line a group, and one for the groups that are not shown."""
-    drift, groups = row["effective"]["drift"], row["effective"]["configs"]
-    for one in groups:
-        topics = f"{one['topics']} topics" if one["topics"] != 1 else "1 topic"
-        where = topics if one["kind"] == Kind.TOPIC_CONFIG else "the brokers"
-        values = f"{one['source']} on {row['source']}, {one['target']} on {row['target']}"
-        yield f"differs in effect: {one['name']} of {where}: {values}; {REMEDY[Kind(one['kind'])]}"
-    if more := drift - sum(one["topics"] or 1 for one in groups):
-        yield f"and {more} configs more"
-
-
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
     """The topics that are replicated now, with their name on both sides."""
 
@@ -91,7 +102,7 @@ def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
 
     flows, failed = of_each_flow(in_force(config, flow), found, "topics")
     if output is Output.JSON:
-        print_json({"flows": flows})
+        print_json(with_failures({"flows": flows}, failed))
     else:
         for row in flows:
             pairs = [(topic["upstream"], topic["remote"]) for topic in row["topics"]]
@@ -102,14 +113,13 @@ def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
 def reload(config: ConfigOption = DEFAULT_CONFIG, output: OutputOption = Output.TEXT) -> None:
     """Lets the running job read its properties file again, all or nothing."""
     document = ask_reload(loaded(config, None))
+    if problem := document.get("error"):
+        raise JobRefused(f"nothing changed: {problem}")
     if output is Output.JSON:
         print_json(document)
-    elif document.get("error"):
-        complain(f"nothing changed: {document['error']}")
     else:
         for line in document["changed"] or ["nothing changed"]:
             print_line(line)
-    raise typer.Exit(FAILED if document.get("error") else DONE)
 
 
 def look(
@@ -117,17 +127,50 @@ def look(
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
-    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait until that pass is done.")] = 0.0,
+    wait: Annotated[float, typer.Option("--wait", help="Wait until that pass is done, so many seconds.")] = 0.0,
 ) -> None:
-    """Asks the running job for a pass now."""
+    """Asks the running job for a pass now.
+
+    With --wait, exit 1: that pass was not done in time; exit 3: it was, and something still differs, or is paused.
+    """
     if not (math.isfinite(wait) and wait >= 0):
         raise typer.BadParameter("a number of seconds, 0 or more", param_hint="--wait")
     settings = loaded(config, flow)
+    if topics:
+        _check_names(settings, topics)
     body = {"topics": topics or [], "flows": [one.flow.name for one in settings.flows], "wait_seconds": wait}
     document = ask(settings, "POST", "/look", wait * len(settings.flows) + 10, body)
     if output is Output.JSON:
         print_json(document)
     else:
-        for name, agreed in document["looked"].items():
-            print_line(f"{name}: {'compared' if agreed else 'asked' if not wait else 'not yet compared'}")
-    raise typer.Exit(FAILED if wait and not all(document["looked"].values()) else DONE)
+        for name, done in document["looked"].items():
+            print_line(f"{name}: {'compared' if done else 'asked' if not wait else 'not compared within the time'}")
+            for line in _left_over(document, name, bool(done)):
+                print_line(f"  {line}")
+    raise typer.Exit(_look_code(document) if wait else DONE)
+
+
+def _check_names(settings: Settings, topics: Sequence[str]) -> None:
+    """Raises WrongUsage with every name that no flow replicates, LockstepError where no cluster can be asked."""
+    listed = []
+    for one in settings.flows:
+        with both_clusters(settings, one) as clusters:
+            listed.append((one, list_both(one, clusters.source, clusters.target)))
+    wrong = [f"{topic} {reason}" for topic in topics if (reason := wrong_topic(topic, listed))]
+    if wrong:
+        raise WrongUsage("\n".join(wrong))
+
+
+def _left_over(document: Mapping[str, Any], name: str, done: bool) -> Iterator[str]:
+    """What the pass did not bring in step; a job of an older version does not say."""
+    if reason := document.get("stopped", {}).get(name):
+        yield f"stopped: {reason}"
+    yield from paused_lines([Kind(kind) for kind in document.get("paused", {}).get(name, ())])
+    for kind, count in document.get("drift", {}).get(name, {}).items() if done else ():
+        yield f"{kind}: {count} still differ; `lockstep status` says why"
+
+
+def _look_code(document: Mapping[str, Any]) -> int:
+    if not all(document["looked"].values()):
+        return FAILED
+    return PENDING if document.get("paused") or document.get("drift") else DONE

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.configs_tool.arguments import WrongArguments
 from app.configs_tool.masking import shown
 from app.configs_tool.objections import Known, notes, objections
 from app.configs_tool.precedence import own_levels
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.ports.config_levels import ConfigLevels, ConfigPlace, Levels, Scope, Wanted
 from sinks.notify.secret_texts import without_secrets
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 
 Wait = Callable[[float], bool]
 """Waits so many seconds; returns True at once when somebody wants it ended."""
@@ -31,6 +30,9 @@ MEND = frozenset({"INVALID_CONFIG", "INVALID_REQUEST", "POLICY_VIOLATION", "TOPI
 
 WORDS = {"UNKNOWN_TOPIC_OR_PART": "there is no such topic"}
 """Faults that brokers send without a word."""
+
+ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PART", "BROKER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION"})
+"""Faults of a place that is not there: whoever named it is to be told so."""
 
 
 class AlteredMeanwhile(LockstepError):
@@ -68,13 +70,20 @@ class Alteration:
 
 
 def look(levels: ConfigLevels, place: ConfigPlace) -> Known:
-    """What there is before an alteration. Raises LockstepError for a place that is not there."""
+    """What there is before an alteration. Raises WrongUsage for a place that is not there, LockstepError."""
     brokers = levels.brokers()
-    before = described(levels, place)
+    before = _first_look(levels, place)
     if place.scope is Scope.TOPIC or place.name:
         return Known(before, before, brokers)
     # The cluster-wide default knows what is set there; which configs there are, a broker knows.
     return Known(before, described(levels, ConfigPlace(Scope.BROKER, brokers[0])), brokers)
+
+
+def _first_look(levels: ConfigLevels, place: ConfigPlace) -> Levels:
+    seen = levels.describe([place])
+    if place in seen.errors and seen.errors[place].code in ABSENT:
+        raise WrongUsage(f"{named(place)}: {said(seen.errors[place])}")
+    return described(levels, place) if place in seen.errors else seen.items[place]
 
 
 def described(levels: ConfigLevels, place: ConfigPlace) -> Levels:
@@ -86,14 +95,14 @@ def described(levels: ConfigLevels, place: ConfigPlace) -> Levels:
 
 
 def checked(place: ConfigPlace, wanted: Wanted, known: Known, custom: bool = False) -> tuple[Alteration, list[str]]:
-    """The alteration, and what is worth a word about it. Raises WrongArguments with everything that is wrong."""
+    """The alteration, and what is worth a word about it. Raises WrongUsage with everything that is wrong."""
     if wrong := objections(place, wanted, known, custom):
-        raise WrongArguments("\n".join([*wrong, "nothing was written"]))
+        raise WrongUsage("\n".join([*wrong, "nothing was written"]))
     return Alteration(place, wanted, known), notes(place, wanted, known)
 
 
 def validate(levels: ConfigLevels, alteration: Alteration) -> None:
-    """Lets the brokers check it. Raises WrongArguments with their reason, LockstepError for other faults."""
+    """Lets the brokers check it. Raises WrongUsage with their reason, LockstepError for other faults."""
     fault = levels.alter({alteration.place: alteration.wanted}, validate_only=True)[alteration.place]
     if fault is not None:
         raise _refused(alteration, fault)
@@ -103,7 +112,7 @@ def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
     """Writes it, unless the place has changed since it was looked at; returns whether the place shows it by now.
 
     Brokers have no compare-and-set: what somebody else writes between this last look and the write is overwritten, in
-    these configs alone. Raises AlteredMeanwhile, Overwritten, WrongArguments and LockstepError; each says whether
+    these configs alone. Raises AlteredMeanwhile, Overwritten, WrongUsage and LockstepError; each says whether
     anything was written.
     """
     place = alteration.place
@@ -182,7 +191,7 @@ def _told(name: str, own: Mapping[str, str | None], known: Levels) -> str:
 
 def _refused(alteration: Alteration, fault: ItemFault) -> LockstepError:
     reason = without_secrets(said(fault), _secrets(alteration))
-    kind = WrongArguments if fault.code in MEND else LockstepError
+    kind = WrongUsage if fault.code in MEND else LockstepError
     return kind(f"{named(alteration.place)}: refused: {reason}; nothing was written")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from app.configs_tool.arguments import WrongArguments, parse_added, parse_added_file, parse_deleted
+from app.configs_tool.arguments import parse_added, parse_added_file, parse_deleted
 from app.properties.config_providers import ConfigProvider, resolve
 from app.properties.mistakes import REFERENCE, Entry, Findings
+from streaming.errors import WrongUsage
 
 PROMPT = "?"
 """A value that is asked for at the terminal."""
@@ -17,7 +18,7 @@ Ask = Callable[[str], str]
 
 
 def wanted_configs(added: Iterable[str], added_file: Path | None, deleted: Iterable[str]) -> dict[str, str | None]:
-    """Per name the value as written, None to delete it. Raises WrongArguments."""
+    """Per name the value as written, None to delete it. Raises WrongUsage."""
     wanted: dict[str, str | None] = {}
     for text in added:
         wanted |= parse_added(text)
@@ -25,13 +26,13 @@ def wanted_configs(added: Iterable[str], added_file: Path | None, deleted: Itera
         try:
             wanted |= parse_added_file(added_file.read_bytes())
         except OSError as error:
-            raise WrongArguments(f"--add-config-file {added_file} cannot be read: {error.strerror}") from error
+            raise WrongUsage(f"--add-config-file {added_file} cannot be read: {error.strerror}") from error
     names = parse_deleted(deleted)
     if both := [name for name in names if name in wanted]:
-        raise WrongArguments(f"{', '.join(both)}: to be added and deleted at once; say one of them")
+        raise WrongUsage(f"{', '.join(both)}: to be added and deleted at once; say one of them")
     wanted |= dict.fromkeys(names)
     if not wanted:
-        raise WrongArguments("there is no config in --add-config, --add-config-file or --delete-config")
+        raise WrongUsage("there is no config in --add-config, --add-config-file or --delete-config")
     return wanted
 
 
@@ -40,7 +41,7 @@ def resolved(
 ) -> dict[str, str | None]:
     """The values to be sent: references replaced (unless `providers` is None), `?` asked for.
 
-    Raises WrongArguments for each reference that cannot be resolved: a broker would take `${…}` for the password.
+    Raises WrongUsage for each reference that cannot be resolved: a broker would take `${…}` for the password.
     """
     values, wrong = dict(wanted), []
     for name, value in wanted.items():
@@ -52,5 +53,5 @@ def resolved(
             if entry.problem is not None:
                 wrong.append(f"{name}: {entry.problem}; --literal keeps it as it is written")
     if wrong:
-        raise WrongArguments("\n".join(wrong))
+        raise WrongUsage("\n".join(wrong))
     return values

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import javaproperties
 
-from streaming.errors import LockstepError
+from streaming.errors import WrongUsage
 
 OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 COMMA = re.compile(rf",{OUTSIDE_BRACKETS}", re.ASCII)
@@ -24,12 +24,8 @@ TRIMMED = "".join(map(chr, range(0x21)))
 """What Java's `String.trim` takes away."""
 
 
-class WrongArguments(LockstepError):
-    """What was asked cannot be read, or cannot be done where it was asked. Nothing was sent; mend the command."""
-
-
 def parse_added(text: str) -> dict[str, str]:
-    """The configs of `k1=v1,k2=[v1,v2],k3=`, by name; the last one of a name holds. Raises WrongArguments."""
+    """The configs of `k1=v1,k2=[v1,v2],k3=`, by name; the last one of a name holds. Raises WrongUsage."""
     parts = COMMA.split(text)
     while len(parts) > 1 and not parts[-1]:
         # Java's split drops empty strings at the end.
@@ -40,7 +36,7 @@ def parse_added(text: str) -> dict[str, str]:
     for number, part in enumerate(parts, 1):
         pair = EQUALS.split(part)
         if len(pair) != 2:
-            raise WrongArguments(
+            raise WrongUsage(
                 f"--add-config: config {number} is not in the form key=value; write a value that has commas or equals "
                 "signs in square brackets, key=[value1,value2], and what has brackets itself into --add-config-file"
             )
@@ -50,13 +46,11 @@ def parse_added(text: str) -> dict[str, str]:
 
 
 def parse_added_file(data: bytes) -> dict[str, str]:
-    """The configs of a properties file, as `java.util.Properties` reads it. Raises WrongArguments."""
+    """The configs of a properties file, as `java.util.Properties` reads it. Raises WrongUsage."""
     try:
         added: dict[str, str] = javaproperties.loads(data.decode("iso-8859-1"))
     except ValueError:
-        raise WrongArguments("--add-config-file cannot be read as properties: write a config a line, key=value") from (
-            None
-        )
+        raise WrongUsage("--add-config-file cannot be read as properties: write a config a line, key=value") from (None)
     _check_names(added, "--add-config-file")
     return added
 
@@ -71,4 +65,4 @@ def _check_names(added: Iterable[str], flag: str) -> None:
     for number, name in enumerate(added, 1):
         if not name or not LEGAL_NAME.fullmatch(name):
             # Not shown: where brackets are missing, a part of a password stands in the place of a name.
-            raise WrongArguments(f"{flag}: the name of config {number} is empty or has characters besides a-zA-Z0-9._-")
+            raise WrongUsage(f"{flag}: the name of config {number} is empty or has characters besides a-zA-Z0-9._-")

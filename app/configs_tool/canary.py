@@ -24,12 +24,11 @@ from app.configs_tool.alter import (
     validate,
     write,
 )
-from app.configs_tool.arguments import WrongArguments
 from app.configs_tool.precedence import own_levels
 from sinks.faults import RightsMissing
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace, Scope, Wanted
 from sinks.kafka.ports.partitions import Partition, Partitions, Troubled
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 
 WATCH_EVERY = 1.0
 TAKE_BACK_EVERY, TAKE_BACK_TRIES = 2.0, 30
@@ -66,7 +65,7 @@ class Canary:
     def run(self, broker: str, wanted: Wanted, custom: bool = False) -> Alteration:
         """Tries it on the broker, then makes it the default of all; returns the latter.
 
-        Raises WrongArguments before anything is written, TakenBack, NotTakenBack, LockstepError.
+        Raises WrongUsage before anything is written, TakenBack, NotTakenBack, LockstepError.
         """
         place = ConfigPlace(Scope.BROKER, broker)
         default, notes = checked(DEFAULT_OF_ALL, wanted, look(self.levels, DEFAULT_OF_ALL), custom)
@@ -96,7 +95,7 @@ class Canary:
         written.append(alteration)
         try:
             shown = write(self.levels, alteration, self.wait)
-        except (AlteredMeanwhile, RightsMissing, WrongArguments):
+        except (AlteredMeanwhile, RightsMissing, WrongUsage):
             # These say that nothing was written.
             written.pop()
             raise
@@ -167,12 +166,12 @@ def _back(alteration: Alteration, levels: ConfigLevels, pause: Callable[[float],
 def _raise_if_lost_for_good(alteration: Alteration) -> None:
     own = own_levels(alteration.place, alteration.known.before)
     if hidden := [name for name in alteration.wanted if name in own and own[name] is None]:
-        raise WrongArguments(
+        raise WrongUsage(
             f"{named(alteration.place)}: {', '.join(hidden)}: is set already, and brokers tell no secret, so that the "
             "value there could not be given back; alter it without --canary"
         )
     if deleted := [name for name, value in alteration.wanted.items() if value is None]:
-        raise WrongArguments(f"{', '.join(deleted)}: --canary tries values out: it goes with --add-config only")
+        raise WrongUsage(f"{', '.join(deleted)}: --canary tries values out: it goes with --add-config only")
 
 
 def _command(alteration: Alteration) -> str:

@@ -5,13 +5,14 @@ Source: `kafka.admin.ConfigCommand.ConfigCommandOptions.checkArgs`. What is Lock
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from app.configs_tool.arguments import WrongArguments
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
+from streaming.errors import WrongUsage
 
 
 class EntityType(str, Enum):
@@ -137,14 +138,18 @@ OWN_RULES: tuple[Rule, ...] = (
     (lambda f: f.canary is not None and not _is_id(f.canary), "--canary takes the id of a broker, a number"),
     (lambda f: f.canary is not None and bool(f.deleted), "--canary goes with --add-config: it tries values out"),
     (lambda f: f.canary is not None and f.dry_run, "--canary writes: it does not go with --dry-run"),
+    (
+        lambda f: f.canary_time is not None and not 0 <= f.canary_time < math.inf,
+        "--canary-time takes seconds, 0 or more",
+    ),
     (lambda f: f.canary is None and f.canary_time is not None, "--canary-time goes with --canary"),
 )
 
 
 def check_flags(flags: Flags) -> None:
-    """Raises WrongArguments with everything that does not fit."""
+    """Raises WrongUsage with everything that does not fit."""
     if wrong := [message for is_broken, message in (*RULES, *OWN_RULES) if is_broken(flags)]:
-        raise WrongArguments("\n".join(wrong))
+        raise WrongUsage("\n".join(wrong))
 
 
 def place_of(flags: Flags) -> ConfigPlace | None:

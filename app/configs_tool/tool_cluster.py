@@ -9,18 +9,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from app.configs_tool.arguments import WrongArguments
 from app.configs_tool.flags import Flags
 from app.local.java_gateway import kafka_jvm
 from app.properties.config_providers import ConfigProvider, config_providers, resolve_all
 from app.properties.mistakes import Entry, Findings
 from app.properties.parse import read
 from app.settings import load
+from app.settings.reading import USUAL, Reading
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.librdkafka.rd_partitions import KafkaPartitions
+from sinks.kafka.librdkafka.reachability import check_reachable
 from sinks.kafka.ports.cluster import count_nothing
 from sinks.kafka.ports.config_levels import ConfigLevels
 from sinks.kafka.ports.partitions import Partitions
+from sinks.kafka.request_timeout import WHOLE
+from streaming.errors import WrongUsage
 
 
 @dataclass(frozen=True)
@@ -48,22 +51,24 @@ class Opened:
         return KafkaPartitions(self.asked.alias, self.asked.properties)
 
 
-def asked_cluster(flags: Flags, config: Path) -> Asked:
-    """Raises ConfigurationError with every mistake of a file, WrongArguments for an alias that is not in it."""
+def asked_cluster(flags: Flags, config: Path, reading: Reading = USUAL) -> Asked:
+    """Raises ConfigurationError with every mistake of a file, WrongUsage for an alias that is not in it."""
     if flags.cluster is None:
-        return _by_address(str(flags.bootstrap_server), flags.command_config)
-    settings, findings = load(config), Findings(str(config))
+        return _by_address(str(flags.bootstrap_server), flags.command_config, reading.timeout)
+    settings, findings = load(config, reading=reading), Findings(str(config))
     # Only its clusters are asked for.
     settings.close()
     if flags.cluster not in settings.clusters:
-        raise WrongArguments(f"--cluster {flags.cluster}: {config} has {', '.join(sorted(settings.clusters))}")
+        raise WrongUsage(f"--cluster {flags.cluster}: {config} has {', '.join(sorted(settings.clusters))}")
     providers = config_providers(read(config, findings), os.environ, findings)
     return Asked(flags.cluster, settings.cluster(flags.cluster).admin, providers)
 
 
 @contextmanager
 def opened(asked: Asked) -> Iterator[Opened]:
-    """Connects on demand; ends what it started. Raises LockstepError where there is no Java."""
+    """Connects on demand; ends what it started. Raises ClusterUnreachable where no address can be connected to,
+    LockstepError where there is no Java."""
+    check_reachable(asked.alias, asked.properties)
     with kafka_jvm() as gateway:
         levels = JvmLevels(asked.alias, gateway, asked.properties, count_nothing)
         try:
@@ -72,7 +77,7 @@ def opened(asked: Asked) -> Iterator[Opened]:
             levels.close()
 
 
-def _by_address(address: str, command_config: Path | None) -> Asked:
+def _by_address(address: str, command_config: Path | None, timeout: float | None) -> Asked:
     findings = Findings(str(command_config))
     entries: Mapping[str, Entry] = {}
     if command_config is not None:
@@ -82,4 +87,6 @@ def _by_address(address: str, command_config: Path | None) -> Asked:
                 findings.mistake(entry, entry.problem)
         findings.raise_if_any()
     properties = {name: entry.value for name, entry in entries.items()} | {"bootstrap.servers": address}
+    if timeout is not None:
+        properties[WHOLE] = str(int(timeout * 1000))
     return Asked(address, properties, config_providers(entries, os.environ, findings))

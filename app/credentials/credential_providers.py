@@ -23,7 +23,7 @@ from app.credentials.encoder_settings import open_store, provider_class, store_p
 from app.credentials.store import CredentialStore
 from app.plugins import load_plugin
 from sinks.kinds.users.credentials import Credential, CredentialProvider
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 
 VARIABLE = "LOCKSTEP_CREDENTIAL_"
 VERSION = "_VERSION"
@@ -121,7 +121,7 @@ def read_password(file: Path) -> str:
     try:
         return password_in(file.read_bytes(), str(file))
     except OSError as error:
-        raise LockstepError(f"{file} cannot be read: {error.strerror}") from None
+        raise WrongUsage(f"{file} cannot be read: {error.strerror}") from None
 
 
 def password_in(content: bytes, named: str) -> str:
@@ -129,10 +129,10 @@ def password_in(content: bytes, named: str) -> str:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        raise LockstepError(f"{named} is no text in UTF-8") from None
+        raise WrongUsage(f"{named} is no text in UTF-8") from None
     password = text.removesuffix("\n").removesuffix("\r")
     if not password:
-        raise LockstepError(f"{named} is empty: it should hold the password")
+        raise WrongUsage(f"{named} is empty: it should hold the password")
     return password
 
 

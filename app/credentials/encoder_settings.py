@@ -12,7 +12,7 @@ from app.plugins import current_name
 from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import is_secret
-from streaming.errors import LockstepError
+from streaming.errors import WrongUsage
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ def encoder_settings(properties: Mapping[str, str]) -> EncoderSettings:
     """How passwords are encrypted. Raises LockstepError that names the key; no secret is in it."""
     secret = _value(properties, keys.ENCODER_SECRET)
     if secret is None:
-        raise LockstepError(
+        raise WrongUsage(
             f"{keys.ENCODER_SECRET.name} is missing: passwords are kept encrypted with it; write it as "
             "a reference, e.g. ${env:LOCKSTEP_ENCODER_SECRET}"
         )
@@ -58,4 +58,4 @@ def _value(properties: Mapping[str, str], key: Key[T]) -> T:
         return key.type.parse(text)
     except ValueError:
         shown = "its value" if is_secret(key.name) else repr(text)
-        raise LockstepError(f"{key.name}: {key.type.complaint(shown, text)}") from None
+        raise WrongUsage(f"{key.name}: {key.type.complaint(shown, text)}") from None

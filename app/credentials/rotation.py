@@ -11,13 +11,13 @@ writes the same one everywhere. Until the end the running job sees the old versi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.credentials.store import CredentialStore
 from sinks.kafka.ports.users import Upsertion, Users
 from sinks.kinds.users.credentials import Credential
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,14 @@ class Written:
     iterations: int
 
 
+Tell = Callable[[Written, str | None], None]
+"""Called with a credential and, where the cluster has not taken it, why."""
+
+
+def tell_nobody(written: Written, error: str | None) -> None:
+    """Nobody has to know."""
+
+
 class RotationInterrupted(LockstepError):
     """A cluster did not take the new password; the store keeps it as under way."""
 
@@ -53,18 +61,19 @@ def rotate(
     *,
     otherwise: Mapping[str, int] | None = None,
     anew: bool = False,
+    tell: Tell = tell_nobody,
 ) -> list[Written]:
     """Writes a password to the ends, then the store; continues with the one under way if there is one.
 
     `password` None: there must be one under way. `otherwise`: mechanisms and iterations of a user that no end has;
-    None: there must be one. `anew`: a password under way is given up for this one. Raises RotationInterrupted,
-    LockstepError.
+    None: there must be one. `anew`: a password under way is given up for this one. `tell`: is told of each credential
+    at once, also of one that a cluster did not take, with the reason. Raises RotationInterrupted, LockstepError.
     """
     wanted = _wanted(user, ends, otherwise)
     pending = _pending(store, user, password, anew)
     written: list[Written] = []
     for end in sorted((one for one in ends if one.to_write), key=lambda one: one.is_source):
-        written += _write(end, wanted[end.alias, end.user], pending)
+        written += _write(end, wanted[end.alias, end.user], pending, tell)
     store.promote(user, pending.version)
     return written
 
@@ -73,10 +82,10 @@ def _pending(store: CredentialStore, user: str, password: str | None, anew: bool
     pending = None if anew else store.pending(user)
     if pending is None:
         if password is None:
-            raise LockstepError(f"no new password of {user} is under way: give one")
+            raise WrongUsage(f"no new password of {user} is under way: give one")
         return store.begin(user, password, anew=anew)
     if password not in (None, pending.password):
-        raise LockstepError(
+        raise WrongUsage(
             f"another new password of {user} is under way: finish it first, without giving one, or give this one with "
             f"`lockstep credentials set {user} --both`"
         )
@@ -95,7 +104,7 @@ def _wanted(
     common = sources or _joined(found.values()) or otherwise
     if not common:
         aliases = " and ".join(dict.fromkeys(end.alias for end in ends))
-        raise LockstepError(f"{user} is no SCRAM user of {aliases}: `lockstep credentials set {user} --both` makes one")
+        raise WrongUsage(f"{user} is no SCRAM user of {aliases}: `lockstep credentials set {user} --both` makes one")
     return {
         (end.alias, end.user): own if own and end.is_source else {**own, **common}
         for end in ends
@@ -107,14 +116,22 @@ def _joined(found: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return {mechanism: iterations for one in found for mechanism, iterations in one.items()}
 
 
-def _write(end: UserCluster, wanted: Mapping[str, int], pending: Credential) -> list[Written]:
+def _write(end: UserCluster, wanted: Mapping[str, int], pending: Credential, tell: Tell) -> list[Written]:
     upsertions = [Upsertion(end.user, name, iterations, pending.password) for name, iterations in wanted.items()]
     again = f"the password is under way: `lockstep credentials rotate {pending.user}` goes on with it"
     try:
         faults = end.users.upsert(upsertions)
     except LockstepError as error:
+        for one in upsertions:
+            tell(_written(end, one), str(error))
         raise RotationInterrupted(f"{error}; {again}") from error
+    for one in upsertions:
+        tell(_written(end, one), str(faults[one.key]) if faults[one.key] else None)
     for one in upsertions:
         if fault := faults[one.key]:
             raise RotationInterrupted(f"cluster {end.alias}: {one.user} {one.mechanism}: {fault}; {again}")
-    return [Written(end.alias, one.user, one.mechanism, one.iterations) for one in upsertions]
+    return [_written(end, one) for one in upsertions]
+
+
+def _written(end: UserCluster, one: Upsertion) -> Written:
+    return Written(end.alias, one.user, one.mechanism, one.iterations)

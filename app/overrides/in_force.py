@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from app.overrides.closed import permitted, refusals, refused_text
@@ -14,6 +15,7 @@ from app.overrides.ledgers import Unreadable, open_ledgers, read_overrides
 from app.overrides.passwords import reencoded, values_of
 from app.properties.mistakes import ConfigurationError, Mistake
 from app.settings import Settings, load
+from app.settings.reading import USUAL, Reading
 from app.settings.stored_overrides import Overrides
 from sinks.engine.overrides import InLedger
 from streaming.errors import LockstepError
@@ -33,6 +35,7 @@ def load_in_force(
     before: Settings | None = None,
     read: Read = read_overrides,
     job: bool = False,
+    reading: Reading = USUAL,
 ) -> Settings:
     """As `load`, with the overrides of each flow. Raises ConfigurationError with the mistakes of both.
 
@@ -40,15 +43,16 @@ def load_in_force(
     `stored_overrides` says None, and a job does nothing for that flow until it knows. The same holds for overrides that
     no rule lets be there (`app.overrides.closed`) where this is for the `job`; for a command they are a mistake.
     """
+    loaded = partial(load, path, flows, environ=environ, before=before, reading=reading)
     used: Overrides = before.in_force if before is not None else {}
     try:
-        settings = load(path, flows, environ=environ, overrides=used, before=before)
+        settings = loaded(overrides=used)
     except ConfigurationError:
         if not used:
             raise
         # What is wrong may be what was in force: deleted from its ledger meanwhile, or of a flow that is gone.
         used = {}
-        settings = load(path, flows, environ=environ, before=before)
+        settings = loaded()
     with ExitStack() as unused:
         unused.callback(settings.close, before)
         found = read(settings)
@@ -58,7 +62,7 @@ def load_in_force(
         values = in_plain(stored, settings.job_properties, path)
         # A reference and a value may be the same text.
         if values != used or (before is not None and stored != before.stored_overrides):
-            settings = load(path, flows, environ=environ, overrides=values, before=before)
+            settings = loaded(overrides=values)
         else:
             unused.pop_all()
     return replace(settings, stored_overrides=stored, in_force=values)

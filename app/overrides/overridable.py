@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from app.configs_tool.arguments import WrongArguments
 from app.overrides.closed import closed
 from app.overrides.own_rules import is_hidden as is_hidden
 from app.properties.keys import TABLE, Key
 from app.properties.known import OURS
 from app.properties.mistakes import REFERENCE, is_secret
+from app.properties.nearest import nearest
 from app.properties.places import PREFIX
-from app.properties.value_types import nearest
+from streaming.errors import WrongUsage
 
 
 def can_be_overridden(opened: Collection[str] = ()) -> list[Key[object]]:
@@ -37,7 +37,7 @@ def checked(
     `set_there`: what is set at the level now; to delete anything else is a slip. `literal`: references are no values,
     each job looks them up. `opened`: what the file lets overrides say besides.
 
-    Raises WrongArguments with everything that is wrong; values of secrets are not shown.
+    Raises WrongUsage with everything that is wrong; values of secrets are not shown.
     """
     there, found, wrong = set(set_there), dict[str, str | None](), []
     for written, value in wanted.items():
@@ -50,7 +50,7 @@ def checked(
         if problem:
             wrong.append(f"{written}: {problem}")
     if wrong:
-        raise WrongArguments("\n".join(wrong))
+        raise WrongUsage("\n".join(wrong))
     return found
 
 

@@ -20,9 +20,10 @@ from app.properties.known import (
     top_names,
 )
 from app.properties.mistakes import SANE_KEY, Entry, Findings
+from app.properties.nearest import nearest
 from app.properties.places import PREFIX, Place, Properties
 from app.properties.shown import may_be_shown, shown
-from app.properties.value_types import PATTERNS, nearest, one_of
+from app.properties.value_types import PATTERNS, one_of
 from streaming.flow import Flow
 
 ARROW = re.compile(r"(?P<source>[^>]*)->(?P<target>[^.>]*)\.(?P<name>[^>]+)")
@@ -30,26 +31,26 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PROTOCOL_KEY = re.compile(rf"((source|target)\.)?(({'|'.join(ROLES)}|cluster)\.)?security\.protocol")
 
 
-def check(properties: Properties, findings: Findings) -> None:
-    """Looks at every line by itself."""
+def check(properties: Properties, findings: Findings, *, strict: bool = False) -> None:
+    """Looks at every line by itself. `strict`: keys that nobody knows are mistakes, not only Lockstep's own."""
     for where, entry in properties.by_place.items():
         if not SANE_KEY.fullmatch(entry.key):
             findings.warn(entry, "has characters that no key has: does the line before it lack a backslash at its end?")
         elif "->" in entry.key or (entry.key in properties.aliases and entry.value.startswith("->")):
-            _check_arrow(properties, where, entry, findings)
+            _check_arrow(properties, where, entry, findings, strict)
         else:
-            _check_name(properties, where, entry, findings)
+            _check_name(properties, where, entry, findings, strict)
         _check_value(where, entry, findings)
 
 
-def _check_arrow(properties: Properties, where: Place, entry: Entry, findings: Findings) -> None:
+def _check_arrow(properties: Properties, where: Place, entry: Entry, findings: Findings, strict: bool) -> None:
     match = ARROW.fullmatch(entry.key.removeprefix(PREFIX))
     if match is None or not match["source"] or not match["target"]:
         findings.mistake(entry, "is no key of a flow: write SOURCE->TARGET.KEY, without spaces, e.g. a->b.enabled=true")
         return
     source, target = match["source"], match["target"]
     if isinstance(where.scope, Flow):
-        _check_name(properties, where, entry, findings)
+        _check_name(properties, where, entry, findings, strict)
     elif source == target:
         findings.mistake(entry, f"a flow from {source} to itself: source and target must differ")
     else:
@@ -62,31 +63,38 @@ def _listed(alias: str, aliases: tuple[str, ...]) -> str:
     return f" ({', '.join(aliases) or 'empty'})" + (f"; nearest: {near}" if near else "")
 
 
-def _check_name(properties: Properties, where: Place, entry: Entry, findings: Findings) -> None:
-    everywhere = where.name in TABLE and TABLE[where.name].scope is Scope.JOB
-    # `a.metric.reporters` is for MM2's clients.
-    if everywhere and where.scope is not None and (where.ours or where.name != METRIC_REPORTERS.name):
-        findings.warn(entry, f"holds for {Scope.JOB.value} only: write {where.name}; this line changes nothing")
-        return
-    of_cluster = where.name in TABLE and TABLE[where.name].scope is Scope.CLUSTER
-    if of_cluster and not isinstance(where.scope, str):
-        findings.warn(entry, f"holds for {Scope.CLUSTER.value}: write ALIAS.{where.name}; this line changes nothing")
-        return
-    if isinstance(where.scope, str) and where.name in TABLE and where.name not in cluster_names():
-        findings.warn(entry, f"holds for {Scope.FLOW.value}, not for a cluster; this line changes nothing")
-        return
-    if where.name in RENAMED and not isinstance(where.scope, str):
+def _check_name(properties: Properties, where: Place, entry: Entry, findings: Findings, strict: bool) -> None:
+    if (problem := _elsewhere(where)) is not None:
+        (findings.mistake if strict else findings.warn)(entry, problem)
+    elif where.name in RENAMED and not isinstance(where.scope, str):
         findings.warn(
             entry, f"is called {RENAMED[where.name]} today: MM2 of Kafka 4 ignores the old name, Lockstep does not"
         )
-        return
+    elif (problem := _unknown_key(properties, where)) is not None:
+        # An override may be a plug-in's own key: whoever set it has said so.
+        ours = where.ours and entry.origin is None
+        (findings.mistake if ours or strict else findings.warn)(entry, problem)
+
+
+def _elsewhere(where: Place) -> str | None:
+    """Why a key that is known changes nothing at its place; None where it does."""
+    scope = TABLE[where.name].scope if where.name in TABLE else None
+    # `a.metric.reporters` is for MM2's clients.
+    if scope is Scope.JOB and where.scope is not None and (where.ours or where.name != METRIC_REPORTERS.name):
+        return f"holds for {Scope.JOB.value} only: write {where.name}; this line changes nothing"
+    if scope is Scope.CLUSTER and not isinstance(where.scope, str):
+        return f"holds for {Scope.CLUSTER.value}: write ALIAS.{where.name}; this line changes nothing"
+    if isinstance(where.scope, str) and where.name in TABLE and where.name not in cluster_names():
+        return f"holds for {Scope.FLOW.value}, not for a cluster; this line changes nothing"
+    return None
+
+
+def _unknown_key(properties: Properties, where: Place) -> str | None:
     if where.ours and is_for_mm2_alone(where.name):
-        findings.warn(entry, _read_by_nobody(where.name))
-        return
+        return _read_by_nobody(where.name)
     known = top_names() if where.scope is None else cluster_names() if isinstance(where.scope, str) else flow_names()
     near = (slip_behind_prefix if where.ours else slip)(where.name, known)
-    if near is not None:
-        findings.warn(entry, _unknown(properties, where, near))
+    return None if near is None else _unknown(properties, where, near)
 
 
 def _read_by_nobody(name: str) -> str:
@@ -106,7 +114,8 @@ def _unknown(properties: Properties, where: Place, near: str) -> str:
         return f"{head} is not in `clusters`{_listed(head, properties.aliases)}; nobody reads this key"
     scope = "" if where.scope is None else f"{getattr(where.scope, 'name', where.scope)}."
     hint = f"; nearest: {scope}{near}" if near else ""
-    return f"neither Kafka nor MM2 nor Lockstep knows this key{hint}; only a plug-in of yours would see it"
+    plug_in = f"a plug-in's own key goes without {PREFIX}" if where.ours else "only a plug-in of yours would see it"
+    return f"neither Kafka nor MM2 nor Lockstep knows this key{hint}; {plug_in}"
 
 
 def _check_value(where: Place, entry: Entry, findings: Findings) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from app.properties.keys import TABLE, Scope
-from app.properties.value_types import nearest
+from app.properties.nearest import nearest
 from streaming.mm2.filters import DEPRECATED
 
 NAMES_FILE = Path(__file__).resolve().parent / "kafka-names.json"
@@ -106,7 +106,7 @@ def slip(name: str, names: frozenset[str]) -> str | None:
     if name in names:
         return None
     if name.startswith(FAMILIES):
-        return nearest(name, names, SURE)
+        return nearest(name, names, SURE, slips=0)
     return nearest(name, names, LIKE) or ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sinks.notify.secret_texts import without_secrets
-from streaming.errors import LockstepError
+from streaming.errors import WrongUsage
 
 SANE_KEY = re.compile(r"[A-Za-z0-9._>-]+")
 """What a key can look like. Anything else may be the rest of a value whose line lost its backslash: not to be shown."""
@@ -61,8 +61,11 @@ class Mistake:
         return ": ".join(part for part in (place, self.key, self.message) if part)
 
 
-class ConfigurationError(LockstepError):
+class ConfigurationError(WrongUsage):
     """A file that cannot be used. `mistakes` has all of them, `warnings` what else looks wrong."""
+
+    code = "CONFIGURATION"
+    remedy = "mend the properties file; `lockstep validate` lists all that is wrong in it"
 
     def __init__(self, mistakes: Iterable[Mistake], warnings: Iterable[Mistake] = ()) -> None:
         self.mistakes = tuple(mistakes)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from app.properties.nearest import nearest
 from streaming.durations import seconds_of
 from streaming.errors import LockstepError
 from streaming.mm2.java_regex import compile_java
@@ -20,13 +20,6 @@ HEADER_WORD = re.compile(r"[!-~]+")
 TOPIC_CHARACTERS = re.compile(r"[a-zA-Z0-9._-]+")
 WHOLE = re.compile(r"[+-]?[0-9]+")
 COMMA = re.compile(r"\s*,\s*")
-
-
-def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The word most like the given one, letter case apart; None where none comes near."""
-    by_fold = {candidate.casefold(): candidate for candidate in sorted(words)}
-    matches = difflib.get_close_matches(word.casefold(), by_fold, 1, cutoff)
-    return by_fold[matches[0]] if matches else None
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from app.properties.keys import CLUSTERS, SEPARATOR
 from app.properties.mistakes import Entry, Findings
+from app.properties.nearest import nearest
 from app.properties.places import Properties
-from app.properties.value_types import items, nearest
+from app.properties.value_types import items
 from app.settings.job_settings import ClusterSettings
 from streaming.flow import Flow
 from streaming.mm2.replication_cycles import PROBE

@@ -10,9 +10,9 @@ from app.plugins import load_plugin
 from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import Findings
+from app.properties.nearest import nearest
 from app.properties.places import Properties
 from app.properties.shown import hidden_texts
-from app.properties.value_types import nearest
 from app.settings.acl_settings import acl_rules, check_principals, credential_provider, disabled_reasons
 from app.settings.cluster_sections import check_aliases, cluster_settings
 from app.settings.contradictions import READ_BY, check_flow, check_plugins

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.properties.mistakes import Mistake
@@ -11,6 +11,7 @@ from app.properties.places import Place
 from app.settings.stored_overrides import Overrides
 from sinks.engine.overrides import InLedger
 from sinks.flow_settings import FlowSettings
+from sinks.kafka.request_timeout import WHOLE
 from sinks.notify.reporters import MetricsReporter
 from streaming.flow import Flow
 
@@ -28,6 +29,12 @@ class ClusterSettings:
     def bootstrap_servers(self) -> str:
         """As the admin client gets them; empty where the file has none."""
         return self.admin.get("bootstrap.servers", "")
+
+    def within(self, timeout: float | None) -> ClusterSettings:
+        """With calls of the admin that may take so many seconds; None changes nothing."""
+        if timeout is None:
+            return self
+        return replace(self, admin={**self.admin, WHOLE: str(int(timeout * 1000))})
 
     def __repr__(self) -> str:
         roles = {"admin": self.admin, "consumer": self.consumer, "producer": self.producer}

@@ -31,6 +31,7 @@ from app.settings.metric_reporters import reporters
 from app.settings.mm2_lines import check_mm2_lines
 from app.settings.old_names import check_old_names
 from app.settings.own_topics_of_flows import knowing, of_others
+from app.settings.reading import USUAL, Reading
 from app.settings.stored_overrides import Overrides, override_entries
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
@@ -43,6 +44,7 @@ def load(
     environ: Mapping[str, str] = os.environ,
     overrides: Overrides | None = None,
     before: Settings | None = None,
+    reading: Reading = USUAL,
 ) -> Settings:
     """The settings of a file, of the named flows if there are names. Raises ConfigurationError with every mistake.
 
@@ -51,7 +53,7 @@ def load(
     """
     findings = Findings(str(path))
     properties = read_properties(path, environ, findings, overrides)
-    check(properties, findings)
+    check(properties, findings, strict=reading.strict)
     check_ambiguous(properties, findings)
     check_old_names(properties, findings)
     clusters = {alias: cluster_settings(properties, alias) for alias in properties.aliases}
@@ -83,11 +85,11 @@ def load(
         if one.flow not in chosen:
             _close_unless_kept(one, before)
     return Settings(
-        clusters=clusters,
+        clusters={alias: settings.within(reading.timeout) for alias, settings in clusters.items()},
         flows=wanted,
         job=_job(properties),
         warnings=findings.warnings,
-        overrides=_overrides(properties, clusters, chosen),
+        overrides=_overrides(properties, clusters, chosen, reading.timeout),
         values=properties.values(),
         reporters=told,
         job_properties=properties.of_job(),
@@ -151,11 +153,11 @@ def _job(properties: Properties) -> JobSettings:
 
 
 def _overrides(
-    properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Sequence[Flow]
+    properties: Properties, clusters: Mapping[str, ClusterSettings], flows: Sequence[Flow], timeout: float | None
 ) -> dict[tuple[Flow, str], ClusterSettings]:
     found = {
         (flow, alias): cluster_settings(properties, alias, flow)
         for flow in flows
         for alias in (flow.source, flow.target)
     }
-    return {where: settings for where, settings in found.items() if settings != clusters[where[1]]}
+    return {where: one.within(timeout) for where, one in found.items() if one != clusters[where[1]]}

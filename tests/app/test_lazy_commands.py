@@ -40,7 +40,7 @@ def test_every_command_of_the_list_has_its_help(name: str) -> None:
     said = CliRunner().invoke(app, [name, "--help"])
     assert said.exit_code == 0
     assert f"Usage: lockstep {name} " in said.output
-    assert "completion" not in said.output
+    assert "install-completion" not in said.output
 
 
 def test_a_command_that_is_not_there_is_wrong_usage() -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.configs_tool import canary
-from app.configs_tool.arguments import WrongArguments
 from app.configs_tool.canary import Canary, NotTakenBack, TakenBack
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Wanted
 from sinks.kafka.ports.partitions import Troubled
+from streaming.errors import WrongUsage
 
 TWO = ConfigPlace(Scope.BROKER, "2")
 NAME = "num.io.threads"
@@ -144,6 +144,6 @@ def test_broker_that_stays_away_is_told_with_the_command_that_mends_it(monkeypat
 def test_what_cannot_be_tried_out_is_refused_before_anything_is_written(wanted: Wanted, said: str) -> None:
     set_at = {TWO: {"reporter.token": "old"}}
     stage = Stage(levels=MemoryLevels("b", up=("1", "2"), set_at=set_at))
-    with pytest.raises(WrongArguments, match=said):
+    with pytest.raises(WrongUsage, match=said):
         stage.run(wanted)
     assert stage.levels.writes == 0

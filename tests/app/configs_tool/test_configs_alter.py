@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.configs_tool.alter import AlteredMeanwhile, Overwritten, checked, look, validate, write
-from app.configs_tool.arguments import WrongArguments
 from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Wanted
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 
 ONE = ConfigPlace(Scope.BROKER, "1")
 NAME = "num.io.threads"
@@ -95,7 +94,7 @@ def test_rows_tell_before_and_after_and_no_secret() -> None:
 )
 def test_what_is_wrong_is_refused_whole_before_the_write(wanted: Wanted, said: str) -> None:
     levels = MemoryLevels("b")
-    with pytest.raises(WrongArguments, match=said) as raised:
+    with pytest.raises(WrongUsage, match=said) as raised:
         altered(levels, wanted)
     assert "nothing was written" in str(raised.value)
     assert (levels.writes, levels.set_at) == (0, {})
@@ -158,6 +157,6 @@ def test_connection_lost_at_the_write_is_told_with_what_became_of_it(arrives: bo
 
 def test_default_of_all_is_checked_against_what_a_broker_has() -> None:
     levels = MemoryLevels("b", static={"node.id": "1"})
-    with pytest.raises(WrongArguments, match=r"is num\.io\.threads meant"):
+    with pytest.raises(WrongUsage, match=r"is num\.io\.threads meant"):
         altered(levels, {"num.io.treads": "9"}, DEFAULT_OF_ALL)
     assert altered(levels, {NAME: "9"}, DEFAULT_OF_ALL) is True

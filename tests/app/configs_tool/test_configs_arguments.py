@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.configs_tool.arguments import WrongArguments, parse_added, parse_added_file, parse_deleted
+from app.configs_tool.arguments import parse_added, parse_added_file, parse_deleted
+from streaming.errors import WrongUsage
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_added_configs_are_split_at_commas_outside_brackets(text: str, added: di
 
 @pytest.mark.parametrize("text", ["", "hush", "a=hush,hush", "a=hush=hush", ",a=hush", "hu sh=1", "=hush"])
 def test_what_is_no_pair_is_refused_without_a_word_of_it(text: str) -> None:
-    with pytest.raises(WrongArguments) as raised:
+    with pytest.raises(WrongUsage) as raised:
         parse_added(text)
     assert "hush" not in str(raised.value)
     assert "--add-config" in str(raised.value)
@@ -49,7 +50,7 @@ def test_a_file_is_read_as_java_reads_properties() -> None:
 
 @pytest.mark.parametrize("data", [b"a=\\uhush", b"h u$h=1\n\xe4=2"])
 def test_a_file_that_cannot_be_read_is_an_error_without_a_word_of_it(data: bytes) -> None:
-    with pytest.raises(WrongArguments) as raised:
+    with pytest.raises(WrongUsage) as raised:
         parse_added_file(data)
     assert "hush" not in str(raised.value)
 

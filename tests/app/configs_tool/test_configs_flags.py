@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from app.configs_tool.alteration_values import resolved, wanted_configs
-from app.configs_tool.arguments import WrongArguments
 from app.configs_tool.flags import EntityType, Flags, check_flags, place_of
 from app.configs_tool.tool_cluster import asked_cluster
 from app.properties.config_providers import ConfigProvider, EnvVarConfigProvider, FileConfigProvider
 from app.properties.mistakes import ConfigurationError
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
+from streaming.errors import WrongUsage
 
 LOOK: dict[str, Any] = {"describe": True, "bootstrap_server": "h:1", "entity_type": EntityType.BROKERS}
 ALTER: dict[str, Any] = {"alter": True, "bootstrap_server": "h:1", "broker": "1", "added": ("a=1",)}
@@ -104,7 +104,7 @@ def test_lockstep_itself_needs_no_cluster_and_its_entities_are_flows(flags: dict
     ],
 )
 def test_flags_that_do_not_fit_are_refused(flags: dict[str, Any], said: str) -> None:
-    with pytest.raises(WrongArguments, match=said):
+    with pytest.raises(WrongUsage, match=said):
         check_flags(Flags(**flags))
 
 
@@ -125,16 +125,16 @@ def test_values_come_from_providers_and_from_the_terminal_as_they_are(tmp_path: 
 
 def test_reference_that_leads_nowhere_is_refused_for_a_broker_would_take_its_text() -> None:
     wanted = wanted_configs(["a=${env:NOBODY},b=${vault:x:y}"], None, [])
-    with pytest.raises(WrongArguments, match=r"(?s)a: .*NOBODY is not set.*b: there is no config provider"):
+    with pytest.raises(WrongUsage, match=r"(?s)a: .*NOBODY is not set.*b: there is no config provider"):
         resolved(wanted, PROVIDERS, lambda name: "")
 
 
 def test_what_is_added_and_deleted_at_once_or_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WrongArguments, match="a: to be added and deleted at once"):
+    with pytest.raises(WrongUsage, match="a: to be added and deleted at once"):
         wanted_configs(["a=1"], None, ["a"])
-    with pytest.raises(WrongArguments, match="cannot be read: No such file"):
+    with pytest.raises(WrongUsage, match="cannot be read: No such file"):
         wanted_configs([], tmp_path / "none", [])
-    with pytest.raises(WrongArguments, match="there is no config in"):
+    with pytest.raises(WrongUsage, match="there is no config in"):
         wanted_configs([","], None, [])
 
 
@@ -156,7 +156,7 @@ def test_cluster_is_an_alias_of_the_file_or_an_address_with_a_clients_file(tmp_p
 def test_cluster_that_is_in_no_file_is_told_with_those_that_are(tmp_path: Path) -> None:
     file = tmp_path / "mirror.properties"
     file.write_text("clusters=a,b\na.bootstrap.servers=h1:1\nb.bootstrap.servers=h2:2\na->b.enabled=true\n")
-    with pytest.raises(WrongArguments, match=r"--cluster c: .* has a, b"):
+    with pytest.raises(WrongUsage, match=r"--cluster c: .* has a, b"):
         asked_cluster(Flags(cluster="c"), file)
     with pytest.raises(ConfigurationError, match="cannot be read"):
         asked_cluster(Flags(bootstrap_server="h:1", command_config=tmp_path / "none"), file)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from app.configs_tool.arguments import WrongArguments
 from app.overrides.overridable import can_be_overridden, checked, is_hidden, own_name
 from app.properties import keys
 from app.properties.keys import OPENABLE, Key, Live, Scope
 from app.settings import Settings, load
 from sinks.flow_settings import FlowSettings
+from streaming.errors import WrongUsage
 from streaming.flow import Flow
 
 AB, BA = Flow("a", "b"), Flow("b", "a")
@@ -29,7 +29,7 @@ SOUND = {
 
 
 def refusal(name: str, value: str | None, *there: str, custom: bool = False) -> str:
-    with pytest.raises(WrongArguments) as error:
+    with pytest.raises(WrongUsage) as error:
         checked({name: value}, there, custom, opened=OPENABLE)
     return str(error.value)
 
@@ -127,7 +127,7 @@ def test_custom_lets_no_wrong_value_of_a_known_key_through() -> None:
 def test_literal_reference_is_left_to_the_job_that_looks_it_up_but_a_refused_key_stays_refused() -> None:
     wanted = {"lockstep.observe.rate": "${env:RATE}", SECRET: "${file:/x:y}"}
     assert checked(wanted, (), literal=True, opened=OPENABLE) == wanted
-    with pytest.raises(WrongArguments, match="enabled: it cannot change"):
+    with pytest.raises(WrongUsage, match="enabled: it cannot change"):
         checked({"enabled": "${env:ENABLED}"}, (), literal=True, opened=OPENABLE)
 
 
@@ -149,7 +149,7 @@ def test_what_is_set_can_be_deleted_known_or_not_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("value", ["2", None])
 def test_one_key_under_two_names_is_refused_for_one_of_them_would_be_lost(value: str | None) -> None:
-    with pytest.raises(WrongArguments, match=r"^lockstep\.topics: it is topics, which is said already: say it once$"):
+    with pytest.raises(WrongUsage, match=r"^lockstep\.topics: it is topics, which is said already: say it once$"):
         checked({"topics": "1", "lockstep.topics": value}, ("topics",))
 
 
@@ -162,7 +162,7 @@ def test_everything_that_is_wrong_is_told_at_once_by_the_keys_as_written_and_sec
         "a": None,
         "topics": "t",
     }
-    with pytest.raises(WrongArguments) as error:
+    with pytest.raises(WrongUsage) as error:
         checked(wanted, ())
     lines = str(error.value).splitlines()
     assert [line.partition(": ")[0] for line in lines] == ["lockstep.topicz", "observe.rate", SECRET, "enabled", "a"]

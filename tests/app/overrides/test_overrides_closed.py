@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from app.configs_tool.arguments import WrongArguments
 from app.overrides.closed import permitted, refusals
 from app.overrides.in_force import load_in_force
 from app.overrides.overridable import checked
@@ -16,6 +15,7 @@ from app.properties.mistakes import ConfigurationError
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.overrides import InLedger, Override
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from streaming.errors import WrongUsage
 from streaming.flow import Flow
 
 AB = Flow("a", "b")
@@ -98,7 +98,7 @@ def test_what_the_file_opens_is_taken_and_nothing_else(word: str) -> None:
 def test_what_would_be_refused_at_load_is_refused_when_it_is_written(word: str) -> None:
     name, override = OPENED[word]
     value = {"addresses": "http://h/hook"}.get(word, override.value)
-    with pytest.raises(WrongArguments, match=f"{word} hold from the properties file alone"):
+    with pytest.raises(WrongUsage, match=f"{word} hold from the properties file alone"):
         checked({name: value}, (), literal=override.reference)
     assert checked({name: value}, (), literal=override.reference, opened=(word,)) == {name: value}
 

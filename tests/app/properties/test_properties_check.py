@@ -13,15 +13,15 @@ from app.properties.config_providers import resolve_all
 from app.properties.keys import TABLE, Scope
 from app.properties.known import cluster_names, flow_names, slip, top_names
 from app.properties.mistakes import Findings
+from app.properties.nearest import nearest
 from app.properties.parse import parse
 from app.properties.places import Properties
-from app.properties.value_types import nearest
 
 
-def checked(text: str, aliases: tuple[str, ...] = ("a", "b")) -> Findings:
+def checked(text: str, aliases: tuple[str, ...] = ("a", "b"), *, strict: bool = False) -> Findings:
     findings = Findings("f")
     entries = resolve_all(parse(text.encode(), findings), {}, findings)
-    check(Properties(entries, aliases, findings), findings)
+    check(Properties(entries, aliases, findings), findings, strict=strict)
     return findings
 
 
@@ -80,7 +80,6 @@ def test_a_mistake_says_what_is_allowed(line: str, said: str) -> None:
     [
         ("topic.exclude=x", "nearest: topics.exclude"),
         ("observe.rate=5", "nearest: lockstep.observe.rate"),
-        ("lockstep.topics.exlude=x", "nearest: topics.exclude"),
         ("topics.blacklist=x", "is called topics.exclude today"),
         ("a.bootstrap.server=h:1", "nearest: a.bootstrap.servers"),
         ("a.consumer.fetch.max.byte=1", "nearest: a.consumer.fetch.max.bytes"),
@@ -141,11 +140,33 @@ def test_what_mm2_or_connect_or_a_client_knows_is_no_slip(line: str) -> None:
         ("lockstep.a.offset.storage.topic=x", "Lockstep does not read offset.storage.topic"),
         ("lockstep.transforms.Rename.type=x", "Lockstep does not read transforms.Rename.type"),
         ("lockstep.observ.rate=5", "nearest: lockstep.observe.rate"),
-        ("lockstep.my.size=5", "only a plug-in of yours would see it"),
+        ("lockstep.topics.exlude=x", "nearest: topics.exclude"),
+        ("lockstep.triger.intervl=1", "nearest: lockstep.trigger.interval"),
+        ("lockstep.my.size=5", "a plug-in's own key goes without lockstep."),
+        ("lockstep.c.bootstrap.servers=h:1", "c is not in `clusters` (a, b)"),
     ],
 )
-def test_key_with_the_prefix_that_nobody_reads_is_a_warning(line: str, said: str) -> None:
-    assert said in warning(f"{line}\n")
+def test_key_with_the_prefix_that_nobody_reads_is_a_mistake(line: str, said: str) -> None:
+    assert said in mistake(f"{line}\n")
+
+
+@pytest.mark.parametrize("line", ["topic.exclude=x", "a.topics=x", "my.size=5", "a->b.lockstep.http.port=1"])
+def test_key_that_changes_nothing_is_a_warning_and_where_it_is_strict_a_mistake(line: str) -> None:
+    (said,) = checked(f"{line}\n").warnings
+    strictly = checked(f"{line}\n", strict=True)
+    assert (strictly.mistakes, strictly.warnings) == ((said,), ())
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("tobigs", "topics"), ("tpcis", "topics"), ("grps", "groups"), ("heartbaets", "heartbeats")]
+)
+def test_two_slips_in_a_word_do_not_hide_what_was_meant(word: str, meant: str) -> None:
+    assert nearest(word, ["topics", "groups", "heartbeats", "clusters"]) == meant
+
+
+@pytest.mark.parametrize(("word", "words"), [("a", ["b", "c"]), ("orders", ["topics", "groups"])])
+def test_words_that_have_little_in_common_are_not_near(word: str, words: list[str]) -> None:
+    assert nearest(word, words) is None
 
 
 @settings(deadline=None, max_examples=30)  # compares with 1,600 names: a matter of the machine

@@ -96,4 +96,5 @@ def test_ledger_reset_shows_the_clusters_and_forgets_them_only_when_it_is_confir
 
 def test_ledger_sign_needs_a_secret(tmp_path: Path) -> None:
     found = CliRunner().invoke(app, ["ledger", "sign", "--config", str(written(tmp_path))])
-    assert "set lockstep.ledger.secret" in str(found.exception)
+    assert "set lockstep.ledger.secret" in found.output
+    assert found.exit_code == 2

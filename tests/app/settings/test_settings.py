@@ -52,7 +52,7 @@ def test_kafkas_own_sample_of_an_mm2_file_works_unchanged(tmp_path: Path) -> Non
 
 
 def test_the_file_that_comes_with_lockstep_has_nothing_to_warn_of() -> None:
-    settings = load(PROJECT / "conf" / "mirror.properties")
+    settings = load(PROJECT / "conf" / "mirror.sample.properties")
     assert [flow.flow for flow in settings.flows] == [A_TO_B]
     assert settings.warnings == ()
     assert settings.clusters["b"].bootstrap_servers == "localhost:9093"

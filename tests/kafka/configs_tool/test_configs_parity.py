@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 
-from app.configs_tool.arguments import LEGAL_NAME, WrongArguments, parse_added, parse_deleted
+from app.configs_tool.arguments import LEGAL_NAME, WrongUsage, parse_added, parse_deleted
 from app.configs_tool.config_groups import BY_NAME, LISTENER_ANYWHERE, STORES
 from app.local.jars import kafka_jars
 from app.local.java import QUICK_START, JavaProcess
@@ -87,7 +87,7 @@ def test_added_configs_are_read_as_kafkas_tool_reads_them(jvm: JavaGateway) -> N
     def same(text: str) -> None:
         try:
             ours: dict[str, str] | None = parse_added(text)
-        except WrongArguments:
+        except WrongUsage:
             ours = None
         kafkas = parsed_by_kafka(jvm, text)
         # Names that no config can have are refused here as they were by the tool before Kafka 4; now it sends them.

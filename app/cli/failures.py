@@ -1,0 +1,129 @@
+"""The one place where what went wrong becomes an exit code, a message on stderr and, with `-o json`, a document.
+
+| what ends a command                     | exit code | `code` of the document     |
+|-----------------------------------------|-----------|----------------------------|
+| options that do not parse, `WrongUsage` | 2         | `WRONG_USAGE`, or its own  |
+| any other `LockstepError`               | 1         | its own                    |
+| a question that was answered with no    | 1         | `ABORTED`                  |
+| stdout that was closed, or is full      | 1         | none can be printed        |
+| an exception that nobody thought of     | 1         | `DEFECT`                   |
+| Ctrl-C                                  | 130       | none                       |
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import typer
+
+from app.cli.command_end import running_command
+from app.cli.output import DONE, FAILED, WRONG_USAGE, complain, print_json
+from streaming.errors import LockstepError, WrongUsage
+
+INTERRUPTED: Final = 130
+"""The exit code after Ctrl-C, as shells have it."""
+
+LOST: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG})
+"""Why nothing more can be printed: the reader went away, or the disk is full."""
+
+PARSER_ERROR: Final[Any] = next(base for base in reversed(typer.BadParameter.__mro__) if hasattr(base, "show"))
+"""Click's `ClickException`, of Click or of the copy that some versions of Typer bring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """`error` of a document of JSON. `remedy`: None where the message says it."""
+
+    code: str
+    message: str
+    remedy: str | None = None
+
+
+def failure_of(error: LockstepError) -> Failure:
+    """An error as programs read it."""
+    return Failure(error.code, str(error), error.remedy)
+
+
+Failed = tuple[str, LockstepError]
+"""What failed, by name, e.g. of a flow."""
+
+
+def with_failures(document: Mapping[str, Any], failed: Sequence[Failed]) -> dict[str, Any]:
+    """A document, with `error` if some of what was asked for failed."""
+    if not failed:
+        return dict(document)
+    codes, remedies = ({getattr(error, name) for _, error in failed} for name in ("code", "remedy"))
+    message = "\n".join(f"{name}: {error}" for name, error in failed)
+    one_code = codes.pop() if len(codes) == 1 else LockstepError.code
+    found = Failure(one_code, message, remedies.pop() if len(remedies) == 1 else None)
+    return {**document, "error": asdict(found)}
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON, also one that does not parse."""
+    after = pairwise(words)
+    return (
+        "--output=json" in words
+        or "-ojson" in words
+        or any(option in ("-o", "--output") and value == "json" for option, value in after)
+    )
+
+
+def exit_code_of(command: Callable[[], object], words: Sequence[str]) -> int:
+    """Runs a command, which returns or raises, to its end. `words`: its command line."""
+    try:
+        with running_command() as running:
+            code, failure = _outcome(command)
+            if failure is not None and not running.printed and wants_json(words):
+                print_json({"error": asdict(failure)})
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.errno not in LOST:
+            raise
+        return _lost(error)
+    except SystemExit as ended:
+        # So Click ends where the reader of a page of help went away.
+        if not isinstance(ended.__context__, OSError):
+            raise
+        return _lost(ended.__context__)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def _outcome(command: Callable[[], object]) -> tuple[int, Failure | None]:
+    try:
+        code = command()
+    except LockstepError as error:
+        complain(str(error))
+        return WRONG_USAGE if isinstance(error, WrongUsage) else FAILED, failure_of(error)
+    except PARSER_ERROR as error:
+        error.show()
+        return int(error.exit_code), Failure(WrongUsage.code, error.format_message(), WrongUsage.remedy)
+    except typer.Abort:
+        complain("nothing was done")
+        return FAILED, Failure("ABORTED", "the question was not answered with yes")
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in LOST:
+            raise
+        traceback.print_exc()
+        return FAILED, Failure("DEFECT", f"{type(error).__name__}: {error}", "please report it, with what stderr says")
+    return (code if isinstance(code, int) else DONE), None
+
+
+def _lost(error: OSError) -> int:
+    """What is still buffered goes nowhere: Python would try once more when it ends, and print a stack trace."""
+    complain(f"what was to be printed is lost: {os.strerror(error.errno or 0)}")
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        sys.stdout = None  # as Python has it where stdout is closed from the start
+    return FAILED

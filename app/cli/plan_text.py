@@ -1,0 +1,91 @@
+"""A plan, and what came of it, for people to read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from app.cli.output import print_line, print_table
+from sinks.engine.model import Change, Kind, Outcome
+from sinks.engine.plan import Plan, Refusal
+from sinks.kafka.ports.cluster import TopicSpec
+
+SYMBOLS = {"create": "+", "update": "~", "delete": "-"}
+
+NAMED = 5
+"""What is refused for one reason and one operation, by name; the others are counted."""
+
+
+def print_plan(plan: Plan, paused: Collection[Kind] = ()) -> None:
+    """The changes as a table, then what is not in it and why; `paused`: kinds that were not compared."""
+    print_line(f"{plan.flow.name}  {plan.digest}")
+    rows = [_row(change) for change in plan.changes]
+    if rows:
+        print_table("", ("", "kind", "key", "before", "after"), rows)
+    for line in (*refusal_lines(plan.refused), *_error_lines(plan)):
+        print_line(line)
+    for reason, count in sorted(plan.skipped.items()):
+        print_line(f"not copied: {count} {reason}")
+    for note in plan.notes:
+        print_line(f"note: {note}")
+    for line in paused_lines(paused):
+        print_line(line)
+    print_line(_verdict(plan, paused))
+
+
+def _verdict(plan: Plan, paused: Collection[Kind]) -> str:
+    if plan.changes:
+        return f"{len(plan.changes)} changes"
+    if plan.refused or plan.errors or paused:
+        return "nothing to do beside what is said above"
+    return "nothing to do"
+
+
+def paused_lines(paused: Collection[Kind]) -> list[str]:
+    """What a person must know of kinds that were left out."""
+    return [
+        f"paused: {kind} is not compared, so what differs is not known; `lockstep resume {kind}` starts it again"
+        for kind in sorted(paused)
+    ]
+
+
+def refusal_lines(refused: Iterable[Refusal]) -> Iterator[str]:
+    """A line for each reason: many changes may be refused for one."""
+    by_reason: dict[tuple[str, str, str], list[str]] = {}
+    for one in refused:
+        by_reason.setdefault((one.reason, one.op.value, one.kind.value), []).append(one.label)
+    for (reason, op, kind), labels in by_reason.items():
+        more = f" and {len(labels) - NAMED} more" if len(labels) > NAMED else ""
+        yield f"refused: {op} {kind} {', '.join(labels[:NAMED])}{more}: {reason}"
+
+
+def _error_lines(plan: Plan) -> Iterator[str]:
+    for reason, kinds in kinds_by_reason([(error.kind, error.reason) for error in plan.errors]).items():
+        yield f"not planned: {kinds}: {reason}"
+
+
+def kinds_by_reason(found: Iterable[tuple[Kind, str]]) -> Mapping[str, str]:
+    """Kinds, separated by commas, by the reason that they share: one reason is said once."""
+    kinds: dict[str, list[str]] = {}
+    for kind, reason in found:
+        kinds.setdefault(reason, []).append(kind.value)
+    return {reason: ", ".join(dict.fromkeys(names)) for reason, names in kinds.items()}
+
+
+def _row(change: Change) -> tuple[str, ...]:
+    return SYMBOLS[change.op.value], change.kind.value, change.label, _side(change.before), _side(change.after)
+
+
+def _side(value: object) -> str:
+    if isinstance(value, TopicSpec):
+        return f"{value.partitions} partitions" + "".join(f", {name}={text}" for name, text in value.configs)
+    return "-" if value is None else str(value)
+
+
+def print_outcomes(plan: Plan, outcomes: Sequence[Outcome], paused: Collection[Kind] = ()) -> None:
+    """How many were applied, and each one that was not; what was never tried for one reason is said once."""
+    failed = [outcome for outcome in outcomes if outcome.error]
+    print_line(f"{plan.flow.name}: {len(outcomes) - len(failed)} applied, {len(failed)} failed")
+    for outcome in failed:
+        print_line(f"failed: {outcome.change.op} {outcome.change.kind} {outcome.change.label}: {outcome.error}")
+    for line in (*refusal_lines(plan.refused), *paused_lines(paused)):
+        print_line(line)

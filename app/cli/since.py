@@ -1,0 +1,30 @@
+"""`--since`: a length of time before now, or a point in time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Final
+
+import typer
+
+from streaming.durations import seconds_of
+
+ALLOWED: Final = "a time ago such as 90s, 15m, 1h or 2d, or a time in UTC such as 2026-11-22 or 2026-11-22T14:30:00Z"
+
+BEGINNING: Final = datetime.min.replace(tzinfo=timezone.utc)
+
+
+def parse_since(text: str | None, now: datetime) -> datetime:
+    """The time meant; the beginning of all times for None. Raises typer.BadParameter that says what is allowed."""
+    if text is None:
+        return BEGINNING
+    try:
+        return now - timedelta(seconds=seconds_of(text.strip()))
+    except (ValueError, OverflowError):
+        pass
+    try:
+        # Python 3.10 knows no Z.
+        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    except ValueError:
+        raise typer.BadParameter(f"{text}: write {ALLOWED}", param_hint="--since") from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)

@@ -1,0 +1,72 @@
+"""How each flow stands, for people to read: in ten seconds, on a narrow terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from app.cli.output import print_line, print_table
+from sinks.engine.model import Kind
+from sinks.kinds.topics.effective import REMEDY
+
+COLUMNS = ("kind", "task", "drift", "last success")
+
+
+def print_status(row: Mapping[str, Any]) -> None:
+    """A flow of the document of `lockstep status`: the flow, its reason, a row a kind, each reason once."""
+    age = row["heartbeat_age_seconds"]
+    heartbeat = "no heartbeat seen" if age is None else f"newest heartbeat {age} s old"
+    print_line(f"{row['source']}->{row['target']}  {row['state']}  {heartbeat}")
+    if row["reason"]:
+        print_line(f"  {row['reason']}")
+    kinds: Mapping[str, Any] = row["kinds"]
+    if kinds:
+        cells = [(name, one["task"], _drift(one), one["last_success"]) for name, one in kinds.items()]
+        print_table("", COLUMNS, cells)
+    for line in (*_unknown_lines(kinds), *_reason_lines(kinds), *_refused_lines(kinds), *_effective_lines(row)):
+        print_line(f"  {line}")
+
+
+def _drift(kind: Mapping[str, Any]) -> object:
+    if kind["drift"] is None:
+        return "-" if kind["task"] in ("DISABLED", "NOT_SUPPORTED") else "unknown"
+    return kind["drift"]
+
+
+def _unknown_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
+    found = [(name, one.get("since")) for name, one in kinds.items() if one["task"] == "UNKNOWN"]
+    for since in dict.fromkeys(since for _, since in found):
+        names = ", ".join(name for name, from_then in found if from_then == since)
+        yield f"UNKNOWN since {since or 'the start'}: {names}"
+
+
+def _reason_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
+    """One reason is said once, whatever the number of kinds that it holds for."""
+    said: dict[str, list[str]] = {}
+    for name, one in kinds.items():
+        if one["reason"]:
+            said.setdefault(one["reason"], []).append(name)
+    for reason, names in said.items():
+        yield f"{', '.join(names)}: {reason}"
+
+
+def _refused_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
+    said = {one["reason"] for one in kinds.values()}
+    for name, one in kinds.items():
+        for refusal in one["refused"]:
+            key = " ".join(str(part) for part in refusal["key"].values() if part is not None)
+            # The kind's own reason stands above already.
+            reason = "" if refusal["reason"] in said else f": {refusal['reason']}"
+            yield f"backed off: {name} {key}{reason}"
+
+
+def _effective_lines(row: Mapping[str, Any]) -> Iterator[str]:
+    """A line a group, and one for the groups that are not shown."""
+    drift, groups = row["effective"]["drift"], row["effective"]["configs"]
+    for one in groups:
+        topics = f"{one['topics']} topics" if one["topics"] != 1 else "1 topic"
+        where = topics if one["kind"] == Kind.TOPIC_CONFIG else "the brokers"
+        values = f"{one['source']} on {row['source']}, {one['target']} on {row['target']}"
+        yield f"differs in effect: {one['name']} of {where}: {values}; {REMEDY[Kind(one['kind'])]}"
+    if more := drift - sum(one["topics"] or 1 for one in groups):
+        yield f"and {more} configs more"

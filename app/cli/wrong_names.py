@@ -1,0 +1,70 @@
+"""Names on a command line that a flow does not replicate, and why: nobody is to be told that all is well with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from app.properties.nearest import nearest
+from sinks.flow_settings import FlowSettings
+from sinks.kinds.topics.listing import Listed
+from sinks.kinds.topics.rules import is_replicated
+
+
+def wrong_topic(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str | None:
+    """Why none of the flows replicates a topic of this name; None where one of them does."""
+    if any(topic in listed.desired.remote for _, listed in flows):
+        return None
+    return next(
+        reason
+        for reason in (
+            _remote_name(topic, flows),
+            _excluded(topic, flows),
+            _missing(topic, flows),
+        )
+        if reason is not None
+    )
+
+
+def _remote_name(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str | None:
+    for flow, listed in flows:
+        upstream = next((name for name, remote in listed.desired.remote.items() if remote == topic), None)
+        if upstream is not None:
+            return f"is the name on {flow.flow.target}: write {upstream}, its name on {flow.flow.source}"
+    return None
+
+
+def _excluded(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str | None:
+    for flow, listed in flows:
+        if topic not in listed.source:
+            continue
+        refused = next((one.reason for one in listed.desired.refused if one.key == (_remote(flow, topic),)), None)
+        if is_replicated(flow, topic) and refused is not None:
+            return f"is not replicated: its remote name {refused}"
+        return f"is on {flow.flow.source}, but is not replicated: topics, topics.exclude or the policy leave it out"
+    return None
+
+
+def _remote(flow: FlowSettings, topic: str) -> str:
+    return flow.policy.format_remote_topic(flow.flow.source, topic)
+
+
+def _missing(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str:
+    sources = " and ".join(dict.fromkeys(flow.flow.source for flow, _ in flows))
+    return f"does not exist on {sources}{_hint(topic, {name for _, listed in flows for name in listed.desired.remote})}"
+
+
+def wrong_group(group: str, flows: Sequence[tuple[FlowSettings, Collection[str]]], *, back: bool = False) -> str:
+    """Why none of the flows has offsets of a group to tell; `flows`: each with the groups of its source, or, on the way
+    `back`, of its target."""
+    names = {name for _, there in flows for name in there}
+    aliases = " and ".join(dict.fromkeys(flow.flow.target if back else flow.flow.source for flow, _ in flows))
+    if group not in names:
+        return f"does not exist on {aliases}{_hint(group, names)}"
+    if not any(flow.group_filter.should_replicate_group(group) for flow, there in flows if group in there):
+        return "is not replicated: groups or groups.exclude leave it out"
+    return f"has no offsets on replicated topics of {aliases}"
+
+
+def _hint(name: str, names: Collection[str]) -> str:
+    near = nearest(name, names)
+    return f"; nearest: {near}" if near else ""

@@ -1,0 +1,48 @@
+"""The word that was meant: of those that can be said, the one that is most like what was said. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Final
+
+LIKE: Final = 0.6
+"""How like the other two words must be, by `difflib`, where there are more slips than SLIPS."""
+
+SLIPS: Final = 2
+"""Letters left out, doubled, exchanged or wrong that a word may have; one for each LETTERS of it."""
+
+LETTERS: Final = 3
+
+
+def nearest(word: str, words: Iterable[str], cutoff: float = LIKE, *, slips: int = SLIPS) -> str | None:
+    """The word most like the given one, letter case apart; None where none comes near.
+
+    The one with the fewest slips first, up to `slips`; without such a one what `difflib` finds most like it.
+    """
+    by_fold = {candidate.casefold(): candidate for candidate in sorted(words)}
+    said = word.casefold()
+    allowed = min(slips, len(said) // LETTERS)
+    near = [(count, other) for other in by_fold if (count := _slips(said, other, allowed)) <= allowed]
+    if near:
+        return by_fold[min(near)[1]]
+    matches = difflib.get_close_matches(said, by_fold, 1, cutoff)
+    return by_fold[matches[0]] if matches else None
+
+
+def _slips(one: str, other: str, most: int) -> int:
+    """How many slips make one of the other (optimal string alignment); more than `most` is not counted exactly."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(one, 1):
+        last, before, row = before, row, [at]
+        for to, there in enumerate(other, 1):
+            cost = min(before[to] + 1, row[to - 1] + 1, before[to - 1] + (letter != there))
+            if at > 1 and to > 1 and letter == other[to - 2] and one[at - 2] == there:
+                cost = min(cost, last[to - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]

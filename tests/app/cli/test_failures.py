@@ -1,0 +1,145 @@
+"""What went wrong is one message and an exit code, and with `-o json` one document."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from app.cli.failures import exit_code_of, wants_json, with_failures
+from app.cli.output import print_json, print_line
+from app.main import app
+from app.properties.mistakes import ConfigurationError, Mistake
+from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing
+from streaming.errors import LockstepError, WrongUsage
+
+LOCKSTEP = (sys.executable, "-m", "app.main")
+JSON = ("-o", "json")
+
+
+def raising(error: BaseException) -> Callable[[], object]:
+    def command() -> object:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "code"),
+    [
+        (WrongUsage("no"), 2, "WRONG_USAGE"),
+        (ConfigurationError([Mistake("f", 1, "topics", "is odd")]), 2, "CONFIGURATION"),
+        (LockstepError("no"), 1, "FAILED"),
+        (ClusterUnreachable("no"), 1, "CLUSTER_UNREACHABLE"),
+        (RightsMissing("no"), 1, "RIGHTS_MISSING"),
+        (LedgerUntrusted("no"), 1, "LEDGER_UNTRUSTED"),
+        (typer.BadParameter("no"), 2, "WRONG_USAGE"),
+        (typer.Abort(), 1, "ABORTED"),
+        (ZeroDivisionError("no"), 1, "DEFECT"),
+    ],
+)
+def test_every_failure_has_its_exit_code_and_its_document(
+    error: Exception, exit_code: int, code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code_of(raising(error), JSON) == exit_code
+    said = capsys.readouterr()
+    found = json.loads(said.out)["error"]
+    assert set(found) == {"code", "message", "remedy"}
+    assert found["code"] == code
+    assert found["message"]
+    assert said.err
+
+
+def test_without_json_a_failure_prints_nothing_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of(raising(LockstepError("it is odd")), ()) == 1
+    assert capsys.readouterr() == ("", "it is odd\n")
+
+
+def test_ctrl_c_is_130_as_shells_have_it() -> None:
+    assert exit_code_of(raising(KeyboardInterrupt()), ()) == 130
+
+
+def test_a_command_that_printed_its_document_prints_no_other_one(capsys: pytest.CaptureFixture[str]) -> None:
+    def command() -> object:
+        print_json({"flows": []})
+        raise LockstepError("late")
+
+    assert exit_code_of(command, JSON) == 1
+    assert json.loads(capsys.readouterr().out) == {"flows": []}
+
+
+@pytest.mark.parametrize("words", [["plan", "-o", "json"], ["plan", "--output=json"], ["plan", "-ojson", "--nope"]])
+def test_json_is_wanted_by_any_spelling_of_the_option(words: list[str]) -> None:
+    assert wants_json(words)
+    assert not wants_json([word for word in words if "json" not in word])
+
+
+def test_a_document_of_which_some_failed_has_both() -> None:
+    down, denied = ClusterUnreachable("down"), RightsMissing("denied")
+    assert with_failures({"flows": []}, []) == {"flows": []}
+    one = with_failures({"flows": []}, [("a->b", down)])
+    assert one == {"flows": [], "error": {"code": down.code, "message": "a->b: down", "remedy": down.remedy}}
+    both = with_failures({}, [("a->b", down), ("a->c", denied)])["error"]
+    assert (both["code"], both["remedy"]) == ("FAILED", None)
+    assert both["message"] == "a->b: down\na->c: denied"
+
+
+FILE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "--nope"],
+        ["plan", "--config", "nowhere.properties"],
+        ["plan"],
+        ["plan", "--flow", "x->y", "--config", "FILE"],
+        ["apply", "--plan", "nowhere.json", "--config", "FILE"],
+        ["plan", "--out", "nowhere/plan.json", "--config", "FILE"],
+        ["rights", "--principal", "lockstep", "--config", "FILE"],
+        ["audit", "--since", "yesterday", "--config", "FILE"],
+        ["status", "--timeout", "0", "--config", "FILE"],
+        ["configs", "--describe"],
+        ["configs", "--cluster", "c", "--describe", "--topic", "x", "--config", "FILE"],
+    ],
+)
+def test_wrong_usage_is_exit_2_and_a_document(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.properties").write_text(FILE)
+    said = CliRunner().invoke(app, ["m.properties" if word == "FILE" else word for word in words] + list(JSON))
+    assert said.exit_code == 2
+    assert json.loads(said.stdout)["error"]["code"] in ("WRONG_USAGE", "CONFIGURATION")
+
+
+def test_without_a_file_in_the_working_folder_the_error_says_to_name_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = CliRunner().invoke(app, ["status"])
+    assert said.exit_code == 2
+    assert f"there is no conf/mirror.properties in {tmp_path}: name the properties file with --config" in said.stderr
+
+
+def test_a_closed_or_full_stdout_is_one_line_and_a_failure() -> None:
+    closed, write = os.pipe()
+    os.close(closed)
+    for stdout in (write, os.open("/dev/full", os.O_WRONLY)):
+        run = subprocess.run([*LOCKSTEP, "--help"], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+        os.close(stdout)
+        assert run.returncode == 1
+        (line,) = run.stderr.splitlines()
+        assert line.startswith("what was to be printed is lost: ")
+
+
+def test_a_line_on_a_stdout_that_is_not_there_is_a_failure_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert exit_code_of(lambda: print_line("x"), ()) == 1
