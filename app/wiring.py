@@ -27,6 +27,7 @@ from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.quorum_signal import QuorumSignal
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.librdkafka.login import try_login
 from sinks.kafka.ports.cluster import CountRequest, Reader, count_nothing
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.unwatched import UnwatchedConfigs, UnwatchedGroups, UnwatchedList
@@ -128,6 +129,7 @@ def _watched_ports(cluster: KafkaCluster, gateway: Any, client: Mapping[str, str
         levels=lambda: JvmLevels(alias, gateway, client, count),
         records=cluster.records,
         java=lambda: JavaAdmin(alias, gateway, client, count),
+        log_in=partial(try_login, alias, client),
     )
 
 

@@ -47,7 +47,8 @@ class AclRules:
     """How a flow's ACLs are synced. `full`: `sync.full.acl.enabled`; `deletes`: `lockstep.sync.acl.deletes.enabled`.
 
     `protected`: principals of the target, the job's own above all, whose ACLs, users and quotas are never touched.
-    `adopted`: users that may be overwritten although somebody else created them.
+    `adopted`: users that may be overwritten although somebody else created them. `verify_interval`: seconds between two
+    logins of a user on the source, `lockstep.scram.users.verify.interval.seconds`.
     """
 
     full: bool = False
@@ -56,6 +57,7 @@ class AclRules:
     mapping: PrincipalMapping = field(default_factory=PrincipalMapping)
     protected: NamedPrincipals = NOBODY
     adopted: NamedPrincipals = NOBODY
+    verify_interval: int = 3600
 
 
 @dataclass(frozen=True, slots=True)

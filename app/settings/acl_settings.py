@@ -56,7 +56,8 @@ def acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRule
     if principals is None or mapping is None or protected is None or adopted is None:
         return None
     full, deletes = properties.get(keys.SYNC_FULL_ACL, flow), properties.get(keys.ACL_DELETES, flow)
-    return AclRules(full, deletes, principals, mapping, protected, adopted)
+    verify = properties.get(keys.SCRAM_VERIFY, flow)
+    return AclRules(full, deletes, principals, mapping, protected, adopted, verify)
 
 
 def own_principals(properties: Properties, flow: Flow) -> list[OwnPrincipal]:

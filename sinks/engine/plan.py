@@ -107,6 +107,12 @@ class Plan:
             plan = plan.refusing([change for change in self.changes if change.kind is kind], reason)
         return plan
 
+    def noting(self, refused: Iterable[Refusal], notes: Iterable[str]) -> Plan:
+        """The plan with more that is refused and noted, but nothing refused that it changes."""
+        changed = {change.key for change in self.changes}
+        rows = [refusal for refusal in refused if refusal.key not in changed]
+        return replace(self, refused=(*self.refused, *rows), notes=(*self.notes, *notes))
+
     def refusing(self, changes: Collection[Change], reason: str) -> Plan:
         """The plan without these changes, which are refused for this reason."""
         if not changes:

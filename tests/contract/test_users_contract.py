@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
 import pytest
@@ -11,7 +12,8 @@ from app.local.broker import ADMIN, RESTRICTED
 from app.local.waiting import wait_for
 from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.login import can_log_in
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.librdkafka.login import can_log_in, try_login
 from sinks.kafka.librdkafka.rd_users import KafkaUsers
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.users import Upsertion, Users
@@ -156,6 +158,18 @@ def test_a_login_that_fails_says_why_and_shows_no_password(clusters: Clusters, u
     assert said is not None
     assert "invalid credentials with SASL mechanism SCRAM-SHA-512" in said
     assert "geheim-1" not in said
+
+
+@pytest.mark.kafka
+def test_a_login_of_a_pass_tells_a_wrong_password_from_a_listener_without_logins(clusters: Clusters, user: str) -> None:
+    with closing(KafkaCluster("b", {"bootstrap.servers": clusters.b.bootstrap})) as cluster:
+        cluster.users.upsert([Upsertion(user, SHA_512, 4096, "geheim-1")])
+    secured = clusters.b.client_properties(ADMIN)
+    wait_for(lambda: try_login("b", secured, user, "geheim-1", SHA_512).works, SOON, "the user to get in")
+    assert try_login("b", secured, user, "geheim-2", SHA_512).works is False
+    plain = try_login("b", {"bootstrap.servers": clusters.b.bootstrap}, user, "geheim-2", SHA_512)
+    assert plain.works is None
+    assert "security.protocol=PLAINTEXT" in plain.reason
 
 
 def test_where_nobody_logs_in_that_is_the_reason() -> None:

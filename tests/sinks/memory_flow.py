@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
@@ -14,6 +14,7 @@ from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.group_watch import PlainGroupWatch
+from sinks.kafka.ports.users import LoginTrial, no_login
 from sinks.kinds.users.credentials import Credential
 
 
@@ -51,6 +52,7 @@ def memory_ports(
     others: Mapping[str, Mapping[str, Any]] | None = None,
     levels: MemoryLevels | None = None,
     records: MemoryRecords | None = None,
+    log_in: Callable[[str, str, str], LoginTrial] = no_login,
 ) -> ClusterPorts:
     """A cluster in memory with plain watches; `others`: further ports by name and alias."""
     return ClusterPorts(
@@ -64,4 +66,5 @@ def memory_ports(
         levels=lambda: levels or MemoryLevels(cluster.alias),
         records=lambda isolation: records or MemoryRecords(cluster.alias),
         others={name: by_alias[cluster.alias] for name, by_alias in (others or {}).items()},
+        log_in=log_in,
     )

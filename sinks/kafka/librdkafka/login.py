@@ -11,10 +11,17 @@ from confluent_kafka.admin import AdminClient
 
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.error_codes import LOGIN, error_of
+from sinks.kafka.ports.users import LoginTrial
 from streaming.errors import LockstepError
 
 LOGIN_TIMEOUT = 15.0
 """Seconds until a cluster that does not answer counts as one."""
+
+PASS_TIMEOUT = 5.0
+"""The same where a pass waits."""
+
+WRONG = "invalid credentials"
+"""What a broker says of a wrong password (`SaslServerAuthenticator`), and of nothing else."""
 
 ASKED = 0.5
 """Seconds that one request waits before the client is asked what went wrong."""
@@ -45,6 +52,17 @@ def can_log_in(
     config: dict[str, Any] = dict(client_config(alias, {**own, "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}))
     config["error_cb"] = noticed.append
     return _tried(AdminClient(config), noticed, timeout)
+
+
+def try_login(alias: str, properties: Mapping[str, str], user: str, password: str, mechanism: str) -> LoginTrial:
+    """The same where a pass waits for it: whether this is the user's password, if that can be told. Raises nothing."""
+    try:
+        reason = can_log_in(alias, properties, user, password, mechanism, PASS_TIMEOUT)
+    except LockstepError as error:
+        return LoginTrial(None, str(error))
+    if reason is None:
+        return LoginTrial(True)
+    return LoginTrial(False if WRONG in reason else None, reason)
 
 
 def _tried(client: AdminClient, noticed: list[KafkaError], timeout: float) -> str | None:

@@ -13,7 +13,7 @@ from sinks.kafka.ports.config_watch import Watch
 from sinks.kafka.ports.group_watch import GroupWatch
 from sinks.kafka.ports.groups import Groups
 from sinks.kafka.ports.record_reader import RecordReader
-from sinks.kafka.ports.users import Users
+from sinks.kafka.ports.users import LoginTrial, Users, no_login
 
 T = TypeVar("T")
 
@@ -29,7 +29,8 @@ class ClusterPorts:
 
     `config_watch`, `acl_watch`, `group_watch`: open a watch. `levels`: configs with their levels. `records`: a reader
     of records, by MM2's `isolation.level`. `java`: Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds
-    that bring their own port; `others`: ports of such kinds that are there already, by name.
+    that bring their own port; `others`: ports of such kinds that are there already, by name. `log_in`: tries a login
+    with user, password and SCRAM mechanism.
     """
 
     cluster: Cluster
@@ -42,6 +43,7 @@ class ClusterPorts:
     levels: Callable[[], ConfigLevels]
     records: Callable[[str], RecordReader]
     java: Callable[[], Any] = no_java
+    log_in: Callable[[str, str, str], LoginTrial] = no_login
     others: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -9,6 +9,7 @@ from sinks.kinds.acls.survey import principals_of
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
+from sinks.kinds.users.source_logins import SourceLogins
 from sinks.kinds.users.survey import survey_users
 from sinks.kinds.users.writer import UserWriter
 
@@ -45,6 +46,9 @@ def assemble(parts: Assembly) -> Assembled:
     if provider is None:
         return Assembled()
     named = NamedByAcls(parts)
+    # A command would log in as every user, and must not take as long.
+    interval = 0 if parts.once else parts.settings.acls.verify_interval
+    logins = SourceLogins(parts.source.alias, parts.source.log_in, provider, interval)
 
     def inputs(context: PassContext) -> Hashable | None:
         principals = named(context)
@@ -52,7 +56,9 @@ def assemble(parts: Assembly) -> Assembled:
 
     def survey(context: PassContext) -> Surveyed:
         source, target = parts.source.users, parts.target.users
-        return survey_users(parts.settings, source, target, named(context) or {}, provider, context.ledger, claim)
+        wanted = survey_users(parts.settings, source, target, named(context) or {}, provider, context.ledger, claim)
+        logins.take_turn(wanted.users, context.now)
+        return Surveyed(wanted.plan.noting(logins.refusals(), logins.notes()), wanted.present)
 
     rules = Rules(
         kind=Kind.SCRAM_USER,

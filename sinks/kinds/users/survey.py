@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from sinks.engine.claims import Claim
 from sinks.engine.ledger import Ledger
-from sinks.engine.model import Kind
+from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Unobserved, make_plan
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.users import UserReader
 from sinks.kinds.polled_controller import Surveyed
 from sinks.kinds.users.credentials import CredentialProvider, known_versions
-from sinks.kinds.users.rules import NOT_OURS, PRINCIPAL, desired_users, plan_users, users_of
+from sinks.kinds.users.rules import NOT_OURS, PRINCIPAL, WantedUser, desired_users, plan_users, users_of
+
+
+@dataclass(frozen=True)
+class UserSurvey(Surveyed):
+    """`users`: those that the target should have."""
+
+    users: Mapping[Key, WantedUser]
 
 
 def survey_users(
@@ -23,7 +31,7 @@ def survey_users(
     provider: CredentialProvider,
     ledger: Ledger,
     claim: Claim,
-) -> Surveyed:
+) -> UserSurvey:
     """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
     acls = settings.acls
     needed = users_of(principals, acls.protected)
@@ -50,4 +58,4 @@ def survey_users(
         errors=[Unobserved(Kind.SCRAM_USER, reason)] if blank else [],
         existing={Kind.SCRAM_USER: len(owned & present)},
     )
-    return Surveyed(plan, present)
+    return UserSurvey(plan, present, desired.wanted)
