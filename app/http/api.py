@@ -34,6 +34,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from app.http.connection import PromptConnection
 from app.http.page import status_page
 from app.http.protection import Protection, as_json
 from app.http.request_rules import RequestRules, base_url
@@ -218,6 +219,7 @@ class Server:
             server_header=False,
             proxy_headers=False,
             limit_concurrency=MAX_CONNECTIONS,
+            http=PromptConnection,
         )
         self._server = uvicorn.Server(config)
         self._socket = self._bind(config, host, port)
