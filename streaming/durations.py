@@ -29,6 +29,18 @@ SECONDS: Mapping[str, float] = {
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
 
+WRITTEN = (("day", 86400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0), ("millisecond", 0.001))
+
+
+def written(seconds: float) -> str:
+    """A length of time with its unit, as a properties file may have it: `30 seconds`, `2 minutes`."""
+    for unit, length in WRITTEN:
+        count = round(seconds / length, 6)
+        if count >= 1 and count == int(count):
+            return f"{int(count)} {unit}{'' if count == 1 else 's'}"
+    return f"{seconds:g} seconds"
+
+
 def seconds_of(text: str) -> float:
     """Seconds, above zero. Raises ValueError for any other text."""
     match = DURATION.fullmatch(text.lower())

@@ -31,6 +31,9 @@ LEAST_WIDTH = 12
 """Of a column; where the terminal has less for each, every row is printed as a block of lines instead."""
 
 
+BETWEEN = 2
+"""Spaces between two columns."""
+
 errors = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
@@ -56,29 +59,39 @@ def print_line(text: str = "") -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A title on lines of its own, and a table on stdout; plain text of full width where stdout is no terminal.
+    """A title on lines of its own, and a table on stdout, as wide as the terminal or as COLUMNS says.
 
-    Every row is printed whole: what a column has no room for goes on in its next line.
+    Every row is printed whole: what a column has no room for goes on in its next line. No head of a column is broken.
     """
-    console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else FULL_WIDTH)
+    console = Console(highlight=False, markup=False, emoji=False, width=_width())
+    bold = "" if os.environ.get("NO_COLOR") else "bold"
     cells = [[one_line("-" if cell is None else str(cell)) for cell in row] for row in rows]
     if title:
-        console.print(Text(one_line(title), style="bold"), soft_wrap=True)
+        console.print(Text(one_line(title), style=bold), soft_wrap=True)
     if cells and not _fits(columns, cells, console.width):
         _print_blocks(console, columns, cells)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, BETWEEN // 2), header_style=bold)
     for column in columns:
-        table.add_column(Text(column), overflow="fold")
+        table.add_column(Text(column), overflow="fold", min_width=len(column))
     for row in cells:
         table.add_row(*map(Text, row))
     console.print(table)
 
 
+def _width() -> int | None:
+    """Of a table; None is the terminal's. COLUMNS holds where there is none, too."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdigit() and int(said) > 0:
+        return int(said)
+    return None if sys.stdout.isatty() else FULL_WIDTH
+
+
 def _fits(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> bool:
-    """Whether each column gets as much as it needs, or enough to be read."""
-    widest = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    return sum(min(one, LEAST_WIDTH) + 1 for one in widest) <= width
+    """Whether each column gets as much as it needs, or enough to be read, and its head in one line."""
+    widest = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    least = [max(len(head), min(one, LEAST_WIDTH)) for head, one in zip(columns, widest, strict=True)]
+    return sum(least) + BETWEEN * (len(least) - 1) <= width
 
 
 def _print_blocks(console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from app.local.jars import PROJECT
 from app.properties.keys import TABLE, Acts, Key, Scope
+from app.properties.value_types import DURATION_SECONDS
+from streaming.durations import written
 
 PAGE = PROJECT / "docs" / "configuration.md"
 
@@ -41,13 +43,16 @@ def page() -> str:
 
 
 def _row(key: Key[object]) -> str:
-    default = _default(key.default)
+    default = _default(key)
     acts = "" if key.acts is Acts.ALWAYS else key.acts.value
     cells = (f"`{key.name}`", key.type.allowed, default, key.doc, key.source, acts, key.live.value)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _default(value: object) -> str:
+def _default(key: Key[object]) -> str:
+    value = key.default
+    if key.type is DURATION_SECONDS and isinstance(value, float):
+        return f"`{written(value)}`"
     if value is None or value in ((), "", []):
         return "-"
     if isinstance(value, bool):

@@ -13,7 +13,12 @@ SYNC_GROUP_OFFSETS = Key(
     "Whether the offsets of consumer groups without members on the target are written there.",
 )
 SYNC_GROUP_OFFSETS_INTERVAL: Key[int | None] = Key(
-    "sync.group.offsets.interval.seconds", integer(1), None, "MM2", f"{REST} groups; {NO_REST}", acts=Acts.PREFIXED
+    "sync.group.offsets.interval.seconds",
+    integer(1, unit="seconds"),
+    None,
+    "MM2",
+    f"{REST} groups; {NO_REST}",
+    acts=Acts.PREFIXED,
 )
 EMIT_CHECKPOINTS = Key(
     "emit.checkpoints.enabled",

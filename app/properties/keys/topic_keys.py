@@ -52,10 +52,20 @@ HEARTBEATS_REPLICATION = Key(
     "heartbeats.replication.enabled", BOOLEAN, True, "MM2", "Whether MM2 replicates them, filtered out or not."
 )
 REFRESH_TOPICS_INTERVAL: Key[int | None] = Key(
-    "refresh.topics.interval.seconds", integer(1), None, "MM2", f"{REST} topics; {NO_REST}", acts=Acts.PREFIXED
+    "refresh.topics.interval.seconds",
+    integer(1, unit="seconds"),
+    None,
+    "MM2",
+    f"{REST} topics; {NO_REST}",
+    acts=Acts.PREFIXED,
 )
 SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
-    "sync.topic.configs.interval.seconds", integer(1), None, "MM2", f"{REST} configs; {NO_REST}", acts=Acts.PREFIXED
+    "sync.topic.configs.interval.seconds",
+    integer(1, unit="seconds"),
+    None,
+    "MM2",
+    f"{REST} configs; {NO_REST}",
+    acts=Acts.PREFIXED,
 )
 TOPIC_DELETES = Key(
     "lockstep.sync.topic.deletes.enabled",

@@ -106,3 +106,27 @@ def test_a_log_line_steers_nothing() -> None:
 def test_a_table_without_rows_has_its_heads(capsys: Capture) -> None:
     print_table("none", ("a", "b"), [])
     assert capsys.readouterr().out.split() == ["none", "a", "b"]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_columns_hold_where_stdout_is_no_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    print_table("", ("kind", "last success"), [("topic-config", "word " * 40)])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= columns
+
+
+def test_no_head_of_a_column_is_broken(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    heads = ("group", "topic", "partition", "downstream", "last success", "error bound")
+    for columns in range(20, 100, 3):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        print_table("", heads, [["x" * 30] * len(heads)])
+        shown = capsys.readouterr().out
+        assert all(head in shown for head in heads)
+
+
+def test_no_color_takes_every_style_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in on_a_terminal(60, monkeypatch, "title", ("a",), [("b",)])

@@ -173,3 +173,16 @@ def test_without_a_password_and_with_none_under_way_there_is_nothing_to_do(
 
 def test_no_upsertion_shows_its_password() -> None:
     assert "geheim" not in repr(Upsertion("alice", SHA_512, 4096, "geheim"))
+
+
+def test_each_credential_is_told_of_at_once_also_one_that_was_not_taken(
+    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, ends: list[UserCluster]
+) -> None:
+    told: list[tuple[str, str | None]] = []
+    source.reachable = False
+    with pytest.raises(LockstepError):
+        rotate(store, "alice", "new", ends, tell=lambda one, error: told.append((one.cluster, error)))
+    assert told == []
+    source.reachable = True
+    rotate(store, "alice", "new", ends, tell=lambda one, error: told.append((one.cluster, error)))
+    assert told == [("b", None), ("a", None)]

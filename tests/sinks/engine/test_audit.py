@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.audit import CONFIGS, MOST_WAITING, Audit, process_identity, read_audit
+from sinks.engine.audit import (
+    CONFIGS,
+    EVENT_KINDS,
+    MOST_WAITING,
+    Audit,
+    CredentialWrite,
+    process_identity,
+    read_audit,
+)
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Op, Outcome
 from sinks.engine.plan import Refusal, make_plan
@@ -152,3 +160,18 @@ def test_trouble_with_ledger_or_audit_does_not_keep_the_outcome_from_the_other(s
         Recorder(topic, lambda topics: {}).record(make_plan(FLOW, [change]), [Outcome(change)], ledger)
     assert (ledger.owned(Kind.TOPIC) == {("a.t",)}) is (silent == "audit")
     assert (topic.waiting == 0) is (silent == "ledger")
+
+
+def test_a_password_that_a_command_wrote_is_an_event_of_its_cluster_without_the_password(
+    cluster: MemoryCluster,
+) -> None:
+    writes = [
+        CredentialWrite("a", "alice", "SCRAM-SHA-512", 8192),
+        CredentialWrite("b", "alice", "SCRAM-SHA-512", 8192, "DENIED: no"),
+    ]
+    audit(cluster).record_credentials(FLOW, writes)
+    source, target = read_audit(TOPIC, cluster)
+    assert source.kind in EVENT_KINDS
+    assert source.named_key == {"cluster": "a", "user": "alice", "mechanism": "SCRAM-SHA-512"}
+    assert (source.op, source.after, source.result) == ("update", '{"iterations":8192}', "applied")
+    assert (target.result, target.error) == ("failed", "DENIED: no")

@@ -1,0 +1,79 @@
+"""`audit`: which events are asked for, and how they are written."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.cli.audit_command import Wanted, _as_json, _row, _wanted
+from app.cli.since import BEGINNING
+from sinks.engine.audit import EVENT_KINDS, SETTING, Event
+from sinks.engine.model import Kind
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+
+
+def event(
+    kind: str = "topic-config",
+    key: tuple[str, ...] = ("a.orders", "retention.ms"),
+    before: str | None = '"1"',
+    after: str | None = '"2"',
+) -> Event:
+    return Event(NOON, "a", "b", "me@here", kind, "update", key, before, after, "sha256:0", "applied", None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (Wanted(BEGINNING), True),
+        (Wanted(NOON), True),
+        (Wanted(NOON + timedelta(seconds=1)), False),
+        (Wanted(BEGINNING, frozenset({"topic-config"})), True),
+        (Wanted(BEGINNING, frozenset({"acl", "topic"})), False),
+        (Wanted(BEGINNING, resource="orders"), True),
+        (Wanted(BEGINNING, resource="a.*"), True),
+        (Wanted(BEGINNING, resource="retention.m?"), True),
+        (Wanted(BEGINNING, resource="orders.*"), False),
+        (Wanted(BEGINNING, frozenset({"topic-config"}), "payments"), False),
+    ],
+)
+def test_an_event_is_found_by_time_kind_and_resource(wanted: Wanted, found: bool) -> None:
+    assert wanted.has(event()) is found
+
+
+def test_a_kind_that_there_is_not_is_refused_with_the_nearest() -> None:
+    with pytest.raises(typer.BadParameter, match="nearest: topic-config"):
+        _wanted(None, ["topic-confg"], None)
+    assert _wanted(None, list(EVENT_KINDS), None).kinds == frozenset(EVENT_KINDS)
+
+
+def test_values_are_encoded_once_and_times_are_written_as_everywhere() -> None:
+    document = _as_json(event(before='"604800000"', after=None))
+    assert (document["before"], document["after"]) == ("604800000", None)
+    assert document["at"] == "2026-11-22T12:00:00Z"
+    assert document["key"] == {"topic": "a.orders", "name": "retention.ms"}
+    topic = _as_json(event(Kind.TOPIC.value, ("a.t",), None, '{"partitions":3}'))
+    assert topic["after"] == {"partitions": 3}
+    assert _as_json(event(SETTING, ("topics",)))["key"] == {"name": "topics"}
+
+
+def test_what_another_hand_wrote_is_shown_as_it_is() -> None:
+    document = _as_json(event("odd", ("x", "y", "z"), "no json", None))
+    assert (document["key"], document["before"]) == (["x", "y", "z"], "no json")
+
+
+def test_people_see_the_values_without_quotes() -> None:
+    at, flow, *_, key, before, after, result, error = _row(event())
+    assert (at, flow, key) == ("2026-11-22T12:00:00Z", "a->b", "a.orders retention.ms")
+    assert (before, after, result, error) == ("1", "2", "applied", None)
+
+
+@given(st.sampled_from(EVENT_KINDS), st.lists(st.text(), max_size=9), st.none() | st.text())
+def test_every_event_can_be_shown(kind: str, key: list[str], side: str | None) -> None:
+    odd = event(kind, tuple(key), side, side)
+    assert _as_json(odd)["kind"] == kind
+    assert len(_row(odd)) == 10

@@ -1,0 +1,117 @@
+"""What `look`, `pause` and `resume` hear from the running job: a pass that was done is not yet all in step."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.cli.audit_command import _tell_job
+from app.http.api import Api, Server
+from app.local.ports import free_ports
+from app.local.waiting import wait_for
+from app.main import app
+from app.settings import load
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.ledger_entries import Entry
+from sinks.engine.metrics import Metrics
+from sinks.engine.model import Kind
+from sinks.engine.status import Task
+from tests.sinks.builders import FLOW, World, put_topic, set_config
+
+BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
+
+
+@dataclass
+class RunningJob:
+    """A job over two clusters in memory, and commands that find it."""
+
+    world: World
+    task: FlowTask
+    config: Path
+
+    def command(self, *words: str) -> Result:
+        return CliRunner().invoke(app, [*words, "--config", str(self.config)])
+
+    def pause(self, value: str | None) -> None:
+        self.world.ledger().put({(Entry.PAUSED, (Kind.TOPIC_CONFIG.value,)): value})
+
+    def task_of(self, kind: Kind) -> Task:
+        return self.task.status().kinds[kind].task
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[RunningJob]:
+    world, ended = World(), threading.Event()
+    put_topic(world.source, "orders", 1, retention_ms="1")
+    task = FlowTask(world.reconcile, Metrics("1"))
+
+    def passes() -> None:
+        while not ended.wait(0.01):
+            task.step(None)
+
+    server = Server(Api({FLOW: task}, Metrics("1")), "127.0.0.1", 0)
+    thread = threading.Thread(target=passes, daemon=True)
+    server.start()
+    thread.start()
+    config = tmp_path / "m.properties"
+    config.write_text(f"{BASE}lockstep.http.port={server.address.rpartition(':')[2]}\n")
+    wait_for(lambda: task.status().kinds[Kind.TOPIC_CONFIG].drift == 0, 20, "the first pass")
+    yield RunningJob(world, task, config)
+    ended.set()
+    thread.join(20)
+    server.stop()
+
+
+def test_a_pass_that_leaves_nothing_is_exit_0(job: RunningJob) -> None:
+    said = job.command("look", "--wait", "20")
+    assert (said.stdout, said.exit_code) == ("a->b: compared\n", 0)
+
+
+def test_a_pass_that_left_a_paused_kind_out_says_so_and_is_exit_3(job: RunningJob) -> None:
+    job.pause("")
+    set_config(job.world.source, "orders", "retention.ms", "2")
+    said = job.command("look", "--wait", "20")
+    assert said.exit_code == 3
+    assert "paused: topic-config is not compared, so what differs is not known" in said.stdout
+    document = json.loads(job.command("look", "--wait", "20", "-o", "json").stdout)
+    assert document["looked"] == {"a->b": True}
+    assert document["paused"] == {"a->b": ["topic-config"]}
+
+
+def test_a_pass_after_which_something_still_differs_is_exit_3(job: RunningJob) -> None:
+    job.world.target.policy = lambda topic, name, value: "30 days at most"
+    set_config(job.world.source, "orders", "retention.ms", "2")
+    said = job.command("look", "--wait", "20")
+    assert said.exit_code == 3
+    assert "topic-config: 1 still differ; `lockstep status` says why" in said.stdout
+
+
+def test_a_flow_that_is_stopped_says_why_and_is_exit_1(job: RunningJob) -> None:
+    job.world.source.reachable = False
+    said = job.command("look", "--wait", "20")
+    assert said.exit_code == 1
+    assert "a->b: not compared within the time" in said.stdout
+    assert "  stopped: " in said.stdout
+
+
+def test_the_running_job_follows_a_pause_and_a_resume_at_once(job: RunningJob) -> None:
+    settings = load(job.config)
+    for value, task in (("", Task.PAUSED), (None, Task.ACTIVE)):
+        job.pause(value)
+        _tell_job(settings)
+        assert job.task_of(Kind.TOPIC_CONFIG) is task
+
+
+def test_a_pause_without_a_job_here_says_when_another_one_follows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "m.properties"
+    config.write_text(f"{BASE}lockstep.http.port={free_ports(1)[0]}\n")
+    _tell_job(load(config))
+    assert capsys.readouterr().err == "no job answers here; one that runs elsewhere follows within 60 s\n"

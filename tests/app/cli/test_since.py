@@ -1,0 +1,35 @@
+"""`--since` takes a time ago or a point in time, and says what is allowed."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+import typer
+
+from app.cli.since import ALLOWED, BEGINNING, parse_since
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("1h", NOW - timedelta(hours=1)),
+        ("90s", NOW - timedelta(seconds=90)),
+        ("2 days", NOW - timedelta(days=2)),
+        ("2026-11-21", datetime(2026, 11, 21, tzinfo=timezone.utc)),
+        ("2026-11-21T14:30:00Z", datetime(2026, 11, 21, 14, 30, tzinfo=timezone.utc)),
+        ("2026-11-21 14:30:00+02:00", datetime(2026, 11, 21, 12, 30, tzinfo=timezone.utc)),
+        (None, BEGINNING),
+    ],
+)
+def test_a_time_ago_and_a_point_in_time_are_understood(text: str | None, meant: datetime) -> None:
+    assert parse_since(text, NOW) == meant
+
+
+@pytest.mark.parametrize("text", ["yesterday", "", "1 fortnight", "2026-13-01", "9999999999d"])
+def test_any_other_text_is_refused_with_what_is_allowed(text: str) -> None:
+    with pytest.raises(typer.BadParameter) as refused:
+        parse_since(text, NOW)
+    assert ALLOWED in str(refused.value)

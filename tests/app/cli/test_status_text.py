@@ -1,0 +1,82 @@
+"""`status` for people: states, what is not known, and each reason once."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+
+from app.cli.output import DONE, FAILED, STALE
+from app.cli.status_command import exit_code
+from app.cli.status_text import print_status
+from sinks.engine.model import Kind, Op
+from sinks.engine.plan import Refusal
+from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known
+from tests.sinks.builders import FLOW
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+
+
+def shown(status: FlowStatus, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("COLUMNS", "60")
+    print_status(status.as_json())
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_an_error_is_said_once_and_no_kind_looks_well(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {kind: KindStatus(Task.ACTIVE, None, 0, NOON) for kind in Kind}
+    kinds = as_far_as_known(known, FlowState.ERROR, NOON)
+    lines = shown(FlowStatus(FLOW, FlowState.ERROR, reason="b is down", kinds=kinds), capsys, monkeypatch)
+    assert sum("b is down" in line for line in lines) == 1
+    assert not any("ACTIVE" in line for line in lines)
+    assert f"  UNKNOWN since 2026-11-22T12:00:00Z: {', '.join(kind.value for kind in Kind)}" in lines
+    assert sum(line.split()[1:3] == ["UNKNOWN", "unknown"] for line in lines) == len(Kind)
+
+
+def test_what_differs_of_a_paused_kind_is_called_unknown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = {Kind.ACL: KindStatus(Task.PAUSED, "paused: so it is", None, NOON), Kind.TOPIC: KindStatus(Task.DISABLED)}
+    lines = shown(FlowStatus(FLOW, FlowState.LIVE, 1.0, kinds=kinds), capsys, monkeypatch)
+    assert ["acl", "PAUSED", "unknown", "2026-11-22T12:00:00Z"] in [line.split() for line in lines]
+    assert ["topic", "DISABLED", "-", "-"] in [line.split() for line in lines]
+    assert "  acl: paused: so it is" in lines
+
+
+def test_a_reason_that_kinds_share_is_said_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = (Refusal(Kind.TOPIC_CONFIG, Op.UPDATE, ("a.t", "retention.ms"), "too long"),)
+    kinds = {
+        Kind.ACL: KindStatus(Task.FAULTED, "denied", 0),
+        Kind.SCRAM_USER: KindStatus(Task.FAULTED, "denied", 0),
+        Kind.TOPIC_CONFIG: KindStatus(Task.ACTIVE, "too long", 1, NOON, refused),
+    }
+    lines = shown(FlowStatus(FLOW, FlowState.LIVE, 1.0, kinds=kinds), capsys, monkeypatch)
+    assert "  acl, scram-user: denied" in lines
+    assert "  backed off: topic-config a.t retention.ms" in lines
+    assert sum("too long" in line for line in lines) == 1
+
+
+def test_every_state_of_a_flow_fits_sixty_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = {kind: KindStatus(Task.NOT_SUPPORTED, None, 1000, NOON) for kind in Kind}
+    lines = shown(FlowStatus(FLOW, FlowState.NO_HEARTBEAT, kinds=kinds), capsys, monkeypatch)
+    assert len(lines) == 2 + len(Kind)
+    assert max(map(len, lines)) <= 60
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [
+        ({"LIVE"}, DONE),
+        ({"LIVE", "NO_HEARTBEAT"}, DONE),
+        ({"LIVE", "STALE"}, STALE),
+        ({"STALE", "ERROR"}, FAILED),
+    ],
+)
+def test_the_worst_state_decides_the_exit_code(states: set[str], code: int) -> None:
+    assert exit_code(states) == code
