@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from app.cli.credentials_command import app
 from app.local.broker import ADMIN
 from app.local.waiting import wait_for
+from app.main import app as lockstep
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.rd_users import KafkaUsers
 from sinks.kafka.ports.users import Upsertion
@@ -43,6 +44,13 @@ def run(config: Path, *arguments: str, given: str | None = None) -> int:
     return CliRunner().invoke(app, [*arguments, "--config", str(config)], input=given).exit_code
 
 
+def audited(config: Path, user: str) -> list[tuple[str, str]]:
+    """The clusters to which a password of the user was written, as the audit topic has them."""
+    words = ["audit", "--kind", "credential", "--resource", user, "--since", "1h", "-o", "json"]
+    events = json.loads(CliRunner().invoke(lockstep, [*words, "--config", str(config)]).stdout)["events"]
+    return [(event["key"]["cluster"], event["result"]) for event in events]
+
+
 def logins(config: Path, user: str) -> dict[tuple[str, str | None], bool]:
     ended = CliRunner().invoke(app, ["verify", user, "--config", str(config), "-o", "json"])
     return {(row["cluster"], row["mechanism"]): row["works"] for row in json.loads(ended.stdout)["logins"]}
@@ -60,6 +68,7 @@ def test_a_user_is_made_on_both_clusters_verified_and_given_another_password(con
     assert run(config, "rotate", unique, "--password-file", "-", given="second") == 0
     work(config, unique, both)
     assert run(config, "verify", unique) == 0
+    assert audited(config, unique) == [("b", "applied"), ("a", "applied")] * 2
 
 
 def test_verify_says_on_which_cluster_it_fails(config: Path, clusters: Clusters, unique: str) -> None:

@@ -104,7 +104,10 @@ class Admin:
                 raise
             self.count(self.alias, api, error.name())
             self.mind([error])
-            raise self._stopped(api, error) from exception
+            stopped = self._stopped(api, error)
+            if isinstance(stopped, ClusterUnreachable):
+                self._reachability.gave_up(str(stopped))
+            raise stopped from exception
         self.count(self.alias, api, "ok")
         self._client.poll(0)
         self._reason = None

@@ -27,6 +27,9 @@ REFUSED_FOR: Final = 2.0
 CONNECTS_WITHIN: Final = 1.0
 """Seconds for a connection to a cluster that gave no answer the last time."""
 
+JUST_NOW: Final = 1.0
+"""Seconds; a command asks a cluster several things in a row, and a job waits longer before it tries again."""
+
 A = TypeVar("A")
 
 
@@ -78,12 +81,19 @@ class Reachability:
     def __init__(self, alias: str, servers: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._alias, self._servers, self._clock = alias, servers, clock
         self._silent = False
+        self._gave_up: tuple[float, str] | None = None
+
+    def gave_up(self, reason: str) -> None:
+        """A request has waited its whole time limit: whoever asks the same right afterwards need not do so, too."""
+        self._gave_up = self._clock(), reason
 
     def answer(self, request: Callable[[], A]) -> A:
         """What a request comes to, which any broker of the cluster can answer. Raises what it raises, and
         ClusterUnreachable once all addresses have refused connections for REFUSED_FOR; where the cluster gave no answer
-        the last time, as soon as none of them can be connected to.
+        the last time, as soon as none of them can be connected to, and at once for JUST_NOW after `gave_up`.
         """
+        if self._gave_up is not None and self._clock() - self._gave_up[0] < JUST_NOW:
+            raise ClusterUnreachable(self._gave_up[1])
         if self._silent and (reason := trouble(self._servers, CONNECTS_WITHIN)) is not None:
             raise self._unreachable(reason)
         self._silent = True

@@ -11,7 +11,8 @@ import pytest
 
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable, RightsMissing
-from sinks.kafka.librdkafka.reachability import REFUSED_FOR, Reachability, addresses, check_reachable, trouble
+from sinks.kafka.librdkafka.reachability import JUST_NOW, REFUSED_FOR, Reachability, addresses, check_reachable, trouble
+from tests.sinks.builders import Clock
 
 SOON = 5.0
 """Seconds that a refused connection may cost."""
@@ -47,6 +48,16 @@ def test_what_refused_once_is_given_up_at_once_the_next_time() -> None:
     with pytest.raises(ClusterUnreachable):
         cluster.answer(never)
     assert time.monotonic() - begun < 1
+
+
+def test_what_waited_its_whole_time_is_not_waited_for_again_right_afterwards(listening: str) -> None:
+    clock = Clock()
+    cluster = Reachability("a", listening, clock)
+    cluster.gave_up("cluster a: no answer")
+    with pytest.raises(ClusterUnreachable, match="cluster a: no answer"):
+        cluster.answer(lambda: 1)
+    clock.now += JUST_NOW
+    assert cluster.answer(lambda: 1) == 1
 
 
 def test_an_answer_that_takes_its_time_is_waited_for_where_one_address_listens(listening: str) -> None:
