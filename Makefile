@@ -11,7 +11,7 @@ WORKERS ?= 3
 ROUNDS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint unit fuzz format docs checksums bench clean
+.PHONY: help setup demo test check lint unit fuzz format docs screenshots checksums bench clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -53,6 +53,9 @@ docs: setup ## writes docs/configuration.md, rights.md and metrics.md from the t
 	$(BIN)/python -m app.docs_pages.configuration_page
 	$(BIN)/python -m app.docs_pages.rights_page
 	$(BIN)/python -m app.docs_pages.metrics_page
+
+screenshots: setup ## pictures of the page, for docs/page.md; needs chromium
+	$(BIN)/python -m tests.browser.screenshots docs/images
 
 checksums: setup ## fetches all jars and writes their checksums anew: after a version was changed
 	$(BIN)/python -m app.local.renew_checksums app.local.jar_sets:SETS tests.fetched_jars:SETS

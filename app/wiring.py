@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -141,8 +141,10 @@ def flow_in_job(
     on_signal: Callable[[], None] = lambda: None,
     on_ledger: Callable[[Ledger], None] = lambda ledger: None,
     claims: Claims | None = None,
+    observers: Sequence[Observer] = (),
 ) -> FlowReconcile:
-    """A flow of a running job; `gateway` is py4j's, to the driver's JVM.
+    """A flow of a running job; `gateway` is py4j's, to the driver's JVM. `observers`: told of its passes beside the
+    listeners of these settings.
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change; `on_ledger` by each
     pass that reads the ledger. `claims`: of all flows into this target. The `close` of what is returned closes the
@@ -158,7 +160,7 @@ def flow_in_job(
         here = _watched_ports(source, gateway, clients[0], count)
         there = _watched_ports(target, gateway, clients[1], count)
         made = assemble(Assembly(flow, here, there, claims=claims or Claims()))
-        observers = _observers(settings, flow, source, target, metrics)
+        told = [*observers, *_observers(settings, flow, source, target, metrics)]
         unused.pop_all()
 
     def close() -> None:
@@ -175,7 +177,7 @@ def flow_in_job(
         writers=made.writers,
         topic_ids=target.topic_ids,
         signal=QuorumSignal(source.alias, gateway, clients[0], count, on_signal),
-        observers=observers,
+        observers=told,
         on_ledger=on_ledger,
         close=close,
     )

@@ -26,7 +26,7 @@ from app.local.ports import free_ports
 from bench.load import create_topics
 
 TOPICS: Final = 50
-SERVES: Final = "metrics, status and look are at"
+SERVES: Final = "the page, metrics and status are at"
 STARTS: Final = "is read, starting Spark"
 PHASES: Final = (
     ("spark-submit.sh and Spark's launcher, until the driver's Python runs", "python"),

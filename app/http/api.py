@@ -2,9 +2,12 @@
 
 | path           |                                                        |
 |----------------|--------------------------------------------------------|
-| `/`            | the status page, for people                            |
-| `/status`      | the same as JSON                                       |
+| `/`            | the page, for people                                   |
+| `/api/v1/…`    | what the page shows, as JSON: `app.http.openapi`       |
+| `/status`      | the document of `lockstep status`                      |
 | `/metrics`     | Prometheus' text format                                |
+| `/health`      | the process answers                                    |
+| `/ready`       | every flow was compared, and none is stopped           |
 | `POST /look`   | look now                                               |
 | `POST /reload` | read the properties file and the flows' ledgers again  |
 
@@ -13,30 +16,29 @@
 
 from __future__ import annotations
 
-import math
 import socket
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import anyio
 import anyio.to_thread
-import orjson
 import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from app.http.connection import PromptConnection
-from app.http.page import status_page
-from app.http.protection import Protection, as_json
+from app.http.flow_api import FlowApi
+from app.http.history import FlowHistory
+from app.http.look_body import LookBody
+from app.http.page import page_routes
+from app.http.protection import HEALTH, READY, Protection, as_json
 from app.http.request_rules import RequestRules, base_url
 from app.job.reloading import Reloading
 from sinks.engine.flow_task import FlowTask
@@ -45,12 +47,8 @@ from sinks.engine.status import FlowState, Task
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
-MAX_WAIT = 300.0
-"""Seconds that a request may wait for a look."""
-
 RELOAD_WITHIN = 90.0
 """Seconds: a query that is restarted lets its batch end first."""
-
 
 MAX_BODY = 1024 * 1024
 """Bytes."""
@@ -62,40 +60,6 @@ MAX_WAITERS = 8
 """Requests that may wait at once, each in a thread; one more is told to come again."""
 
 MAX_CONNECTIONS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class LookBody:
-    """What `/look` is asked for; no topics: all, no flows: all. `wait`: seconds."""
-
-    topics: tuple[str, ...] = ()
-    flows: frozenset[Flow] = frozenset()
-    wait: float = 0.0
-
-    @classmethod
-    def parse(cls, content: bytes) -> LookBody:
-        """Raises ValueError that says what is wrong with it."""
-        try:
-            body = orjson.loads(content or b"{}")
-        except ValueError:
-            raise ValueError("it is no JSON") from None
-        if not isinstance(body, dict):
-            raise ValueError("it is no object")
-        try:
-            flows = frozenset(Flow.parse(name) for name in _words(body, "flows"))
-        except LockstepError:
-            raise ValueError('flows are written as "a->b"') from None
-        wait = body.get("wait_seconds", 0)
-        if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not (math.isfinite(wait) and wait >= 0):
-            raise ValueError("wait_seconds must be a number of seconds, 0 or more")
-        return cls(_words(body, "topics"), flows, float(min(wait, MAX_WAIT)))
-
-
-def _words(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    words = body.get(name, [])
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ValueError(f"{name} must be a list of names")
-    return tuple(words)
 
 
 async def _read(request: Request) -> bytes:
@@ -122,8 +86,19 @@ async def _said(_: Request, error: Exception) -> Response:
 class Api:
     """What the running job answers."""
 
-    def __init__(self, tasks: Mapping[Flow, FlowTask], metrics: Metrics, reloading: Reloading | None = None) -> None:
+    def __init__(
+        self,
+        tasks: Mapping[Flow, FlowTask],
+        metrics: Metrics,
+        reloading: Reloading | None = None,
+        *,
+        histories: Mapping[Flow, FlowHistory] | None = None,
+        spark_ui: str | None = None,
+    ) -> None:
+        """`histories`: of each flow, as its passes feed them. `spark_ui`: the address of Spark's own page."""
         self._tasks, self._metrics, self._reloading = tasks, metrics, reloading
+        self._histories = histories or {flow: FlowHistory() for flow in tasks}
+        self._flow_api = FlowApi(tasks, self._histories, spark_ui)
         self._waiters = 0
 
     def application(self, rules: RequestRules) -> Starlette:
@@ -132,7 +107,10 @@ class Api:
             middleware=[Middleware(Protection, rules=rules)],
             exception_handlers={HTTPException: _said},
             routes=[
-                Route("/", self.page),
+                *page_routes(),
+                *self._flow_api.routes(),
+                Route(HEALTH, self.health),
+                Route(READY, self.ready),
                 Route("/metrics", self.metrics),
                 Route("/status", self.status),
                 Route("/look", self.look, methods=["POST"]),
@@ -140,9 +118,15 @@ class Api:
             ],
         )
 
-    async def page(self, _: Request) -> Response:
-        """The status page."""
-        return HTMLResponse(status_page(self._flows(), version("lockstep-kafka")))
+    async def health(self, _: Request) -> Response:
+        """The process answers."""
+        return as_json({"status": "up"})
+
+    async def ready(self, _: Request) -> Response:
+        """200 once every flow had a pass and while none is stopped, else 503; why not is in `/status`."""
+        stopped = any(task.status().state is FlowState.ERROR for task in self._tasks.values())
+        ready = not stopped and all(history.passes for history in self._histories.values())
+        return as_json({"ready": ready}, 200 if ready else 503)
 
     async def metrics(self, _: Request) -> Response:
         """Prometheus' text format."""
@@ -150,10 +134,7 @@ class Api:
 
     async def status(self, _: Request) -> Response:
         """The document of `lockstep status`."""
-        return as_json({"flows": self._flows()})
-
-    def _flows(self) -> list[dict[str, Any]]:
-        return [task.status().as_json() for _, task in sorted(self._tasks.items())]
+        return as_json({"flows": [task.status().as_json() for _, task in sorted(self._tasks.items())]})
 
     async def look(self, request: Request) -> Response:
         """Body: `{"topics": [...], "flows": ["a->b"], "wait_seconds": 10}`, all optional; no topics: all."""
@@ -239,6 +220,11 @@ class Server:
     def start(self) -> None:
         """Returns at once."""
         self._thread.start()
+
+    @property
+    def answered(self) -> int:
+        """Requests so far."""
+        return self._server.server_state.total_requests
 
     def stop(self) -> None:
         """Returns when the thread has ended, after 5 s at the latest."""

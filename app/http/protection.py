@@ -11,19 +11,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from app.http.page import STYLE_SOURCE
 from app.http.request_rules import CHALLENGES, UNAUTHORIZED, RequestRules
 
-HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": f"default-src 'none'; style-src {STYLE_SOURCE}; base-uri 'none'; form-action 'none'; "
+POLICY = (
+    "default-src 'none'",
+    *(f"{kind}-src 'self'" for kind in ("script", "style", "connect", "img")),
+    "base-uri 'none'",
+    "form-action 'none'",
     "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+)
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "; ".join(POLICY),
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""The page needs its own style and nothing else; no other page may show it in a frame."""
+"""The page needs its own files and nothing else, no other page may show it in a frame, and nothing that it is told is
+ever taken for HTML (trusted types)."""
+
+HEALTH, READY = "/health", "/ready"
+OPEN = frozenset({HEALTH, READY})
+"""What a probe asks for, by the address of a pod and without a token. The answers are one word."""
 
 
 def as_json(document: object, status: int = 200) -> Response:
@@ -40,10 +52,12 @@ class Protection(BaseHTTPMiddleware):
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         """The answer of the route, or why there is none."""
-        refused = self._rules.refused(request.method, request.headers)
+        is_open = request.url.path in OPEN and request.method == "GET"
+        refused = None if is_open else self._rules.refused(request.method, request.headers)
         response = await call_next(request) if refused is None else as_json({"error": refused.reason}, refused.status)
         headers = MutableHeaders(raw=response.raw_headers)
         headers.update(HEADERS)
         if refused is not None and refused.status == UNAUTHORIZED:
-            headers["WWW-Authenticate"] = CHALLENGES
+            for challenge in CHALLENGES:
+                headers.append("WWW-Authenticate", challenge)
         return response

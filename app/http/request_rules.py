@@ -16,8 +16,9 @@ from urllib.parse import SplitResult, urlsplit
 
 JSON = "application/json"
 MISDIRECTED, FORBIDDEN, UNSUPPORTED, UNAUTHORIZED = 421, 403, 415, 401
-CHALLENGES = 'Bearer realm="lockstep", Basic realm="lockstep"'
-"""RFC 6750 for programs; RFC 7617 lets a browser ask a person for the token, as a password."""
+CHALLENGES = ('Bearer realm="lockstep"', 'Basic realm="lockstep"')
+"""RFC 6750 for programs; RFC 7617 lets a browser ask a person for the token, as a password. A header each, for Chromium
+reads the first challenge of a header alone."""
 
 
 @dataclass(frozen=True, slots=True)

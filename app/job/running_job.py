@@ -17,6 +17,7 @@ from types import FrameType
 from pyspark.sql import SparkSession
 
 from app.http.api import Api, Server
+from app.http.history import FlowHistory, sampling
 from app.job.adopted_flows import AdoptedFlows
 from app.job.batch import PATIENCE, Batch, ChangedFlows
 from app.job.differences import Difference
@@ -67,6 +68,7 @@ class Job:
         self._changed: dict[str, ChangedFlows] = {}
         self._supervisors: list[QuerySupervisor] = []
         self._tasks: dict[Flow, FlowTask] = {}
+        self._histories = {flow.flow: FlowHistory() for flow in settings.flows}
         self._batches: dict[str, Batch] = {}
         self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
         interval = settings.job.trigger_interval
@@ -89,6 +91,7 @@ class Job:
             partial(hear, flow.flow),
             partial(see, flow.flow),
             self._claims[flow.flow.target],
+            [self._histories[flow.flow]],
         )
         self._adopted.built(flow)
         return built
@@ -129,7 +132,7 @@ class Job:
         return all(task.status().state is not FlowState.ERROR for task in self._tasks.values())
 
     def _run(self) -> None:
-        server = None if self._once else Server(Api(self._tasks, self._metrics, self._reloading), *self._http())
+        server = None if self._once else Server(self._api(), *self._http())
         self._report()
         supervisors = self._supervisors = [
             QuerySupervisor(
@@ -145,10 +148,11 @@ class Job:
         ]
         if server is not None:
             server.start()
-            log.info("metrics, status and look are at %s", server.address)
+            log.info("the page, metrics and status are at %s", server.address)
         with ExitStack() as stack:
             stack.callback(self._end, supervisors, server)
             stack.enter_context(listening(self._spark, self._metrics))
+            stack.enter_context(sampling(self._tasks, self._histories))
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
 
     def _query_changed(self, target: str, status: QueryStatus) -> None:
@@ -157,6 +161,10 @@ class Job:
         for flow, task in self._tasks.items():
             if flow.target == target:
                 task.query_trouble(status.reason)
+
+    def _api(self) -> Api:
+        spark_ui = self._spark.sparkContext.uiWebUrl
+        return Api(self._tasks, self._metrics, self._reloading, histories=self._histories, spark_ui=spark_ui)
 
     def _http(self) -> tuple[str, int, str | None]:
         job = self._settings.job

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.ledger import Ledger
@@ -65,13 +65,31 @@ class Comparison:
     present: Mapping[Kind, Mapping[Key, str]] = field(default_factory=dict)
 
 
+class GroupRow(Protocol):
+    """A partition of a group, as far as everybody may see it."""
+
+    @property
+    def group(self) -> str: ...
+
+    @property
+    def topic(self) -> str:
+        """Where the group would continue."""
+
+    @property
+    def verdict(self) -> str: ...
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of `lockstep offsets`."""
+
+
 @dataclass(frozen=True)
 class GroupSummary:
     """How consumer groups stand. `verdicts`: partitions of groups by verdict's name; `bounds`: by group, the most
-    records that it reads twice in one of its partitions."""
+    records that it reads twice in one of its partitions; `rows`: all partitions, in no order."""
 
     verdicts: Mapping[str, int]
     bounds: Mapping[str, int]
+    rows: Sequence[GroupRow] = ()
 
 
 @dataclass(frozen=True)

@@ -132,11 +132,26 @@ def test_the_job_serves_its_status_and_its_metrics(stage: Stage) -> None:
     assert re.search(r'^lockstep_admin_requests_total\{api="Metadata",cluster="a",result="ok"\} [1-9]', metrics, re.M)
 
 
-def test_the_job_serves_a_page_for_people(stage: Stage) -> None:
+def test_the_job_serves_a_page_for_people_and_what_it_shows(stage: Stage) -> None:
+    """MM2 does not run here, so the target could not take over; what the job changed is there with both sides."""
     answer = httpx.get(stage.job.address, timeout=10).raise_for_status()
     assert answer.headers["content-type"].startswith("text/html")
-    assert "a → b" in answer.text
-    assert "MM2 has not made these topics yet" in answer.text
+    api = f"{stage.job.address}/api/v1/flows"
+    document = httpx.get(api, timeout=10).raise_for_status().json()
+    assert document["spark_ui"].startswith("http://")
+    readiness = document["flows"][0]["readiness"]
+    assert (readiness["answer"], readiness["headline"][:28]) == ("no", "MirrorMaker 2 was never hear")
+    assert "MM2 has not made these topics yet" in str(readiness["findings"])
+    created = httpx.get(f"{api}/a->b/changes", params={"search": "a.orders-new"}, timeout=10).json()["rows"]
+    assert ("topic", "create", None, "applied") in {
+        (row["kind"], row["op"], row["before"], row["result"]) for row in created
+    }
+    assert httpx.get(f"{stage.job.address}/ready", timeout=10).status_code == 200
+
+
+def test_spark_tells_of_its_batches(stage: Stage) -> None:
+    wait_for(lambda: 'lockstep_query_active{target="b"} 1.0' in stage.metrics(), 60, "a query that Spark runs")
+    wait_for(lambda: re.search(r'^lockstep_query_batch\{target="b"\} [1-9]', stage.metrics(), re.M), 60, "a batch")
 
 
 def test_a_look_that_was_waited_for_has_brought_the_change(stage: Stage) -> None:

@@ -1,42 +1,40 @@
-"""The status page of a running job, for people; the same figures as `lockstep status`."""
+"""The page of a running job: files that it serves as they are. All that it shows comes from `/api/v1`."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-REFRESH = 5
-"""Seconds until the page asks for itself again."""
+FOLDER = Path(__file__).parent
+BASE = "/page/"
+INDEX = "index.html"
 
-STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
-
-
-def _style_source() -> str:
-    page = (Path(__file__).parent / "status.html").read_text(encoding="utf-8")
-    styles = (base64.b64encode(hashlib.sha256(style.encode()).digest()).decode() for style in STYLE.findall(page))
-    return " ".join(f"'sha256-{digest}'" for digest in styles)
-
-
-STYLE_SOURCE = _style_source()
-"""What a Content-Security-Policy must allow for the page to look as it does: the hash of its style, no other one."""
+TYPES: Mapping[str, str] = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
+"""By ending; what has another one is not served."""
 
 
-@cache
-def _template() -> Template:
-    # Reasons hold texts of brokers and names of topics: all of it is escaped.
-    loader = FileSystemLoader(Path(__file__).parent)
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True).get_template(
-        "status.html"
-    )
+def page_files() -> Mapping[str, Path]:
+    """What is served, by path."""
+    files = {BASE + file.name: file for file in sorted(FOLDER.iterdir()) if file.suffix in TYPES}
+    return {"/": FOLDER / INDEX} | {path: file for path, file in files.items() if file.name != INDEX}
 
 
-def status_page(flows: Sequence[Mapping[str, Any]], version: str) -> str:
-    """HTML of the document of `lockstep status`; needs nothing from anywhere else."""
-    return _template().render(flows=flows, version=version, refresh=REFRESH)
+def page_routes() -> list[Route]:
+    """A route for each file; read once."""
+    return [_route(path, file.read_bytes(), TYPES[file.suffix]) for path, file in page_files().items()]
+
+
+def _route(path: str, content: bytes, media_type: str) -> Route:
+    async def answer(_: Request) -> Response:
+        return Response(content, media_type=media_type)
+
+    return Route(path, answer)

@@ -207,7 +207,7 @@ class OffsetController:
         if self._summary is None and self._active:
             rows = [row for rows in self._rows.values() for row in rows]
             verdicts = {verdict.value: count for verdict, count in count_verdicts(rows).items()}
-            self._summary = GroupSummary(verdicts, worst_bounds(rows))
+            self._summary = GroupSummary(verdicts, worst_bounds(rows), rows)
         return ControllerStatus(refused=self._backoff.waiting(context.now), groups=self._summary)
 
     def close(self) -> None:

@@ -77,6 +77,16 @@ class GroupOffset:
     held: bool = False
 
     @property
+    def topic(self) -> str:
+        """The topic where it continues."""
+        return self.where.topic
+
+    @property
+    def verdict(self) -> str:
+        """The verdict's word."""
+        return self.judgement.verdict.value
+
+    @property
     def goes_on_at(self) -> int | None:
         """The offset found, if any."""
         if isinstance(self.answer, Unanswered):

@@ -1,0 +1,175 @@
+"""What a flow did lately, for the page: changes with both sides, samples of the last hour, the newest rows of groups.
+
+All of it is bounded and lives in memory: the audit topic and Prometheus have the rest. No side of a change holds a
+secret: a credential's is its iterations and version, and sensitive configs are never planned.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.ledger import utc_now
+from sinks.engine.model import Outcome, key_as_json, value_as_json
+from sinks.engine.recorder import is_event
+from sinks.engine.report import Report
+from sinks.engine.status import FlowStatus
+from sinks.kinds.controller import GroupSummary
+from streaming.flow import Flow
+
+INTERVAL = 10.0
+"""Seconds between two samples."""
+
+SAMPLES = 360
+"""Of an hour."""
+
+CHANGES = 500
+"""Changes that are kept, of each flow."""
+
+LONGEST = 2000
+"""Characters of a side that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`heartbeat_age`, `latency` and `slowest`, the longest pass since the sample before, in seconds; None where there
+    was none. `passes`: how many came to their end since then."""
+
+    at: datetime
+    heartbeat_age: float | None
+    latency: float | None
+    passes: int
+    slowest: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """One point of the charts."""
+        return {
+            "at": instant(self.at),
+            "heartbeat_age_seconds": self.heartbeat_age,
+            "latency_seconds": self.latency,
+            "passes": self.passes,
+            "slowest_pass_seconds": self.slowest,
+        }
+
+
+def instant(at: datetime) -> str:
+    """As `lockstep status` writes times."""
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class FlowHistory:
+    """Of one flow; an `Observer` of its passes. May be asked from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._changes: deque[dict[str, Any]] = deque(maxlen=CHANGES)
+        self._samples: deque[Sample] = deque(maxlen=SAMPLES)
+        self._groups: GroupSummary | None = None
+        self._remote: Mapping[str, str] = {}
+        self._seconds: list[float] = []
+        self._passes = 0
+
+    def passed(self, report: Report) -> None:
+        """Keeps what a pass did and saw."""
+        now = utc_now()
+        made = [_change(outcome, now) for outcome in report.outcomes if is_event(outcome)]
+        with self._lock:
+            self._changes.extend(made)
+            self._groups = report.groups or self._groups
+            if report.listed is not None:
+                self._remote = report.listed.desired.remote
+            self._seconds.append(sum(report.seconds.values()))
+            self._passes += 1
+
+    def close(self, *, replaced: bool) -> None:
+        """What is known stays known: the flow goes on with other settings, or the job ends."""
+
+    def sample(self, status: FlowStatus, now: datetime) -> None:
+        """Another point of the charts."""
+        latency = status.replication_latency_ms
+        with self._lock:
+            seconds, self._seconds = self._seconds, []
+            self._samples.append(
+                Sample(
+                    at=now,
+                    heartbeat_age=status.heartbeat_age_seconds,
+                    latency=None if latency is None else latency / 1000,
+                    passes=len(seconds),
+                    slowest=max(seconds, default=None),
+                )
+            )
+
+    @property
+    def passes(self) -> int:
+        """How many came to their end since the job started."""
+        with self._lock:
+            return self._passes
+
+    def changes(self) -> list[dict[str, Any]]:
+        """The newest first."""
+        with self._lock:
+            return list(reversed(self._changes))
+
+    def samples(self) -> list[Sample]:
+        """The oldest first."""
+        with self._lock:
+            return list(self._samples)
+
+    def groups(self) -> GroupSummary:
+        """As the last pass that looked at groups saw them."""
+        with self._lock:
+            return self._groups or GroupSummary({}, {})
+
+    def remote(self) -> Mapping[str, str]:
+        """The topics that are replicated: remote name by upstream name."""
+        with self._lock:
+            return self._remote
+
+
+def _change(outcome: Outcome, now: datetime) -> dict[str, Any]:
+    change = outcome.change
+    return {
+        "at": instant(now),
+        "kind": change.kind.value,
+        "op": change.op.value,
+        "key": key_as_json(change.kind, change.key),
+        "before": _shortened(value_as_json(change.before)),
+        "after": _shortened(value_as_json(change.after)),
+        "result": outcome.result,
+        "error": str(outcome.error) if outcome.error else None,
+    }
+
+
+def _shortened(side: Any) -> Any:
+    return f"{side[:LONGEST]}…" if isinstance(side, str) and len(side) > LONGEST else side
+
+
+@contextmanager
+def sampling(tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistory]) -> Iterator[None]:
+    """Samples every flow for the length of a `with` block, in a thread: a pass that hangs must show."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(INTERVAL):
+            sample_all(tasks, histories)
+
+    thread = threading.Thread(target=run, name="history", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def sample_all(tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistory]) -> None:
+    """One point for each flow, now."""
+    now = utc_now()
+    for flow, task in tasks.items():
+        histories[flow].sample(task.status(), now)

@@ -1,0 +1,185 @@
+"""What `/api/v1` offers: one table, which the routes and the OpenAPI document are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.http.paging import LIMIT, MOST
+from sinks.engine.model import Kind
+from sinks.kinds.offsets.verdicts import Verdict
+
+BASE = "/api/v1"
+FLOW = "flow"
+
+Schema = Mapping[str, Any]
+
+TEXT: Schema = {"type": "string"}
+MAYBE_TEXT: Schema = {"type": ["string", "null"]}
+NUMBER: Schema = {"type": "number"}
+MAYBE_NUMBER: Schema = {"type": ["number", "null"]}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+ANY: Schema = {}
+
+
+def _object(**fields: Schema) -> Schema:
+    return {"type": "object", "required": list(fields), "properties": fields}
+
+
+def _list(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
+def _page(row: Schema) -> Schema:
+    values = {"type": "object", "additionalProperties": COUNT}
+    return _object(total=COUNT, found=COUNT, offset=COUNT, limit=COUNT, values=values, rows=_list(row))
+
+
+FINDING = _object(about=TEXT, reason=TEXT, remedy=TEXT, blocks={"type": "boolean"})
+READINESS = _object(answer={"enum": ["yes", "no", "unknown"]}, headline=TEXT, findings=_list(FINDING))
+STATUS = {
+    "type": "object",
+    "description": "A flow of `lockstep status -o json`, with whether its target could take over now.",
+    "required": ["name", "source", "target", "state", "kinds", "readiness"],
+    "properties": {
+        "name": TEXT,
+        "source": TEXT,
+        "target": TEXT,
+        "state": TEXT,
+        "reason": MAYBE_TEXT,
+        "heartbeat_age_seconds": MAYBE_NUMBER,
+        "replication_latency_ms": MAYBE_NUMBER,
+        "kinds": {"type": "object"},
+        "readiness": READINESS,
+        "topics": COUNT,
+        "verdicts": {"type": "object", "additionalProperties": COUNT},
+    },
+}
+CHANGE = _object(
+    at=TEXT, kind=TEXT, op=TEXT, key={"type": "object"}, before=ANY, after=ANY, result=TEXT, error=MAYBE_TEXT
+)
+REFUSED = _object(kind=TEXT, op=TEXT, key={"type": "object"}, reason=TEXT, remedy=TEXT)
+OFFSET = _object(
+    group=TEXT,
+    topic=TEXT,
+    partition=COUNT,
+    upstream_offset=MAYBE_NUMBER,
+    downstream_offset=MAYBE_NUMBER,
+    method=MAYBE_TEXT,
+    error_bound=MAYBE_NUMBER,
+    verdict=TEXT,
+    reason=TEXT,
+)
+SAMPLE = _object(
+    at=TEXT,
+    heartbeat_age_seconds=MAYBE_NUMBER,
+    latency_seconds=MAYBE_NUMBER,
+    passes=COUNT,
+    slowest_pass_seconds=MAYBE_NUMBER,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A GET below `BASE`. `method`: of the class that answers. `filter`: the parameter that a list is filtered by, and
+    its values; `paged`: it has `search`, `offset` and `limit`."""
+
+    path: str
+    method: str
+    summary: str
+    answer: Schema
+    paged: bool = False
+    filter: tuple[str, Sequence[str]] | None = None
+
+    @property
+    def of_flow(self) -> bool:
+        """Whether a flow is in its path."""
+        return "{flow}" in self.path
+
+
+KINDS = tuple(kind.value for kind in Kind)
+
+OPERATIONS: Sequence[Operation] = (
+    Operation("/openapi.json", "openapi", "this document", {"type": "object"}),
+    Operation(
+        "/flows",
+        "flows",
+        "every flow: state, kinds, and whether its target could take over now",
+        _object(version=TEXT, now=TEXT, spark_ui=MAYBE_TEXT, flows=_list(STATUS)),
+    ),
+    Operation("/flows/{flow}", "flow", "one flow", STATUS),
+    Operation(
+        "/flows/{flow}/history", "history", "the last hour, a point every ten seconds", _object(samples=_list(SAMPLE))
+    ),
+    Operation(
+        "/flows/{flow}/changes",
+        "changes",
+        "what the job changed, the newest first",
+        _page(CHANGE),
+        True,
+        ("kind", KINDS),
+    ),
+    Operation(
+        "/flows/{flow}/refused", "refused", "what is not tried, and what to do", _page(REFUSED), True, ("kind", KINDS)
+    ),
+    Operation(
+        "/flows/{flow}/offsets",
+        "offsets",
+        "where each group would continue, by partition",
+        _page(OFFSET),
+        True,
+        ("verdict", tuple(verdict.value for verdict in Verdict)),
+    ),
+    Operation("/flows/{flow}/topics", "topics", "what is replicated", _page(_object(upstream=TEXT, remote=TEXT)), True),
+)
+
+
+def document(version: str) -> dict[str, Any]:
+    """OpenAPI 3.1 of all of it."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Lockstep", "version": version, "description": "What a running job knows. Reads only."},
+        "servers": [{"url": BASE}],
+        "paths": {operation.path: {"get": _described(operation)} for operation in OPERATIONS},
+        "components": {
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "password": {"type": "http", "scheme": "basic"},
+            }
+        },
+        "security": [{"token": []}, {"password": []}, {}],
+    }
+
+
+def _described(operation: Operation) -> dict[str, Any]:
+    answers: dict[str, Any] = {"200": _answer("as asked for", operation.answer)}
+    error = _object(error=TEXT)
+    if operation.of_flow:
+        answers["404"] = _answer("no such flow in this job", error)
+    if operation.paged:
+        answers["400"] = _answer("a parameter that makes no sense", error)
+    return {
+        "operationId": operation.method,
+        "summary": operation.summary,
+        "parameters": list(_parameters(operation)),
+        "responses": answers,
+    }
+
+
+def _answer(description: str, schema: Schema) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _parameters(operation: Operation) -> Sequence[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    if operation.of_flow:
+        found.append({"name": FLOW, "in": "path", "required": True, "schema": TEXT, "example": "a->b"})
+    if operation.filter is not None:
+        name, values = operation.filter
+        found.append({"name": name, "in": "query", "schema": {"enum": list(values)}})
+    if operation.paged:
+        found.append({"name": "search", "in": "query", "schema": TEXT, "description": "what a row must contain"})
+        found.append({"name": "offset", "in": "query", "schema": {**COUNT, "default": 0}})
+        found.append({"name": "limit", "in": "query", "schema": {**COUNT, "default": LIMIT, "maximum": MOST}})
+    return found

@@ -1,0 +1,45 @@
+// The first view: could I fail over now, the flows as a graph, each flow in a line.
+import { count, duration, el, tone } from "./dom.js";
+import { graph } from "./graph.js";
+import { table } from "./table.js";
+
+export const link = (flow, tab = "") => `#/flow/${encodeURIComponent(flow.name)}${tab && `/${tab}`}`;
+
+/** The answer for one flow: the word, and a sentence. */
+export function answer(flow, inside = null) {
+  const { answer: word, headline } = flow.readiness;
+  return el("div", { class: `answer ${tone(word)}` },
+    el("span", { class: `word ${tone(word)}` }, word.toUpperCase()),
+    el("span", { class: "flow" }, inside ?? el("a", { href: link(flow) }, `${flow.source} → ${flow.target}`)),
+    el("p", {}, headline));
+}
+
+export function overview({ flows }) {
+  if (!flows.length) return el("p", { class: "empty" }, "This job has no flow. Enable one in its file: a->b.enabled = true.");
+  return el("div", {},
+    el("h1", {}, "Could I fail over now?"),
+    el("ul", { class: "answers" }, ...flows.map((flow) => el("li", {}, answer(flow)))),
+    el("h2", {}, "Flows"),
+    graph(flows),
+    table(COLUMNS, flows));
+}
+
+const COLUMNS = [
+  ["flow", "", (flow) => el("a", { href: link(flow) }, `${flow.source} → ${flow.target}`)],
+  ["state", "word", (flow) => flow.state, (flow) => tone(flow.state)],
+  ["heartbeat", "number", (flow) => duration(flow.heartbeat_age_seconds)],
+  ["latency", "number", (flow) => duration(flow.replication_latency_ms === null ? null : flow.replication_latency_ms / 1000)],
+  ["topics", "number", (flow) => flow.topics.toLocaleString("en")],
+  ["differences", "number", differences, (flow) => (differences(flow) === "0" ? "" : "bad")],
+  ["kinds", "", kinds],
+];
+
+function differences(flow) {
+  return Object.values(flow.kinds).reduce((sum, kind) => sum + (kind.drift ?? 0), 0).toLocaleString("en");
+}
+
+function kinds(flow) {
+  const trouble = Object.entries(flow.kinds).filter(([, { task }]) => !["ACTIVE", "DISABLED", "NOT_SUPPORTED"].includes(task));
+  if (!trouble.length) return count(Object.values(flow.kinds).filter(({ task }) => task === "ACTIVE").length, "kind") + " active";
+  return el("span", { class: "bad" }, trouble.map(([name, { task }]) => `${name} ${task}`).join(", "));
+}

@@ -1,0 +1,111 @@
+"""Could this flow's target take over now, as far as the job sees? Pure.
+
+It tells of what Lockstep keeps. Records are MirrorMaker 2's: of those it knows the newest heartbeat alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from app.http.remedies import advice
+from sinks.engine.status import FlowState, FlowStatus, Task
+from sinks.kinds.offsets.verdicts import Verdict
+
+KNOWN = frozenset({Task.ACTIVE, Task.DISABLED, Task.NOT_SUPPORTED, Task.UNKNOWN})
+"""Tasks that say nothing against a failover by themselves: what makes a kind UNKNOWN is its flow's own reason."""
+
+LOST = (Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING, Verdict.ERROR)
+"""Verdicts of partitions where a group would begin by its reset policy."""
+
+
+class Answer(str, Enum):
+    """UNKNOWN: nothing was compared yet."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`about`: the flow, or a kind. `blocks`: whether it is a reason against a failover now."""
+
+    about: str
+    reason: str
+    blocks: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        """One row, with what to do."""
+        return {"about": self.about, "reason": self.reason, "remedy": advice(self.reason), "blocks": self.blocks}
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The answer, a sentence for it, and what was found."""
+
+    answer: Answer
+    headline: str
+    findings: tuple[Finding, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For the page."""
+        found = [finding.as_json() for finding in self.findings]
+        return {"answer": self.answer.value, "headline": self.headline, "findings": found}
+
+
+def readiness(status: FlowStatus, verdicts: Mapping[str, int], passes: int) -> Readiness:
+    """`verdicts`: partitions of groups by verdict. `passes`: how many came to their end since the job started."""
+    found = tuple(_findings(status, verdicts))
+    if status.state is not FlowState.ERROR and not passes:
+        return Readiness(Answer.UNKNOWN, "The first comparison is not over yet", found)
+    blocking = [finding for finding in found if finding.blocks]
+    if not blocking:
+        remarks = f", with {_count(len(found), 'remark')}" if found else ""
+        return Readiness(Answer.YES, f"All that Lockstep keeps is in step, and MirrorMaker 2 is heard{remarks}", found)
+    first, more = blocking[0], len(blocking) - 1
+    about = "" if first.about == status.flow.name else f"{first.about}: "
+    others = f"; and {_count(more, 'reason')} more" if more else ""
+    return Readiness(Answer.NO, f"{about}{first.reason}{others}", found)
+
+
+def _findings(status: FlowStatus, verdicts: Mapping[str, int]) -> Iterator[Finding]:
+    flow = status.flow.name
+    trouble = STATES[status.state](status)
+    if trouble is not None:
+        yield Finding(flow, trouble)
+    if status.reason and status.reason != trouble:
+        yield Finding(flow, status.reason, blocks=False)
+    seen = {status.reason}
+    for kind, of_kind in status.kinds.items():
+        if of_kind.task not in KNOWN:
+            reason = of_kind.reason or f"{of_kind.task.value.lower()}, without a reason"
+            # What stopped the flow stopped each of its kinds: one row says it.
+            if reason not in seen:
+                yield Finding(kind.value, reason)
+            seen.add(reason)
+        elif of_kind.drift:
+            detail = f": {of_kind.reason}" if of_kind.reason else ""
+            yield Finding(kind.value, f"{_count(of_kind.drift, 'difference')} not mended{detail}")
+        elif of_kind.reason and of_kind.task is Task.ACTIVE:
+            yield Finding(kind.value, of_kind.reason)
+    if lost := sum(verdicts.get(verdict.value, 0) for verdict in LOST):
+        yield Finding("group-offset", f"{_count(lost, 'partition')} of groups would begin by their reset policy", False)
+    if status.effective:
+        differing = sum(group.configs for group in status.effective)
+        yield Finding("effective", f"{_count(differing, 'config')} set on neither side with different values", False)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+STATES: Mapping[FlowState, Callable[[FlowStatus], str | None]] = {
+    FlowState.LIVE: lambda status: None,
+    FlowState.STALE: lambda status: status.reason or "MirrorMaker 2 is not heard",
+    FlowState.NO_HEARTBEAT: lambda status: "MirrorMaker 2 was never heard: no heartbeat of this flow is there",
+    FlowState.ERROR: lambda status: status.reason or "the flow is stopped",
+}
+"""What a state has against a failover."""

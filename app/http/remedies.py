@@ -1,0 +1,69 @@
+"""What to do about a reason, by the words that Kafka and Lockstep use for it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Remedy(NamedTuple):
+    """`words`: found anywhere in a reason, however they are written; `advice`: a sentence."""
+
+    words: re.Pattern[str]
+    advice: str
+
+
+def _remedy(words: str, advice: str) -> Remedy:
+    return Remedy(re.compile(words, re.IGNORECASE), advice)
+
+
+REMEDIES: Sequence[Remedy] = (
+    _remedy("reset policy", "`lockstep offsets` says which, and why: docs/offsets.md."),
+    _remedy("neither side", "Set them on the source, or read docs/configs.md on defaults that differ."),
+    _remedy(
+        "paused with|lockstep pause", "See what waits with `lockstep plan`; `lockstep resume KIND` ends the pause."
+    ),
+    _remedy(
+        "AUTHORIZATION_FAILED|no right to|grant ",
+        "Grant it: `lockstep rights --principal …` prints the commands, `lockstep validate --rights` what is missing.",
+    ),
+    _remedy(
+        "POLICY_VIOLATION",
+        "Allow it in the target's policy, or name the config in config.properties.exclude.",
+    ),
+    _remedy(
+        "INVALID_CONFIG",
+        "The target's version does not take this value: change it on the source, or name the config in "
+        "config.properties.exclude.",
+    ),
+    _remedy(
+        "max.delete|deletion limit|would delete",
+        "Make sure that these deletions are meant, then run `lockstep apply --force`.",
+    ),
+    _remedy("SECURITY_DISABLED", "The cluster has no authorizer: configure one, or turn this kind off."),
+    _remedy(
+        "INVALID_REPLICATION_FACTOR|NOT_ENOUGH_REPLICAS",
+        "Set replication.factor to what the target's brokers can hold.",
+    ),
+    _remedy("ledger", "Read docs/safety.md first: the flow writes nothing until somebody looked at its ledger."),
+    _remedy(
+        "cluster.id|another cluster|pinned",
+        "Make sure where the address leads: docs/safety.md, before anything else is done.",
+    ),
+    _remedy(
+        "no answer|not answer|unreachable|timed out|_TRANSPORT|refused the connection",
+        "See whether the cluster runs and can be reached from the job's machine; it goes on by itself.",
+    ),
+    _remedy("heartbeat|MirrorMaker", "See whether MirrorMaker 2 runs, and what its log says."),
+    _remedy("password|credential", "See what the credential store knows: `lockstep credentials list`."),
+    _remedy("not made these topics yet", "Start MirrorMaker 2 for this flow; it makes them."),
+)
+"""Read from the top; the first that fits holds."""
+
+OTHERWISE = "`lockstep plan` shows what differs, the job's log what was tried."
+
+
+def advice(reason: str | None) -> str:
+    """What to do about it."""
+    return next((one.advice for one in REMEDIES if one.words.search(reason or "")), OTHERWISE)

@@ -1,0 +1,151 @@
+"""Flows in every state that the page must show, as a job would hold them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+
+from app.http.history import INTERVAL, SAMPLES, FlowHistory
+from sinks.engine.effective_drift import Case, DriftGroup
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.kind_trouble import KindTrouble
+from sinks.engine.ledger import utc_now
+from sinks.engine.metrics import Metrics
+from sinks.engine.model import Kind, Op, Outcome
+from sinks.engine.plan import Plan, Refusal
+from sinks.engine.report import Report
+from sinks.engine.status import FlowStatus, Heartbeats, flow_state
+from sinks.faults import ClusterUnreachable, ItemFault
+from sinks.kinds.controller import GroupSummary
+from sinks.kinds.offsets.direction import GroupOffset, count_verdicts, worst_bounds
+from sinks.kinds.offsets.translation import Answer, Method, Unanswered
+from sinks.kinds.offsets.verdicts import Judgement, Verdict
+from sinks.kinds.topics.listing import Listed
+from sinks.kinds.topics.rules import DesiredTopics
+from streaming.flow import Flow
+from streaming.mm2.records import TopicPartition
+from tests.sinks.builders import config_change, flow_settings, topic_change
+from tests.sinks.scripted_pass import ScriptedPass
+
+WELL, MM2_DOWN, TARGET_DOWN = Flow("madrid", "oslo"), Flow("oslo", "madrid"), Flow("madrid", "lima")
+TROUBLED, BEGINNING = Flow("paris", "oslo"), Flow("rome", "lima")
+TOPICS, GROUPS = 1_000, 10_000
+HOSTILE = "<img src=x onerror=alert(1)>"
+"""A name that would be more than text, were it taken for HTML."""
+
+
+@dataclass
+class Shown:
+    """What `Api` is made of."""
+
+    tasks: dict[Flow, FlowTask] = field(default_factory=dict)
+    histories: dict[Flow, FlowHistory] = field(default_factory=dict)
+
+    def add(self, flow: Flow, report: Report | None, error: Exception | None = None, beat: float | None = 1.4) -> None:
+        """A flow after one pass that reported this or ended so; `beat`: its newest heartbeat is so many seconds old."""
+        script, history = ScriptedPass(), FlowHistory()
+        script.settings, script.error = flow_settings(flow=flow), error
+        task = FlowTask(script, Metrics("0"))  # type: ignore[arg-type]
+        self.tasks[flow], self.histories[flow] = task, history
+        if report is not None:
+            script.report = report
+        if report is not None or error is not None:
+            now = round((time.time() - (beat or 0)) * 1000)
+            task.step(Heartbeats(now, 180) if beat is not None else None)
+        if report is not None and error is None:
+            history.passed(report)
+        _hour(history, flow, beat)
+
+    def beat(self, *flows: Flow) -> None:
+        """A new heartbeat of these flows."""
+        for flow in flows:
+            self.tasks[flow].step(Heartbeats(round(time.time() * 1000) - 700, 180))
+
+
+def _hour(history: FlowHistory, flow: Flow, beat: float | None) -> None:
+    now = utc_now()
+    for number in range(SAMPLES):
+        ago = (SAMPLES - number) * INTERVAL
+        age = None if beat is None else max(0.4 + number % 7 / 5, beat - ago)
+        state = flow_state(None, age, 30)
+        history.sample(FlowStatus(flow, state, age, 150 + number % 40), now - timedelta(seconds=ago))
+
+
+@cache
+def group_rows() -> tuple[GroupOffset, ...]:
+    """One partition of each of ten thousand groups."""
+    return tuple(_group(number) for number in range(GROUPS))
+
+
+def _group(number: int) -> GroupOffset:
+    where = TopicPartition(f"madrid.orders-{number % TOPICS:04}", 0)
+    verdict = Verdict.TOO_OLD if number % 2_500 == 7 else Verdict.SYNCED
+    lost = verdict is Verdict.TOO_OLD
+    answer = Unanswered.TOO_OLD if lost else Answer(number * 10, number * 10 - 3, Method.MATCHED, number % 3)
+    reason = (
+        "the group is before the earliest offset-sync of the partition" if lost else "the group goes on at this offset"
+    )
+    return GroupOffset(f"billing-{number:05}", where, number * 10, answer, Judgement(verdict, reason))
+
+
+def _listed(count: int) -> Listed:
+    remote: Mapping[str, str] = {f"orders-{number:04}": f"madrid.orders-{number:04}" for number in range(count)}
+    return Listed(dict.fromkeys(remote, 1), dict.fromkeys(remote.values(), 1), DesiredTopics(remote))
+
+
+def _well() -> Report:
+    rows = group_rows()
+    verdicts = {verdict.value: count for verdict, count in count_verdicts(rows).items()}
+    outcomes = (
+        Outcome(topic_change("madrid.orders-0999", None, 6)),
+        Outcome(config_change("madrid.orders-0001", "retention.ms", "604800000", "3600000")),
+    )
+    return Report(
+        Plan(WELL),
+        outcomes,
+        listed=_listed(TOPICS),
+        groups=GroupSummary(verdicts, worst_bounds(rows), rows),
+        seconds={"observe": 0.14, "plan": 0.02},
+        everything=True,
+    )
+
+
+def _troubled() -> Report:
+    refused = (
+        Refusal(Kind.TOPIC_CONFIG, Op.UPDATE, ("paris.orders", "retention.ms"), "POLICY_VIOLATION: at most 7 days"),
+        Refusal(Kind.TOPIC_CONFIG, Op.UPDATE, (f"paris.{HOSTILE}", "segment.bytes"), "INVALID_CONFIG: too small"),
+    )
+    failed = config_change("paris.orders", "retention.ms", "604800000", "31536000000")
+    trouble = KindTrouble()
+    trouble.faulted[Kind.SCRAM_USER] = "no right to read SCRAM users of paris; grant DESCRIBE on the CLUSTER"
+    return Report(
+        Plan(TROUBLED, refused=refused),
+        (Outcome(failed, ItemFault("POLICY_VIOLATION", "at most 7 days")),),
+        trouble=trouble,
+        paused=frozenset({Kind.ACL}),
+        effective=(DriftGroup(Case(Kind.TOPIC_CONFIG, "retention.ms", "604800000", "86400000"), 120),),
+        listed=_listed(3),
+        seconds={"observe": 0.3},
+    )
+
+
+def every_state() -> Shown:
+    """A flow in each of them."""
+    shown = Shown()
+    shown.add(WELL, _well())
+    shown.add(MM2_DOWN, Report(Plan(MM2_DOWN), listed=_listed(40), seconds={"observe": 0.1}), beat=94.0)
+    unreachable = ClusterUnreachable("the cluster lima at 10.0.0.7:9092 gives no answer")
+    shown.add(TARGET_DOWN, Report(Plan(TARGET_DOWN)), unreachable)
+    shown.add(TROUBLED, _troubled())
+    shown.add(BEGINNING, None, beat=None)
+    return shown
+
+
+def one_in_step() -> Shown:
+    """A job whose only flow is well."""
+    shown = Shown()
+    shown.add(WELL, _well())
+    return shown

@@ -1,0 +1,75 @@
+"""What is kept of a flow for the page: bounded, and without secrets."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+from app.http.history import CHANGES, LONGEST, SAMPLES, FlowHistory
+from sinks.engine.model import Change, Kind, Outcome, ScramSpec
+from sinks.engine.plan import Plan
+from sinks.engine.report import Report
+from sinks.engine.status import FlowState, FlowStatus
+from sinks.faults import ItemFault
+from tests.sinks.builders import FLOW, config_change, put_topic, world_in_step
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+
+def reported(*outcomes: Outcome, seconds: float = 0.25) -> Report:
+    return Report(Plan(FLOW), outcomes, seconds={"observe": seconds, "plan": 0.25})
+
+
+def test_changes_are_kept_with_both_sides_and_outcome_the_newest_first() -> None:
+    history = FlowHistory()
+    history.passed(reported(Outcome(config_change("a.t", "retention.ms", "1", "2"))))
+    history.passed(
+        reported(Outcome(config_change("a.u", "retention.ms", None, "2"), ItemFault("POLICY_VIOLATION", "no")))
+    )
+    newest, oldest = history.changes()
+    assert (oldest["key"], oldest["before"], oldest["after"]) == ({"topic": "a.t", "name": "retention.ms"}, "1", "2")
+    assert (newest["result"], newest["error"]) == ("failed", "POLICY_VIOLATION: no")
+
+
+def test_an_offset_that_moves_on_is_no_change_to_show() -> None:
+    history = FlowHistory()
+    history.passed(reported(Outcome(Change(Kind.GROUP_OFFSET, ("g", "a.t", "0"), 1, 2))))
+    assert history.changes() == []
+
+
+def test_a_credential_is_shown_by_iterations_and_version() -> None:
+    history = FlowHistory()
+    history.passed(reported(Outcome(Change(Kind.SCRAM_USER, ("u", "SCRAM-SHA-256"), None, ScramSpec(4096, "v1")))))
+    assert history.changes()[0]["after"] == {"iterations": 4096, "version": "v1"}
+
+
+def test_no_more_is_kept_than_fits() -> None:
+    history = FlowHistory()
+    for number in range(CHANGES + 5):
+        history.passed(reported(Outcome(config_change(f"a.t{number}", "x", None, "y" * 10 * LONGEST))))
+    for number in range(SAMPLES + 5):
+        history.sample(FlowStatus(FLOW, FlowState.LIVE), NOON + timedelta(seconds=number))
+    assert len(history.changes()) == CHANGES
+    assert history.changes()[-1]["key"]["topic"] == "a.t5"
+    assert len(history.changes()[0]["after"]) == LONGEST + 1
+    assert [len(history.samples()), history.samples()[0].at] == [SAMPLES, NOON + timedelta(seconds=5)]
+
+
+def test_a_sample_has_the_longest_pass_since_the_one_before() -> None:
+    history = FlowHistory()
+    for seconds in (0.5, 2.0):
+        history.passed(reported(seconds=seconds))
+    for _ in range(2):
+        history.sample(FlowStatus(FLOW, FlowState.LIVE, 1.5, 200), NOON)
+    first, second = history.samples()
+    assert (first.passes, first.slowest, first.latency) == (2, 2.25, 0.2)
+    assert (second.passes, second.slowest) == (0, None)
+
+
+def test_passes_of_a_real_flow_tell_topics_and_changes() -> None:
+    world, history = world_in_step(), FlowHistory()
+    world.observers.append(history)
+    put_topic(world.source, "new", 2)
+    world.run_pass()
+    assert history.remote()["new"] == "a.new"
+    assert ("topic", "a.new") in {(row["kind"], row["key"]["topic"]) for row in history.changes()}
+    assert history.passes == 1

@@ -1,0 +1,103 @@
+"""Whether a target could take over now: nothing that is wrong or not known is a yes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.http.readiness import Answer, readiness
+from app.http.remedies import OTHERWISE, advice
+from sinks.engine.effective_drift import Case, DriftGroup
+from sinks.engine.model import Kind
+from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence
+from streaming.flow import Flow
+
+ACTIVE = KindStatus(Task.ACTIVE)
+IN_STEP = FlowStatus(
+    Flow("a", "b"), FlowState.LIVE, 1.0, kinds={Kind.TOPIC: ACTIVE, Kind.ACL: KindStatus(Task.DISABLED)}
+)
+
+
+def test_a_flow_that_is_heard_and_in_step_is_a_yes() -> None:
+    found = readiness(IN_STEP, {"SYNCED": 4}, 1)
+    assert (found.answer, found.findings) == (Answer.YES, ())
+
+
+def test_before_the_first_pass_the_answer_is_not_known() -> None:
+    assert readiness(IN_STEP, {}, 0).answer is Answer.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (FlowState.STALE, "heartbeat is 94 s old"),
+        (FlowState.NO_HEARTBEAT, "never heard"),
+        (FlowState.ERROR, "no answer"),
+    ],
+)
+def test_a_state_other_than_live_is_a_no_with_its_reason(state: FlowState, words: str) -> None:
+    reason = silence(state, 94.0) or "b gives no answer"
+    status = replace(IN_STEP, state=state, heartbeat_age_seconds=94.0, reason=reason)
+    found = readiness(status, {}, 1)
+    assert found.answer is Answer.NO
+    assert words in found.headline
+
+
+@pytest.mark.parametrize(
+    "task", [Task.PAUSED, Task.FAULTED]
+)
+def test_a_kind_that_is_not_kept_is_a_no(task: Task) -> None:
+    found = readiness(replace(IN_STEP, kinds={Kind.ACL: KindStatus(task, "because")}), {}, 1)
+    assert found.answer is Answer.NO
+    assert found.headline == "acl: because"
+
+
+@pytest.mark.parametrize("state", list(FlowState))
+def test_no_flow_whose_kinds_are_not_known_is_a_yes(state: FlowState) -> None:
+    kinds = as_far_as_known({Kind.ACL: replace(ACTIVE, drift=0)}, state, None)
+    found = readiness(replace(IN_STEP, state=state, kinds=kinds, reason=silence(state, 40.0)), {}, 1)
+    assert (found.answer is Answer.YES) == (state is FlowState.LIVE)
+
+
+def test_a_difference_or_what_could_not_be_seen_is_a_no() -> None:
+    drifting = replace(IN_STEP, kinds={Kind.ACL: replace(ACTIVE, drift=2, reason="POLICY_VIOLATION: no")})
+    assert readiness(drifting, {}, 1).headline == "acl: 2 differences not mended: POLICY_VIOLATION: no"
+    unseen = replace(IN_STEP, kinds={Kind.ACL: replace(ACTIVE, reason="not all ACLs could be read")})
+    assert readiness(unseen, {}, 1).answer is Answer.NO
+
+
+def test_one_reason_of_a_flow_and_all_its_kinds_is_one_finding() -> None:
+    kinds = {kind: KindStatus(Task.FAULTED, "the ledger is gone") for kind in Kind}
+    found = readiness(replace(IN_STEP, state=FlowState.ERROR, reason="the ledger is gone", kinds=kinds), {}, 1)
+    assert [finding.about for finding in found.findings] == ["a->b"]
+
+
+def test_a_reason_beside_the_state_is_told_as_well() -> None:
+    status = replace(IN_STEP, state=FlowState.NO_HEARTBEAT, reason="MM2 has not made these topics yet: x")
+    assert [finding.blocks for finding in readiness(status, {}, 1).findings] == [True, False]
+
+
+def test_groups_without_an_offset_and_defaults_that_differ_are_remarks() -> None:
+    differing = (DriftGroup(Case(Kind.TOPIC_CONFIG, "retention.ms", "1", "2"), 3),)
+    found = readiness(replace(IN_STEP, effective=differing), {"TOO_OLD": 1, "SYNCED": 2}, 1)
+    assert found.answer is Answer.YES
+    assert [finding.about for finding in found.findings] == ["group-offset", "effective"]
+    assert "with 2 remarks" in found.headline
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("POLICY_VIOLATION: at most 7 days", "config.properties.exclude"),
+        ("TOPIC_AUTHORIZATION_FAILED: no", "lockstep rights"),
+        ("paused with `lockstep pause`", "lockstep resume"),
+        ("the ledger x is not compacted", "docs/safety.md"),
+        ("MirrorMaker 2 is not heard: its newest heartbeat is 94 s old", "MirrorMaker 2 runs"),
+        ("4 partitions of groups would begin by their reset policy", "lockstep offsets"),
+        ("something new", OTHERWISE),
+        (None, OTHERWISE),
+    ],
+)
+def test_each_reason_has_something_to_do(reason: str | None, words: str) -> None:
+    assert words in advice(reason)
