@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.http.history import FlowHistory, instant
+from app.http.history import FlowHistory
 from app.http.openapi import BASE, OPERATIONS, document
 from app.http.paging import PageQuery, paged
 from app.http.protection import as_json
@@ -23,6 +23,7 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.ledger import utc_now
 from sinks.engine.plan import Refusal
 from sinks.engine.status import FlowStatus
+from sinks.engine.times import utc_text
 from sinks.kinds.controller import GroupRow
 from streaming.errors import LockstepError
 from streaming.flow import Flow
@@ -52,7 +53,7 @@ class FlowApi:
         """Every flow."""
         found = [self._flow(flow) for flow in sorted(self._tasks)]
         return as_json(
-            {"version": self._version, "now": instant(utc_now()), "spark_ui": self._spark_ui, "flows": found}
+            {"version": self._version, "now": utc_text(utc_now()), "spark_ui": self._spark_ui, "flows": found}
         )
 
     async def flow(self, request: Request) -> Response:

@@ -20,6 +20,7 @@ from sinks.engine.model import Outcome, key_as_json, value_as_json
 from sinks.engine.recorder import is_event
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus
+from sinks.engine.times import utc_text
 from sinks.kinds.controller import GroupSummary
 from streaming.flow import Flow
 
@@ -50,17 +51,12 @@ class Sample:
     def as_json(self) -> dict[str, Any]:
         """One point of the charts."""
         return {
-            "at": instant(self.at),
+            "at": utc_text(self.at),
             "heartbeat_age_seconds": self.heartbeat_age,
             "latency_seconds": self.latency,
             "passes": self.passes,
             "slowest_pass_seconds": self.slowest,
         }
-
-
-def instant(at: datetime) -> str:
-    """As `lockstep status` writes times."""
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class FlowHistory:
@@ -135,7 +131,7 @@ class FlowHistory:
 def _change(outcome: Outcome, now: datetime) -> dict[str, Any]:
     change = outcome.change
     return {
-        "at": instant(now),
+        "at": utc_text(now),
         "kind": change.kind.value,
         "op": change.op.value,
         "key": key_as_json(change.kind, change.key),

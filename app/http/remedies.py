@@ -21,9 +21,7 @@ def _remedy(words: str, advice: str) -> Remedy:
 REMEDIES: Sequence[Remedy] = (
     _remedy("reset policy", "`lockstep offsets` says which, and why: docs/offsets.md."),
     _remedy("neither side", "Set them on the source, or read docs/configs.md on defaults that differ."),
-    _remedy(
-        "paused with|lockstep pause", "See what waits with `lockstep plan`; `lockstep resume KIND` ends the pause."
-    ),
+    _remedy("paused", "Resume it once what it was paused for is over; `lockstep audit` has what was done before."),
     _remedy(
         "AUTHORIZATION_FAILED|no right to|grant ",
         "Grant it: `lockstep rights --principal …` prints the commands, `lockstep validate --rights` what is missing.",

@@ -31,7 +31,7 @@ def test_before_the_first_pass_the_answer_is_not_known() -> None:
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (FlowState.STALE, "heartbeat is 94 s old"),
+        (FlowState.STALE, "no heartbeat for 94 s"),
         (FlowState.NO_HEARTBEAT, "never heard"),
         (FlowState.ERROR, "no answer"),
     ],
@@ -44,9 +44,7 @@ def test_a_state_other_than_live_is_a_no_with_its_reason(state: FlowState, words
     assert words in found.headline
 
 
-@pytest.mark.parametrize(
-    "task", [Task.PAUSED, Task.FAULTED]
-)
+@pytest.mark.parametrize("task", [Task.PAUSED, Task.FAULTED])
 def test_a_kind_that_is_not_kept_is_a_no(task: Task) -> None:
     found = readiness(replace(IN_STEP, kinds={Kind.ACL: KindStatus(task, "because")}), {}, 1)
     assert found.answer is Answer.NO
@@ -91,7 +89,7 @@ def test_groups_without_an_offset_and_defaults_that_differ_are_remarks() -> None
     [
         ("POLICY_VIOLATION: at most 7 days", "config.properties.exclude"),
         ("TOPIC_AUTHORIZATION_FAILED: no", "lockstep rights"),
-        ("paused with `lockstep pause`", "lockstep resume"),
+        ("paused: what differs is not known", "Resume it once"),
         ("the ledger x is not compacted", "docs/safety.md"),
         ("MirrorMaker 2 is not heard: its newest heartbeat is 94 s old", "MirrorMaker 2 runs"),
         ("4 partitions of groups would begin by their reset policy", "lockstep offsets"),
