@@ -62,10 +62,12 @@ def single_pass(
     scope: GroupScope = EVERY_GROUP,
     progress: Progress = no_progress,
     claims: Claims | None = None,
+    obeys_failover: bool = True,
 ) -> Iterator[SinglePass]:
     """Opens both clusters for one pass over these kinds. `writes`: False for who only looks.
 
-    `claims`: of all flows into this target that the command compares.
+    `claims`: of all flows into this target that the command compares. `obeys_failover`: False for a pass on behalf of a
+    failover, and for the way back: they are made for a flow that has ended.
     """
     with ExitStack() as stack:
         clusters = stack.enter_context(both_clusters(settings, flow))
@@ -82,6 +84,7 @@ def single_pass(
             controllers=made.controllers,
             writers=made.writers,
             topic_ids=clusters.target.topic_ids,
+            obeys_failover=obeys_failover and not scope.back,
         )
         yield SinglePass(flow, clusters, FlowReconcile(flow, parts), tuple(made.controllers), tuple(kinds))
 

@@ -35,7 +35,10 @@ SETTING = "setting"
 CREDENTIAL = "credential"
 """The kind of an event about a password that a command wrote to a cluster, the source among them."""
 
-EVENT_KINDS = (*(kind.value for kind in Kind), SETTING, CREDENTIAL)
+FAILOVER = "failover"
+"""The kind of an event about a flow's failover; its key is the command and the step."""
+
+EVENT_KINDS = (*(kind.value for kind in Kind), SETTING, CREDENTIAL, FAILOVER)
 
 
 class SettingChange(NamedTuple):
@@ -80,6 +83,8 @@ class Event:
             return {"name": self.key[0]}
         if self.kind == CREDENTIAL:
             return dict(zip(("cluster", "user", "mechanism"), self.key, strict=True))
+        if self.kind == FAILOVER:
+            return dict(zip(("command", "step"), self.key, strict=True))
         return key_as_json(Kind(self.kind), self.key)
 
     def as_dict(self) -> dict[str, Any]:
@@ -157,6 +162,12 @@ class Audit:
         """Writes what waits, and one event per password. Raises as `flush`; the events wait then."""
         base = self._base(flow, "")
         self._append([Event(**base, **_of_credential(one)) for one in writes])
+
+    def record_failover(self, flow: Flow, key: Key, before: str, after: str, error: str | None = None) -> None:
+        """One event for a step of a failover; `before` and `after` are states. Raises as `flush`; it waits then."""
+        sides = {"kind": FAILOVER, "op": Op.UPDATE.value, "key": key, "before": _side(before), "after": _side(after)}
+        outcome = {"result": "failed" if error else "applied", "error": error}
+        self._append([Event(**self._base(flow, "") | sides | outcome)])
 
     def _base(self, flow: Flow, digest: str) -> dict[str, Any]:
         return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}

@@ -88,7 +88,7 @@ class FailoverRecord:
 def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRecord:
     """The record with which a command begins, or goes on where it was. Raises NotNow."""
     if record.doing is command:
-        return replace(record, begun=replace(record.begun, claim=begun.claim))
+        return replace(record, begun=replace(begun, why=begun.why or record.begun.why))
     if record.doing is not None and record.doing not in INTERRUPTS.get(command, frozenset()):
         raise NotNow(
             f"`{record.doing}` is half done ({record.describe()}): run it again to its end first"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sinks.engine.model import Kind
-from sinks.kinds.acls.survey import survey_acls
+from sinks.failover.known_fences import ReverseFences
+from sinks.kinds.acls.survey import Fences, survey_acls
 from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext
@@ -22,9 +23,15 @@ def assemble(parts: Assembly) -> Assembled:
     if not parts.is_enabled(Kind.ACL):
         return Assembled()
 
+    reverse = ReverseFences(parts.settings.internal.reverse_ledger, parts.source.cluster)
+
     def survey(context: PassContext) -> Surveyed:
-        owned = context.ledger.owned(Kind.ACL)
-        seen = survey_acls(parts.settings, parts.source.acls, parts.target.acls, context.listed, owned, claim)
+        def fences() -> Fences:
+            context.ledger.catch_up()
+            return Fences(context.ledger.fences(), reverse.current())
+
+        owned, sides = context.ledger.owned(Kind.ACL), (parts.source.acls, parts.target.acls)
+        seen = survey_acls(parts.settings, *sides, context.listed, owned, claim, fences)
         parts.principals.current = seen.principals
         return Surveyed(seen.plan, seen.present)
 

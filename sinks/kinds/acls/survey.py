@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from sinks.engine.claims import Claim
 from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
+from sinks.failover.known_fences import without_fences
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acls import AclReader
 from sinks.kinds.acls.patterns import SourceTopics
-from sinks.kinds.acls.rules import deletable, desired_acls, plan_acls
+from sinks.kinds.acls.rules import DesiredAcls, deletable, desired_acls, plan_acls
 from sinks.kinds.topics.listing import Listed
 from sinks.kinds.topics.rules import is_replicated
 
@@ -26,6 +27,14 @@ class AclSurvey:
     plan: Plan
     principals: Mapping[str, str] | None = None
     present: frozenset[Key] = frozenset()
+
+
+@dataclass(frozen=True)
+class Fences:
+    """Keys of the ACLs with which failovers deny writes: of this flow on the source, of its reverse on the target."""
+
+    source: Collection[Key] = ()
+    target: Collection[Key] = ()
 
 
 def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
@@ -56,10 +65,19 @@ def survey_acls(
     listed: Listed,
     owned: Collection[Key],
     claim: Claim,
+    fences: Callable[[], Fences] = Fences,
 ) -> AclSurvey:
-    """The plan for the kind `acl`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
-    bindings, existing = source.describe(), set(target.describe())
-    desired = desired_acls(bindings, settings.acls, source_topics(settings, listed))
+    """The plan for the kind `acl`. Raises ClusterUnreachable, NotSupported, RightsMissing.
+
+    What a failover denies on one cluster (`fences`) is neither made nor taken away on the other. It is asked before and
+    after the ACLs are read: one that comes is in its ledger before it is on the cluster, one that goes is there longer.
+    """
+    before = fences()
+    bindings, on_target = source.describe(), target.describe()
+    after = fences()
+    existing = set(without_fences(on_target, {*before.target, *after.target}))
+    kept = without_fences(bindings, {*before.source, *after.source})
+    desired = desired_acls(kept, settings.acls, source_topics(settings, listed))
     # A source that shows no ACL at all, or no topic, is taken for one that could not be seen.
     blank = bool(owned) and not (bindings and listed.source)
     reason = f"{settings.flow.source} shows no {'ACL' if listed.source else 'topic'}: none of the ACLs is deleted"
@@ -74,7 +92,11 @@ def survey_acls(
         refused=[*desired.refusals(existing), *held],
         errors=[Unobserved(Kind.ACL, reason)] if blank else [],
         existing={Kind.ACL: len(present & set(owned))},
-        skipped={f"{reason} ACLs": count for reason, count in desired.skipped.items()},
+        skipped={f"{reason} ACLs": count for reason, count in _skipped(desired, len(bindings) - len(kept)).items()},
         notes=desired.notes,
     )
     return AclSurvey(plan, None if blank else desired.principals, present)
+
+
+def _skipped(desired: DesiredAcls, fenced: int) -> Mapping[str, int]:
+    return {**desired.skipped, "fence": fenced} if fenced else desired.skipped

@@ -1,0 +1,143 @@
+"""Reads the ends of both logs of each partition: which records are not on the target yet. Writes nothing."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from sinks.failover.tails import WINDOW, Behind, Print, behind, later_than, print_of
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Span, Why
+from streaming.mm2.records import TopicPartition
+
+Pairs = Mapping[TopicPartition, TopicPartition]
+"""A partition on the source, and its copy."""
+
+MOST = 200_000
+"""Records of a partition that are read at most; beyond that it is said that there are at least so many."""
+
+READ_WITHIN = 60.0
+"""Seconds for all partitions together."""
+
+WIDER = 8
+"""By how much a stretch grows in which there was no record at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Of one partition on the source: what is not on the target yet; `problem`: why nobody can tell."""
+
+    where: TopicPartition
+    behind: Behind | None = None
+    problem: str | None = None
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the last record of the source is the last one on the target."""
+        return self.behind is not None and self.behind.records == 0
+
+
+def pairs_of(
+    remote: Mapping[str, str], source: Mapping[str, int], topics: Iterable[str]
+) -> dict[TopicPartition, TopicPartition]:
+    """The partitions of these topics of the source with their copies; `source`: partition counts."""
+    return {
+        TopicPartition(topic, number): TopicPartition(remote[topic], number)
+        for topic in topics
+        for number in range(source.get(topic, 0))
+    }
+
+
+def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[TopicPartition, Arrival]:
+    """Of all partitions. The target is read first: what comes meanwhile counts as not there yet.
+
+    `source` reads as MM2 does (`isolation.level`). Raises ClusterUnreachable, RightsMissing.
+    """
+    there = _tails(target, pairs.values())
+    here = _tails(source, pairs)
+    found: dict[TopicPartition, Arrival] = {}
+    deep: list[TopicPartition] = []
+    for where, copy in pairs.items():
+        problem = here.problems.get(where) or there.problems.get(copy)
+        if problem:
+            found[where] = Arrival(where, problem=problem)
+            continue
+        known = behind(here.tails[where], there.tails[copy]) if there.tails[copy] else None
+        if known is not None and known.exact:
+            found[where] = Arrival(where, known)
+        elif not here.tails[where]:
+            found[where] = Arrival(where, Behind(0, None, True))
+        else:
+            deep.append(where)
+    return found | _searched(source, {where: there.tails[pairs[where]] for where in deep}, here.logs)
+
+
+def _searched(
+    source: RecordReader, targets: Mapping[TopicPartition, list[Print]], logs: Mapping[TopicPartition, LogRange]
+) -> dict[TopicPartition, Arrival]:
+    """Reads the source from where the target's tail begins."""
+    if not targets:
+        return {}
+    times = {where: PartitionTime(where, tail[0].timestamp) for where, tail in targets.items() if tail}
+    first = source.offsets_for_times(list(times.values())).items
+    starts = {}
+    for where in targets:
+        offset = first.get(times[where]) if where in times else logs[where].start
+        starts[where] = logs[where].start if offset is None else offset
+    read = _read(source, {where: (starts[where], logs[where].end) for where in targets}, MOST)
+    found = {}
+    for where, tail in targets.items():
+        records, why = read[where]
+        if why in (Why.TIME, Why.FAULT):
+            found[where] = Arrival(where, problem=f"its records could not be read to the end ({why.value})")
+            continue
+        known = behind(records, tail) or later_than(records, tail)
+        if why is Why.MOST:
+            known = Behind(known.records, known.oldest, False)
+        found[where] = Arrival(where, known)
+    return found
+
+
+@dataclass(frozen=True)
+class _Tails:
+    tails: Mapping[TopicPartition, list[Print]]
+    logs: Mapping[TopicPartition, LogRange]
+    problems: Mapping[TopicPartition, str]
+
+
+def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tails:
+    """The last records of each partition, fewer than WINDOW where there are markers between them."""
+    seen = reader.ends(partitions)
+    logs, tails = seen.items, dict[TopicPartition, list[Print]]()
+    problems = {where: f"on {reader.alias}: {fault}" for where, fault in seen.errors.items()}
+    width, left = WINDOW, set(logs)
+    while left:
+        spans = {where: (max(logs[where].start, logs[where].end - width), logs[where].end) for where in left}
+        for where, (records, why) in _read(reader, spans, MOST, WINDOW).items():
+            if why in (Why.TIME, Why.FAULT):
+                problems[where] = f"on {reader.alias}: its last records could not be read ({why.value})"
+            elif not records and spans[where][0] > logs[where].start:
+                continue
+            tails[where] = records
+            left.discard(where)
+        width *= WIDER
+    return _Tails(tails, logs, problems)
+
+
+def _read(
+    reader: RecordReader, spans: Mapping[TopicPartition, tuple[int, int]], most: int, kept: int | None = None
+) -> dict[TopicPartition, tuple[list[Print], Why]]:
+    """The records of each stretch, the last `kept` of them, and why reading ended."""
+    found: dict[TopicPartition, deque[Print]] = {where: deque(maxlen=kept) for where in spans}
+    asked = [Span(where, start, stop, most, _taker(found[where])) for where, (start, stop) in spans.items()]
+    endings = reader.scan(asked, READ_WITHIN) if asked else {}
+    return {span.where: (list(found[span.where]), ending.why) for span, ending in endings.items()}
+
+
+def _taker(found: deque[Print]) -> Callable[[Record], bool]:
+    def take(record: Record) -> bool:
+        found.append(print_of(record))
+        return False
+
+    return take

@@ -1,0 +1,74 @@
+"""The commands of a planned failover: fence, unfence, cutover, promote. Each goes on where a crash left it."""
+
+from __future__ import annotations
+
+from sinks.failover.fence_rules import fenced_topics, shown
+from sinks.failover.fencing import FenceBroken, NoAuthorizer
+from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.states import Command, State
+from sinks.failover.steps import NotDrained, Scene, describe_missing, missing_records
+
+
+def fence(
+    scene: Scene, topics: tuple[str, ...] = (), *, without_fence: bool = False, take_over: bool = False
+) -> FailoverRecord:
+    """Fences these topics, none: all that producers write. A fence that somebody ignores is taken back.
+
+    Raises FenceBroken, NoAuthorizer, NotNow, LockstepError.
+    """
+    known = scene.journal.record
+    if known.state is State.FENCED:
+        topics = tuple(sorted({*known.topics, *topics})) if known.topics and topics else ()
+    fenced_topics(scene.settings, scene.listed().desired.remote, scene.aliases, topics)
+    scene.journal.begin(Command.FENCE, take_over=take_over, topics=topics, without_fence=without_fence)
+    try:
+        return scene.journal.run(scene.steps())
+    except (FenceBroken, NoAuthorizer) as error:
+        unfence(scene)
+        raise type(error)(f"{error}. The fence was taken back") from error
+
+
+def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
+    """Takes the fence away. Raises NotNow, LockstepError."""
+    scene.journal.begin(Command.UNFENCE, take_over=take_over)
+    return scene.journal.run(scene.steps())
+
+
+def drain(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
+    """Waits until all records are on the target. Raises NotDrained, NotNow, LockstepError."""
+    scene.journal.begin(Command.DRAIN, take_over=take_over)
+    return scene.journal.run(scene.steps())
+
+
+def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
+    """The target takes over, and the flow ends. Raises NotNow, NotDrained, LockstepError.
+
+    It insists that all is fenced, and looks once more whether a record came since.
+    """
+    record = scene.journal.check(Command.PROMOTE, take_over=take_over)
+    if record.done == () and not scene.journal.record.has_ended:
+        _check_whole(scene)
+    scene.journal.begin(Command.PROMOTE, take_over=take_over)
+    return scene.journal.run(scene.steps())
+
+
+def cutover(scene: Scene, *, without_fence: bool = False, take_over: bool = False) -> FailoverRecord:
+    """All of a planned failover; run again, it goes on where it was. Raises as its parts."""
+    record = scene.journal.record
+    if record.doing is Command.UNFENCE:
+        record = unfence(scene, take_over=take_over)
+    if record.state is State.MIRRORING or record.doing is Command.FENCE:
+        record = fence(scene, without_fence=without_fence, take_over=take_over)
+    if record.state is State.FENCED:
+        record = drain(scene, take_over=take_over)
+    return promote(scene, take_over=take_over)
+
+
+def _check_whole(scene: Scene) -> None:
+    listed, record = scene.listed(), scene.journal.record
+    every = fenced_topics(scene.settings, listed.desired.remote, scene.aliases)
+    if record.topics and (left := sorted(set(every) - set(record.topics))):
+        raise NotNow(f"{len(left)} topics are replicated and not fenced: {shown(left)}. Fence them, too")
+    wanted = {where: copy for where, copy in scene.pairs(listed).items() if where.topic not in scene.choices.accepted}
+    if missing := missing_records(scene, wanted):
+        raise NotDrained(describe_missing(missing, 0))

@@ -1,0 +1,67 @@
+"""A fence: which topics of the source it keeps writes away from, by which ACLs, and what it proves. Pure.
+
+A fence is a `DENY WRITE` for `User:*` from every host, a literal one for each topic: any DENY beats every ALLOW
+(KIP-11), but super users are beyond all ACLs. Quotas cannot do it: KRaft refuses one of 0. MM2 writes offset-syncs and
+heartbeats to the source, and copies of the other direction, so a fence is never for `*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from sinks.engine.model import DENY
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, WILDCARD, AclBinding
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+from streaming.mm2.replication_policy import ReplicationPolicy
+
+
+def is_copy(policy: ReplicationPolicy, topic: str, aliases: Collection[str]) -> bool:
+    """Whether MM2 writes this topic of the source: a copy from another cluster, as its name says, or heartbeats.
+
+    Policies that call every topic a remote one (the identity policy) tell nothing by that.
+    """
+    if policy.is_heartbeats_topic(topic):
+        return True
+    source, upstream = policy.topic_source(topic), policy.upstream_topic(topic)
+    if source not in aliases or source is None or upstream in (None, topic):
+        return False
+    return upstream is not None and policy.format_remote_topic(source, upstream) == topic
+
+
+def fenced_topics(
+    settings: FlowSettings, remote: Mapping[str, str], aliases: Collection[str], wanted: Collection[str] = ()
+) -> list[str]:
+    """The topics that a fence is for, sorted: of the replicated ones (`remote`, by name on the source) those that
+    producers write, or of these the `wanted`. Raises LockstepError for one that is not among them."""
+    found = sorted(topic for topic in remote if not is_copy(settings.policy, topic, aliases))
+    if unknown := sorted(set(wanted) - set(found)):
+        raise LockstepError(
+            f"{', '.join(unknown)}: no topic of {settings.flow.source} that {settings.flow.name} replicates and "
+            "producers write; `lockstep topics` lists those that are replicated"
+        )
+    return [topic for topic in found if not wanted or topic in wanted]
+
+
+def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
+    """The ACLs of a fence."""
+    return [AclBinding(TOPIC, topic, LITERAL, EVERYONE, WILDCARD, "WRITE", DENY) for topic in topics]
+
+
+def topics_of(partitions: Iterable[TopicPartition]) -> list[str]:
+    """Their topics, each once, sorted."""
+    return sorted({where.topic for where in partitions})
+
+
+def shown(names: Sequence[str], most: int = 10) -> str:
+    """A list for a message: the first few, and how many more."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
+NO_AUTHORIZER = (
+    "{source} has no authorizer, so that no ACL can keep producers away (client quotas cannot either: Kafka refuses "
+    "one of 0). Stop the producers themselves, or close the listener or the network to them, and then say "
+    "`lockstep cutover --without-fence`, which proves by the topics' ends alone that nobody writes"
+)

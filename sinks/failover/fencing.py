@@ -1,0 +1,136 @@
+"""Sets a fence on the source, proves it, takes it away; the ledger has each of its ACLs before the source does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
+from sinks.failover.fence_rules import NO_AUTHORIZER, fence_acls, shown, topics_of
+from sinks.faults import NotSupported
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import Acls
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import RecordReader, Span, Why
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+POLL = 1.0
+"""Seconds between two looks at the ends."""
+
+READ_WITHIN = 30.0
+"""Seconds to read what came behind an end."""
+
+
+class FenceBroken(LockstepError):
+    """Somebody goes on writing in spite of the fence."""
+
+
+class NoAuthorizer(LockstepError):
+    """The source knows no ACLs; the message says what else to do."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How time passes: a monotonic clock, and how to wait, in seconds."""
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Ends must stand still for `still` seconds; what comes in the first `grace` seconds was under way already."""
+
+    still: float = 10.0
+    grace: float = 5.0
+
+
+class Fence:
+    """On the source of one flow."""
+
+    def __init__(self, source: str, acls: Acls, ledger: Ledger, waiting: Waiting) -> None:
+        self._source, self._acls, self._ledger, self._waiting = source, acls, ledger, waiting
+
+    def deny(self, topics: Collection[str]) -> int:
+        """Denies writes to these topics; how many ACLs that took. Raises NoAuthorizer, LockstepError.
+
+        A DENY that somebody else made stays theirs, and `lift` leaves it.
+        """
+        existing = self._existing()
+        missing = [acl for acl in fence_acls(topics) if acl not in existing]
+        self._ledger.put({(Entry.FENCE, acl.key): "" for acl in missing})
+        faults = {acl: fault for acl, fault in self._acls.create(missing).items() if fault is not None}
+        if faults:
+            acl, fault = next(iter(faults.items()))
+            raise LockstepError(
+                f"the fence of {acl.resource_name} and {len(faults) - 1} more topics on {self._source} was refused: "
+                f"{fault}. `lockstep unfence` takes away what was set; grant ALTER on the CLUSTER and run it again"
+            )
+        return len(missing)
+
+    def _existing(self) -> set[AclBinding]:
+        try:
+            return set(self._acls.describe())
+        except NotSupported as error:
+            raise NoAuthorizer(NO_AUTHORIZER.format(source=self._source)) from error
+
+    def lift(self) -> int:
+        """Takes away what `deny` made, now or in a run before; how many ACLs. Raises LockstepError."""
+        bindings = [AclBinding.from_key(key) for key in self._ledger.fences()]
+        faults = self._acls.delete(bindings) if bindings else {}
+        self._ledger.put({(Entry.FENCE, acl.key): None for acl in bindings if faults[acl] is None})
+        for acl, fault in faults.items():
+            if fault is not None:
+                raise LockstepError(f"the fence of {acl.resource_name} on {self._source} could not be lifted: {fault}")
+        return len(bindings)
+
+
+def prove_still(
+    records: RecordReader, partitions: Collection[TopicPartition], proof: Proof, waiting: Waiting
+) -> Mapping[TopicPartition, int]:
+    """Returns the partitions' ends once nobody has written for so long; raises FenceBroken with the topics that move.
+
+    A transaction's markers may still come, for its coordinator writes them: they are no records.
+    """
+    began = since = waiting.clock()
+    ends = _ends(records, partitions)
+    while True:
+        waiting.sleep(POLL)
+        after = _ends(records, partitions)
+        written = _written(records, ends, after)
+        now = waiting.clock()
+        if written and now - began > proof.grace:
+            raise FenceBroken(
+                f"somebody goes on writing to {shown(topics_of(written))}: a super user, whom no ACL stops, or through "
+                "a broker that does not know the fence yet. Stop that producer"
+            )
+        ends = after
+        if written:
+            since = now
+        elif now - since >= proof.still:
+            return {where: log.end for where, log in ends.items()}
+
+
+def _ends(records: RecordReader, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
+    seen = records.ends(partitions)
+    if seen.errors:
+        where, fault = next(iter(seen.errors.items()))
+        raise LockstepError(f"the end of {where} on {records.alias} cannot be read, so nothing is proven: {fault}")
+    return seen.items
+
+
+def _written(
+    records: RecordReader, before: Mapping[TopicPartition, LogRange], after: Mapping[TopicPartition, LogRange]
+) -> list[TopicPartition]:
+    """Partitions that got records, markers not counted."""
+    spans = [
+        Span(where, before[where].end, log.end, 1, lambda record: True)
+        for where, log in after.items()
+        if log.end > before[where].end
+    ]
+    endings = records.scan(spans, READ_WITHIN) if spans else {}
+    # What could not be read counts as a record.
+    return [span.where for span, ending in endings.items() if ending.why in (Why.TAKEN, Why.TIME, Why.FAULT)]

@@ -1,0 +1,103 @@
+"""A flow's failover as its ledger has it: whatever is done is recorded before it is done, and audited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from sinks.engine.audit import Audit
+from sinks.engine.ledger import Ledger, utc_now
+from sinks.engine.ledger_entries import Entry
+from sinks.failover.record import Begun, FailoverRecord, NotNow, begin, completed, stamp
+from sinks.failover.states import Command, State, Step
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+
+STATE_KEY = (Entry.FAILOVER, ("state",))
+
+Told = Callable[[FailoverRecord, FailoverRecord], None]
+"""Called with the record before and after each state that was reached."""
+
+
+class Journal:
+    """Of one flow, for one command. Two commands at once: the one whose claim the ledger has last goes on."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        ledger: Ledger,
+        audit: Audit,
+        begun: Begun,
+        *,
+        is_alive: Callable[[str], bool] = lambda claim: True,
+        told: Told = lambda before, after: None,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """`begun`: who runs the command, why, and the process. `is_alive`: whether a process with a claim may run."""
+        self._flow, self.ledger, self._audit = flow, ledger, audit
+        self._begun, self._is_alive, self._told, self._now = begun, is_alive, told, now
+
+    @property
+    def record(self) -> FailoverRecord:
+        """As the ledger was read last."""
+        return self.ledger.failover()
+
+    def check(self, command: Command, *, take_over: bool = False) -> FailoverRecord:
+        """The record with which the command would begin; writes nothing. Raises NotNow."""
+        self.ledger.refresh()
+        known = self.record
+        self._check_claim(known, take_over)
+        return begin(known, command, replace(self._begun, at=stamp(self._now())))
+
+    def begin(
+        self, command: Command, *, take_over: bool = False, topics: tuple[str, ...] = (), without_fence: bool = False
+    ) -> FailoverRecord:
+        """Records that the command begins, or goes on. Raises NotNow."""
+        record = self.check(command, take_over=take_over)
+        if command is Command.FENCE:
+            record = replace(record, topics=topics, without_fence=without_fence)
+        self._put(record, (command.value, "begin"))
+        self._check_mine()
+        return record
+
+    def run(self, steps: Mapping[Step, Callable[[], None]]) -> FailoverRecord:
+        """Does what remains of the command, each step recorded once it is done. Raises what a step raises."""
+        while remaining := self.record.remaining:
+            self._check_mine()
+            step, record = remaining[0], self.record
+            try:
+                steps[step]()
+            except LockstepError as error:
+                key = (str(record.doing), step.name)
+                self._audit.record_failover(self._flow, key, record.state, record.state, str(error))
+                raise
+            self._put(completed(record, step), (str(record.doing), step.name))
+        return self.record
+
+    def _put(self, record: FailoverRecord, key: tuple[str, str]) -> None:
+        before = self.record
+        self.ledger.put({STATE_KEY: record.to_text()})
+        self._audit.record_failover(self._flow, key, before.state, record.state)
+        if before.state is not record.state or before.doing is not record.doing:
+            self._told(before, record)
+
+    def _check_claim(self, known: FailoverRecord, take_over: bool) -> None:
+        claim = known.begun.claim
+        if known.doing is None or claim in ("", self._begun.claim) or take_over or not self._is_alive(claim):
+            return
+        raise NotNow(
+            f"{claim} is at it: {known.describe()}. Wait until that is done; if that process is gone for certain, say "
+            "--take-over"
+        )
+
+    def _check_mine(self) -> None:
+        """Whether nobody began anything since; each step asks. Raises NotNow."""
+        self.ledger.catch_up()
+        if (found := self.record).begun.claim != self._begun.claim:
+            raise NotNow(f"{found.begun.claim or found.begun.who} has taken over meanwhile: {found.describe()}")
+
+
+def mirrors(record: FailoverRecord) -> bool:
+    """Whether nothing of a failover is under way."""
+    return record.state is State.MIRRORING and record.doing is None

@@ -1,0 +1,57 @@
+"""What the ledger of the flow the other way round says is a fence: on this flow's target, which it must not touch."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+import orjson
+
+from sinks.engine.ledger_entries import Entry
+from sinks.engine.model import Key
+from sinks.engine.seal import unsealed
+from sinks.faults import RightsMissing
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.cluster import Reader
+
+log = logging.getLogger(__name__)
+
+
+class ReverseFences:
+    """Reads the reverse flow's ledger on the source, signed or not: what it says only ever leaves something alone."""
+
+    def __init__(self, topic: str, reader: Reader) -> None:
+        self._topic, self._reader = topic, reader
+        self._read_to = 0
+        self._known: set[Key] = set()
+        self._denied = False
+
+    def current(self) -> frozenset[Key]:
+        """The keys of the fence's ACLs now. Raises ClusterUnreachable."""
+        try:
+            read = self._reader.read_log_from(self._topic, self._read_to)
+        except RightsMissing as error:
+            if not self._denied:
+                log.warning("fences of the flow the other way round are not known: %s", error)
+            self._denied = True
+            return frozenset(self._known)
+        if read.whole:
+            self._known.clear()
+        for position, key, value in read.records:
+            self._take(key, value)
+            self._read_to = position + 1
+        return frozenset(self._known)
+
+    def _take(self, key: bytes, value: bytes | None) -> None:
+        try:
+            name, *rest = orjson.loads(key)
+        except (ValueError, TypeError):
+            return
+        if name != Entry.FENCE.value:
+            return
+        (self._known.discard if unsealed(value) is None else self._known.add)(tuple(rest))
+
+
+def without_fences(bindings: Collection[AclBinding], fences: Collection[Key]) -> list[AclBinding]:
+    """What is left of them."""
+    return [acl for acl in bindings if acl.key not in fences]

@@ -1,0 +1,180 @@
+"""What each step of a failover does on the two clusters of a flow. Each may be done twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from sinks.engine.ledger_entries import Entry, EntryKey
+from sinks.engine.model import Kind
+from sinks.failover.arrival import Arrival, arrivals, pairs_of
+from sinks.failover.fence_rules import fence_acls, fenced_topics, shown, topics_of
+from sinks.failover.fencing import Fence, Proof, Waiting, prove_still
+from sinks.failover.journal import Journal
+from sinks.failover.states import Step
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.cluster_ports import ClusterPorts
+from sinks.kinds.topics.listing import Listed, list_both
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+SHOWN_WITHIN = 30.0
+"""Seconds until the source shows a fence."""
+
+POLL = 0.5
+
+
+class NotDrained(LockstepError):
+    """Records are missing on the target when the time is over, or nobody can tell."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a command chose. `proof`: of the fence. `drain_within`: seconds until all records must be on the target.
+    `accepted`: topics of which records may be missing there."""
+
+    proof: Proof = field(default_factory=Proof)
+    drain_within: float = 300.0
+    accepted: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A flow's two clusters and its failover. `aliases`: of all clusters in the file. `say`: told what goes on.
+
+    `last_offsets`: writes the groups' last offsets, and returns in a line what came of it.
+    """
+
+    settings: FlowSettings
+    source: ClusterPorts
+    target: ClusterPorts
+    journal: Journal
+    aliases: Collection[str]
+    choices: Choices = field(default_factory=Choices)
+    waiting: Waiting = field(default_factory=Waiting)
+    say: Callable[[str], None] = lambda line: None
+    last_offsets: Callable[[], str] = lambda: ""
+
+    def steps(self) -> Mapping[Step, Callable[[], None]]:
+        """What each step does."""
+        return planned_steps(self)
+
+    def listed(self) -> Listed:
+        """The topics of both clusters now."""
+        return list_both(self.settings, self.source.cluster, self.target.cluster)
+
+    def topics(self, listed: Listed) -> list[str]:
+        """Those that the failover is about: the fenced ones, or all that producers write."""
+        wanted = self.journal.record.topics
+        return fenced_topics(self.settings, listed.desired.remote, self.aliases, wanted)
+
+    def pairs(self, listed: Listed) -> dict[TopicPartition, TopicPartition]:
+        """Their partitions with the copies."""
+        return pairs_of(listed.desired.remote, listed.source, self.topics(listed))
+
+
+def planned_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
+    """The steps of a fence, a cutover and a promotion."""
+    return {
+        Step.DENY_WRITES: partial(_deny_writes, scene),
+        Step.PROVE_FENCE: partial(_prove_fence, scene),
+        Step.LIFT_FENCE: partial(_lift_fence, scene),
+        Step.AWAIT_RECORDS: partial(_await_records, scene),
+        Step.LAST_OFFSETS: lambda: scene.say(scene.last_offsets()),
+        Step.GRANT_WRITES: partial(grant_writes, scene),
+    }
+
+
+def _fence(scene: Scene) -> Fence:
+    return Fence(scene.settings.flow.source, scene.source.acls, scene.journal.ledger, scene.waiting)
+
+
+def _deny_writes(scene: Scene) -> None:
+    if scene.journal.record.without_fence:
+        return
+    topics = scene.topics(scene.listed())
+    made = _fence(scene).deny(topics)
+    _wait(scene, partial(_shows, scene, topics), SHOWN_WITHIN, "the source to show the fence")
+    scene.say(f"{len(topics)} topics on {scene.settings.flow.source} are denied to everybody ({made} ACLs made)")
+
+
+def _shows(scene: Scene, topics: Collection[str]) -> bool:
+    return set(fence_acls(topics)) <= set(scene.source.acls.describe())
+
+
+def _prove_fence(scene: Scene) -> None:
+    proof = scene.choices.proof
+    scene.say(f"waiting for the ends of {scene.settings.flow.source} to stand still for {proof.still:g} s")
+    records = scene.source.records("read_uncommitted")
+    try:
+        prove_still(records, list(scene.pairs(scene.listed())), proof, scene.waiting)
+    finally:
+        records.close()
+
+
+def _lift_fence(scene: Scene) -> None:
+    lifted = _fence(scene).lift()
+    scene.say(f"{lifted} DENY ACLs were taken away on {scene.settings.flow.source}")
+
+
+def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> list[Arrival]:
+    """The partitions of which a record is missing on the target, or nobody can tell."""
+    source, target = scene.source.records(scene.settings.isolation), scene.target.records("read_uncommitted")
+    try:
+        return [one for one in arrivals(source, target, pairs).values() if not one.arrived]
+    finally:
+        source.close()
+        target.close()
+
+
+def _await_records(scene: Scene) -> None:
+    listed = scene.listed()
+    pairs = {where: copy for where, copy in scene.pairs(listed).items() if where.topic not in scene.choices.accepted}
+    left, deadline = dict(pairs), scene.waiting.clock() + scene.choices.drain_within
+    while missing := missing_records(scene, left):
+        if scene.waiting.clock() > deadline:
+            raise NotDrained(describe_missing(missing, scene.choices.drain_within))
+        left = {one.where: pairs[one.where] for one in missing}
+        scene.waiting.sleep(POLL)
+    scene.say(f"the last record of each of {len(pairs)} partitions is on {scene.settings.flow.target}")
+
+
+def describe_missing(missing: Collection[Arrival], seconds: float) -> str:
+    """What is missing on the target, for people."""
+    records = sum(one.behind.records for one in missing if one.behind)
+    unknown = [f"{one.where}: {one.problem}" for one in missing if one.problem]
+    topics = shown(topics_of(one.where for one in missing))
+    return (
+        f"after {seconds:g} s {records} records of {topics} are not on the target"
+        + (f", and of these nobody can tell: {shown(unknown)}" if unknown else "")
+        + ". See that MM2 runs and copies these topics, and run the command again; or name topics whose records may be "
+        "missing with --accept"
+    )
+
+
+def grant_writes(scene: Scene) -> None:
+    """Makes the ALLOW WRITE ACLs on the target that were held back; from then on they are ours like others."""
+    ledger = scene.journal.ledger
+    bindings = [AclBinding.from_key(key) for key in ledger.values(Entry.STAGED)]
+    if not bindings:
+        return
+    ledger.put({(Entry.INTENT, (Kind.ACL.value, *acl.key)): "" for acl in bindings})
+    faults = scene.target.acls.create(bindings)
+    entries: dict[EntryKey, str | None] = {}
+    for acl in (acl for acl in bindings if faults[acl] is None):
+        entries |= {(Entry.STAGED, acl.key): None, (Entry.INTENT, (Kind.ACL.value, *acl.key)): None}
+        entries[Entry.OWNED, (Kind.ACL.value, *acl.key)] = ""
+    ledger.put(entries)
+    if refused := [f"{' '.join(acl.key)}: {fault}" for acl, fault in faults.items() if fault]:
+        raise LockstepError(f"{len(refused)} ACLs that were held back were refused: {shown(refused)}")
+    scene.say(f"{len(bindings)} ALLOW WRITE that were held back are granted on {scene.settings.flow.target}")
+
+
+def _wait(scene: Scene, condition: Callable[[], bool], seconds: float, what: str) -> None:
+    deadline = scene.waiting.clock() + seconds
+    while not condition():
+        if scene.waiting.clock() > deadline:
+            raise LockstepError(f"waited {seconds:g} s for {what}, in vain; run the command again")
+        scene.waiting.sleep(POLL)

@@ -1,0 +1,84 @@
+"""How many of a partition's records are not on the target yet: its last record there, found on the source. Pure.
+
+MM2 keeps a partition's order, so that what comes behind the target's last record is what was not copied. Records are
+compared by timestamp, key and value; a topic with `LogAppendTime` on the target has timestamps of its own, and is
+compared without. Markers of transactions are no records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sinks.kafka.ports.record_reader import Record, Stamp
+
+WINDOW = 16
+"""Records at the end of a log that are compared, so that equal records beside each other do no harm."""
+
+
+class Print(NamedTuple):
+    """What is kept of a record in order to compare it. `timestamp` in ms."""
+
+    offset: int
+    timestamp: int
+    appended: bool
+    digest: bytes
+
+
+def print_of(record: Record) -> Print:
+    """Of a record."""
+    hashed = hashlib.blake2b(digest_size=16)
+    for part in (record.key, record.value):
+        hashed.update(b"-" if part is None else len(part).to_bytes(8, "big") + part)
+    return Print(record.offset, record.timestamp, record.stamp is Stamp.APPEND, hashed.digest())
+
+
+def same(here: Print, there: Print) -> bool:
+    """Whether one is the copy of the other."""
+    timed = here.timestamp == there.timestamp or here.appended or there.appended
+    return timed and here.digest == there.digest
+
+
+class Behind(NamedTuple):
+    """How many records come behind the target's last, the timestamp (ms) of the first of them, and whether that is
+    certain; else it is the most that it can be."""
+
+    records: int
+    oldest: int | None
+    exact: bool
+
+
+def behind(source: Sequence[Print], target: Sequence[Print]) -> Behind | None:
+    """`source`: the source's records, to its end; `target`: the last ones on the target. None: its last is not among
+    the source's.
+
+    Where the last record is found more than once, the place counts at which most of the records before it are the same
+    as well; of equal places the first, so that the count is never too small.
+    """
+    if not target:
+        return Behind(len(source), source[0].timestamp if source else None, True)
+    places = [(_alike(source[: at + 1], target), at) for at, one in enumerate(source) if same(one, target[-1])]
+    if not places:
+        return None
+    most = max(alike for alike, _ in places)
+    best = [at for alike, at in places if alike == most]
+    rest = source[best[0] + 1 :]
+    return Behind(len(rest), rest[0].timestamp if rest else None, len(best) == 1)
+
+
+def _alike(source: Sequence[Print], target: Sequence[Print]) -> int:
+    """How many records at the ends of both are the same."""
+    count = 0
+    for here, there in zip(reversed(source), reversed(target), strict=False):
+        if not same(here, there):
+            break
+        count += 1
+    return count
+
+
+def later_than(source: Sequence[Print], target: Sequence[Print]) -> Behind:
+    """Where the target's last record is not on the source any more: the younger records there, which is not exact."""
+    last = max(one.timestamp for one in target)
+    rest = [one for one in source if one.timestamp > last]
+    return Behind(len(rest), rest[0].timestamp if rest else None, not rest)

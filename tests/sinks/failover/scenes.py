@@ -1,0 +1,146 @@
+"""A flow in memory with records, an MM2 moved by hand, producers that go on writing, and time that is waited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any
+
+from sinks.engine.audit import Audit
+from sinks.engine.ledger import Ledger
+from sinks.failover.fencing import Proof, Waiting
+from sinks.failover.journal import Journal
+from sinks.failover.record import Begun, FailoverRecord
+from sinks.failover.states import Step
+from sinks.failover.steps import Choices, Scene
+from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
+from sinks.kafka.ports.acl_binding import EVERYONE
+from streaming.mm2.records import TopicPartition
+from tests.sinks.builders import NOON, World, flow_settings, memory_ports, put_topic
+
+ME = Begun("me", "", "a test", "me@here:1")
+
+
+class Died(Exception):
+    """The process dies here."""
+
+
+@dataclass
+class Stage:
+    """Topics `x` (two partitions) and `y` on a, copied to b; `producers` are called while somebody waits."""
+
+    world: World = field(default_factory=World)
+    here: MemoryRecords = field(default_factory=lambda: MemoryRecords("a"))
+    there: MemoryRecords = field(default_factory=lambda: MemoryRecords("b"))
+    now: float = 0.0
+    producers: list[Callable[[], None]] = field(default_factory=list)
+    mirrors: bool = True
+    said: list[str] = field(default_factory=list)
+    choices: Choices = field(default_factory=lambda: Choices(Proof(10.0, 5.0), drain_within=60.0))
+
+    def __post_init__(self) -> None:
+        for topic, partitions in (("x", 2), ("y", 1)):
+            put_topic(self.world.source, topic, partitions)
+            put_topic(self.world.target, f"a.{topic}", partitions)
+            for number in range(partitions):
+                self.here.logs[TopicPartition(topic, number)] = MemoryLog()
+                self.there.logs[TopicPartition(f"a.{topic}", number)] = MemoryLog()
+        self.world.settle()
+
+    def write(self, topic: str, partition: int = 0, records: int = 1, *, super_user: bool = False) -> None:
+        """A producer, whom a fence keeps away unless it is a super user."""
+        if not super_user and any(
+            acl.resource_name == topic and acl.permission == "DENY" and acl.principal == EVERYONE
+            for acl in self.world.source_acls.bindings
+        ):
+            return
+        log = self.here.logs[TopicPartition(topic, partition)]
+        for _ in range(records):
+            text = b"%d" % log.end
+            log.append(text, text, timestamp=1000 + log.end)
+
+    def copy(self) -> None:
+        """MM2, which copies all there is; markers stay behind."""
+        for where, log in self.here.logs.items():
+            copied = self.there.logs[TopicPartition(f"a.{where.topic}", where.partition)]
+            for record in log.records[len(copied.records) :]:
+                copied.append(record.key, record.value, record.timestamp)
+
+    def sleep(self, seconds: float) -> None:
+        """Time passes, and everybody does what they do."""
+        self.now += seconds
+        for produce in self.producers:
+            produce()
+        if self.mirrors:
+            self.copy()
+
+    def ledger(self) -> Ledger:
+        return self.world.ledger()
+
+    def record(self) -> FailoverRecord:
+        """As the ledger has it now."""
+        return self.ledger().failover()
+
+    def scene(self, begun: Begun = ME, **journal: Any) -> Scene:
+        """A new process that runs commands."""
+        world = self.world
+        audit = Audit(world.settings.internal.audit, world.target, 1, begun.who, lambda: NOON)
+        ports = [
+            replace(memory_ports(*side), records=partial(self._records, log))
+            for side, log in (
+                ((world.source, world.source_acls, world.source_users, world.source_groups), self.here),
+                ((world.target, world.target_acls, world.target_users, world.target_groups), self.there),
+            )
+        ]
+        return Scene(
+            world.settings,
+            *ports,
+            Journal(world.settings.flow, self.ledger(), audit, begun, now=lambda: NOON, **journal),
+            ("a", "b"),
+            self.choices,
+            Waiting(lambda: self.now, self.sleep),
+            self.said.append,
+            lambda: "offsets",
+        )
+
+    @staticmethod
+    def _records(log: MemoryRecords, isolation: str) -> MemoryRecords:
+        return log
+
+    def states(self) -> list[tuple[str, str]]:
+        """The events of the failover: step, and state after it."""
+        events = [event for event in self.world.events() if event.kind == "failover"]
+        return [(event.key[1], (event.after or "").strip('"')) for event in events]
+
+
+def stage(**settings: Any) -> Stage:
+    """With ten records in each partition, copied."""
+    built = Stage(World(flow_settings(**settings)))
+    for where in built.here.logs:
+        built.write(where.topic, where.partition, 10)
+    built.copy()
+    return built
+
+
+@dataclass(frozen=True)
+class MortalScene(Scene):
+    """A process that dies at a step: before it is done, or after it."""
+
+    at: Step | None = None
+    after: bool = False
+
+    def steps(self) -> Mapping[Step, Callable[[], None]]:
+        steps = super().steps()
+
+        def die() -> None:
+            if self.after and self.at is not None:
+                steps[self.at]()
+            raise Died
+
+        return steps if self.at is None else {**steps, self.at: die}
+
+
+def mortal(scene: Scene, at: Step, *, after: bool) -> MortalScene:
+    """The same process, which dies."""
+    return MortalScene(**{one.name: getattr(scene, one.name) for one in fields(scene)}, at=at, after=after)

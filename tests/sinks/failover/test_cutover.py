@@ -1,0 +1,201 @@
+"""A planned failover over clusters in memory: fence, drain, promote, and whoever disturbs it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sinks.engine.ledger_entries import Entry
+from sinks.engine.model import Kind
+from sinks.failover.commands import cutover, drain, fence, promote, unfence
+from sinks.failover.fence_rules import fence_acls
+from sinks.failover.fencing import FenceBroken, NoAuthorizer
+from sinks.failover.record import Begun, NotNow
+from sinks.failover.states import Command, State, Step
+from sinks.failover.steps import NotDrained
+from streaming.errors import LockstepError
+from tests.sinks.builders import put_topic
+from tests.sinks.failover.scenes import Died, mortal, stage
+from tests.sinks.kinds.acls.acl_builders import acl
+
+FENCE = set(fence_acls(["x", "y"]))
+
+
+def test_a_cutover_ends_with_everything_on_the_target_and_the_flow_ended() -> None:
+    built = stage()
+    built.producers.append(lambda: built.write("x"))
+    assert cutover(built.scene()).state is State.PROMOTED
+    assert built.world.source_acls.bindings == FENCE
+    assert [len(log.records) for log in built.here.logs.values()] == [
+        len(log.records) for log in built.there.logs.values()
+    ]
+    assert built.record().has_ended
+
+
+def test_every_step_is_an_audit_event_with_the_state_that_it_led_to() -> None:
+    built = stage()
+    cutover(built.scene())
+    assert built.states() == [
+        ("begin", "MIRRORING"),
+        ("DENY_WRITES", "MIRRORING"),
+        ("PROVE_FENCE", "FENCED"),
+        ("begin", "FENCED"),
+        ("AWAIT_RECORDS", "DRAINED"),
+        ("begin", "DRAINED"),
+        ("LAST_OFFSETS", "DRAINED"),
+        ("GRANT_WRITES", "PROMOTED"),
+    ]
+
+
+def test_a_super_user_who_ignores_the_fence_breaks_it_and_it_is_taken_back() -> None:
+    built = stage()
+    built.producers.append(lambda: built.write("y", super_user=True))
+    with pytest.raises(FenceBroken, match=r"writing to y.*taken back"):
+        cutover(built.scene())
+    assert built.world.source_acls.bindings == set()
+    assert (built.record().state, built.ledger().fences()) == (State.MIRRORING, set())
+
+
+def test_markers_of_transactions_do_not_break_a_fence() -> None:
+    built = stage()
+    log = next(iter(built.here.logs.values()))
+    built.producers.append(lambda: log.skip() and None)
+    assert fence(built.scene()).state is State.FENCED
+
+
+def test_what_was_under_way_when_the_fence_came_does_not_break_it() -> None:
+    built = stage()
+    built.producers.append(lambda: built.write("x", super_user=built.now < 4))
+    assert cutover(built.scene()).state is State.PROMOTED
+    assert built.now >= 13
+
+
+def test_a_source_without_authorizer_is_not_fenced_and_it_is_said_what_else_to_do() -> None:
+    built = stage()
+    built.world.source_acls.authorizer = False
+    with pytest.raises(NoAuthorizer, match="--without-fence"):
+        fence(built.scene())
+    assert built.record().state is State.MIRRORING
+    assert cutover(built.scene(), without_fence=True).state is State.PROMOTED
+
+
+def test_without_a_fence_a_producer_that_goes_on_writing_stops_the_cutover() -> None:
+    built = stage()
+    built.world.source_acls.authorizer = False
+    built.producers.append(lambda: built.write("x"))
+    with pytest.raises(FenceBroken):
+        cutover(built.scene(), without_fence=True)
+
+
+def test_records_that_mm2_does_not_copy_keep_the_flow_from_being_promoted() -> None:
+    built = stage()
+    built.mirrors = False
+    built.write("x", 1, 3)
+    with pytest.raises(NotDrained, match="3 records of x"):
+        cutover(built.scene())
+    assert built.record().state is State.FENCED
+    built.mirrors = True
+    assert cutover(built.scene()).state is State.PROMOTED
+
+
+def test_topics_that_are_accepted_by_name_may_miss_records() -> None:
+    built = stage()
+    built.mirrors = False
+    built.write("x", 1, 3)
+    built.choices = replace(built.choices, accepted=frozenset({"x"}))
+    assert cutover(built.scene()).state is State.PROMOTED
+
+
+def test_a_record_that_came_after_the_drain_keeps_the_flow_from_being_promoted() -> None:
+    built = stage()
+    fence(built.scene())
+    drain(built.scene())
+    built.mirrors = False
+    built.write("x", super_user=True)
+    with pytest.raises(NotDrained):
+        promote(built.scene())
+    assert not built.record().has_ended
+
+
+def test_a_deny_that_somebody_else_made_survives_unfence() -> None:
+    built = stage()
+    (theirs,) = fence_acls(["x"])
+    built.world.source_acls.bindings.add(theirs)
+    fence(built.scene())
+    assert built.world.source_acls.bindings == FENCE
+    assert unfence(built.scene()).state is State.MIRRORING
+    assert built.world.source_acls.bindings == {theirs}
+
+
+def test_promote_insists_that_every_topic_is_fenced() -> None:
+    built = stage()
+    fence(built.scene(), ("x",))
+    drain(built.scene())
+    with pytest.raises(NotNow, match="not fenced: y"):
+        promote(built.scene())
+
+
+def test_a_second_fence_adds_its_topics() -> None:
+    built = stage()
+    fence(built.scene(), ("x",))
+    assert fence(built.scene(), ("y",)).topics == ("x", "y")
+    assert cutover(built.scene()).state is State.PROMOTED
+
+
+def test_a_topic_that_is_not_replicated_cannot_be_fenced() -> None:
+    built = stage()
+    with pytest.raises(LockstepError, match="nothere"):
+        fence(built.scene(), ("nothere",))
+    assert built.record().state is State.MIRRORING
+
+
+def test_of_two_people_one_waits_while_the_others_process_lives() -> None:
+    built = stage()
+    scene = built.scene()
+    scene.journal.begin(Command.FENCE)
+    other = Begun("you", "", "", "you@there:2")
+    with pytest.raises(NotNow, match="me@here:1 is at it"):
+        cutover(built.scene(other))
+    assert cutover(built.scene(other, is_alive=lambda claim: False)).state is State.PROMOTED
+
+
+def test_who_was_taken_over_stops_before_the_next_step() -> None:
+    built = stage()
+    scene = built.scene()
+    scene.journal.begin(Command.FENCE)
+    fence(built.scene(Begun("you", "", "", "you@there:2")), take_over=True)
+    with pytest.raises(NotNow, match="you has taken over"):
+        scene.journal.run(scene.steps())
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", [Step.DENY_WRITES, Step.PROVE_FENCE, Step.AWAIT_RECORDS, Step.LAST_OFFSETS,
+                                Step.GRANT_WRITES])  # fmt: skip
+def test_a_cutover_that_dies_at_any_step_and_is_run_again_ends_the_same(at: Step, after: bool) -> None:
+    built = stage()
+    built.producers.append(lambda: built.write("x"))
+
+    with pytest.raises(Died):
+        cutover(mortal(built.scene(), at, after=after))
+    assert cutover(built.scene()).state is State.PROMOTED
+    assert built.world.source_acls.bindings == FENCE
+    assert built.record().doing is None
+
+
+def test_allow_write_that_was_held_back_is_granted_by_promote_and_is_ours() -> None:
+    built = stage()
+    staged = acl("ALLOW WRITE User:app TOPIC a.x")
+    built.ledger().put({(Entry.STAGED, staged.key): ""})
+    cutover(built.scene())
+    assert built.world.target_acls.bindings == {staged}
+    assert built.ledger().owned(Kind.ACL) == {staged.key}
+    assert built.ledger().values(Entry.STAGED) == {}
+
+
+def test_heartbeats_and_copies_from_other_clusters_are_not_fenced() -> None:
+    built = stage()
+    for topic in ("heartbeats", "b.z", "c.z"):
+        put_topic(built.world.source, topic)
+    scene = built.scene()
+    assert scene.topics(scene.listed()) == ["c.z", "x", "y"]
