@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sinks.failover.listener import DefaultFailoverListener, FailoverListener
 from sinks.kinds.users.credentials import CredentialProvider, close_nothing, version_of_credential
 from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from sinks.notify.reporters import MetricsReporter
@@ -73,6 +74,7 @@ KINDS: Mapping[type, PluginKind] = {
     ),
     TopicListener: PluginKind("topic.listener.class", (DefaultTopicListener,), {}),
     GroupListener: PluginKind("group.listener.class", (DefaultGroupListener,), {}),
+    FailoverListener: PluginKind("lockstep.failover.listener.class", (DefaultFailoverListener,), {}),
     CredentialProvider: PluginKind(
         "lockstep.credential.provider.class", (), {"version": version_of_credential, "close": close_nothing}
     ),

@@ -1,17 +1,20 @@
-"""Who is told what is replicated: for `topic.listener.class`, `group.listener.class`.
+"""Who is told: for `topic.listener.class`, `group.listener.class`, `lockstep.failover.listener.class`.
 
 LogListener keeps compacted topics on the target, WebhookListener posts signed JSON; docs/listeners.md.
 """
 
 from __future__ import annotations
 
+from sinks.failover.listener import DefaultFailoverListener, FailoverListener
 from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from sinks.notify.log_listener import LogListener
 from sinks.notify.webhook import WebhookListener
 
 __all__ = [
+    "DefaultFailoverListener",
     "DefaultGroupListener",
     "DefaultTopicListener",
+    "FailoverListener",
     "GroupListener",
     "LogListener",
     "TopicListener",

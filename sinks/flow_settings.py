@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 
 from sinks.engine.model import Kind
+from sinks.failover.listener import DefaultFailoverListener, FailoverListener
 from sinks.kinds.acls.principals import NOBODY, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from sinks.kinds.users.credentials import CredentialProvider
 from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
@@ -48,7 +49,8 @@ class AclRules:
 
     `protected`: principals of the target, the job's own above all, whose ACLs, users and quotas are never touched.
     `adopted`: users that may be overwritten although somebody else created them. `verify_interval`: seconds between two
-    logins of a user on the source, `lockstep.scram.users.verify.interval.seconds`.
+    logins of a user on the source, `lockstep.scram.users.verify.interval.seconds`. `stage_writes`: ALLOW WRITE of
+    topics waits until the target takes over.
     """
 
     full: bool = False
@@ -58,6 +60,7 @@ class AclRules:
     protected: NamedPrincipals = NOBODY
     adopted: NamedPrincipals = NOBODY
     verify_interval: int = 3600
+    stage_writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,22 @@ class Safety:
 
 
 @dataclass(frozen=True, slots=True)
+class FailoverRules:
+    """How a flow fails over. `max_loss`: records, `max_loss_age`: seconds, `max_drift`: differences of a kind, with
+    which it is still ready. `proof_seconds`: how long the ends of a fence stand still; `ends_interval`: between two
+    looks at the source's ends. `listener`, `program`: told of each state, for at most `hook_seconds`."""
+
+    max_loss: int = 0
+    max_loss_age: float = 60.0
+    max_drift: int = 0
+    proof_seconds: float = 10.0
+    ends_interval: float = 5.0
+    listener: FailoverListener = field(default_factory=DefaultFailoverListener)
+    program: str | None = None
+    hook_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class FlowSettings:
     """One enabled flow, with its policy and filters already built. `disabled_reasons`: why a kind is not enabled, where
     somebody may think that it is. `provider`: of passwords, None without any.
@@ -131,13 +150,21 @@ class FlowSettings:
     pace: Pace = field(default_factory=Pace)
     limits: Limits = field(default_factory=Limits)
     safety: Safety = field(default_factory=Safety)
+    failover: FailoverRules = field(default_factory=FailoverRules)
     closing: PluginClosing = field(default_factory=PluginClosing, compare=False, repr=False)
 
     @property
     def plugins(self) -> tuple[object, ...]:
         """Every object whose class the file can name."""
         filters = (self.topic_filter, self.group_filter, self.config_filter)
-        return (self.policy, *filters, self.listeners.topics, self.listeners.groups, self.provider)
+        return (
+            self.policy,
+            *filters,
+            self.listeners.topics,
+            self.listeners.groups,
+            self.provider,
+            self.failover.listener,
+        )
 
     def close(self) -> None:
         """Closes the plug-ins, each once, however often this is called. Raises nothing."""

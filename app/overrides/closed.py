@@ -22,11 +22,22 @@ ADDRESSES = (
 )
 """How names of keys end that lead somewhere, also those of plug-ins."""
 
+LIMITS = frozenset(
+    key.name
+    for key in (
+        keys.MAX_DELETE_PERCENT,
+        keys.MAX_DELETE_MINIMUM,
+        keys.FAILOVER_MAX_LOSS,
+        keys.FAILOVER_MAX_LOSS_AGE,
+        keys.FAILOVER_MAX_DRIFT,
+    )
+)
+
 CLOSED: Mapping[str, Callable[[str], bool]] = {
     "addresses": lambda name: name.endswith(ADDRESSES),
     "classes": lambda name: name.endswith((".class", ".classes")) or (name in TABLE and TABLE[name].type is CLASS),
     "deletions": lambda name: name in (keys.TOPIC_DELETES.name, keys.ACL_DELETES.name),
-    "limits": lambda name: name in (keys.MAX_DELETE_PERCENT.name, keys.MAX_DELETE_MINIMUM.name),
+    "limits": lambda name: name in LIMITS,
     "mappings": lambda name: name in (keys.ACL_MAPPING.name, keys.ACL_PROTECTED.name, keys.SCRAM_ADOPT.name),
 }
 """By the word with which `lockstep.overrides.allowed` opens them."""

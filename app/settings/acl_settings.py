@@ -56,8 +56,8 @@ def acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRule
     if principals is None or mapping is None or protected is None or adopted is None:
         return None
     full, deletes = properties.get(keys.SYNC_FULL_ACL, flow), properties.get(keys.ACL_DELETES, flow)
-    verify = properties.get(keys.SCRAM_VERIFY, flow)
-    return AclRules(full, deletes, principals, mapping, protected, adopted, verify)
+    verify, stage = properties.get(keys.SCRAM_VERIFY, flow), properties.get(keys.ACL_STAGE_WRITES, flow)
+    return AclRules(full, deletes, principals, mapping, protected, adopted, verify, stage)
 
 
 def own_principals(properties: Properties, flow: Flow) -> list[OwnPrincipal]:

@@ -13,6 +13,7 @@ from app.properties.keys import (
     CONFIG_EXCLUDE,
     CONFIG_FILTER,
     EMIT_CHECKPOINTS,
+    FAILOVER_LISTENER,
     FULL_COMPARISON_INTERVAL,
     GROUP_FILTER,
     GROUP_LISTENER,
@@ -50,6 +51,7 @@ READ_BY: Mapping[Key[str], tuple[Key[Any], ...]] = {
     CONFIG_FILTER: (CONFIG_EXCLUDE, USE_DEFAULTS_FROM),
     TOPIC_LISTENER: (),
     GROUP_LISTENER: (),
+    FAILOVER_LISTENER: (),
 }
 """Which keys Kafka's own class reads, by the key that names the class."""
 

@@ -16,8 +16,10 @@ from app.properties.shown import hidden_texts
 from app.settings.acl_settings import acl_rules, check_principals, credential_provider, disabled_reasons
 from app.settings.cluster_sections import check_aliases, cluster_settings
 from app.settings.contradictions import READ_BY, check_flow, check_plugins
+from app.settings.failover_settings import failover_rules
 from app.settings.safety_settings import safety
 from sinks.engine.model import Kind
+from sinks.failover.listener import FailoverListener
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Listeners, Pace
 from sinks.kinds.users.credentials import CredentialProvider
 from sinks.notify.listeners import GroupListener, TopicListener
@@ -35,6 +37,7 @@ PLUGINS: Mapping[Key[str], Any] = {
     keys.CONFIG_FILTER: ConfigPropertyFilter,
     keys.TOPIC_LISTENER: TopicListener,
     keys.GROUP_LISTENER: GroupListener,
+    keys.FAILOVER_LISTENER: FailoverListener,
 }
 """What a class named in the file must be."""
 
@@ -142,6 +145,7 @@ def _settings(
             properties.get(keys.MAX_DELETE_MINIMUM, flow),
         ),
         safety=safety(properties, flow),
+        failover=failover_rules(properties, flow, plugins[keys.FAILOVER_LISTENER]),
     )
 
 

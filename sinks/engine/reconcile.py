@@ -133,7 +133,7 @@ class FlowReconcile:
         compared = replace(compared, plan=self._ledger.still_allowed(compared.plan, compared.context.ledger))
         outcomes = self._write(compared, progress)
         compared.watch.lap("apply")
-        for controller, comparison in compared.comparisons:
+        for controller, comparison in () if self._ledger.ended else compared.comparisons:
             comparison.settle([outcome for outcome in outcomes if outcome.change.kind in controller.kinds])
         report = self._report(compared, outcomes)
         self._recorder.record_refusals(report.plan, outcomes)

@@ -11,7 +11,7 @@ from sinks.engine.backoff import Backoff
 from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.faults import NotSupported, RightsMissing
-from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
+from sinks.kinds.controller import Comparison, ControllerStatus, PassContext, nothing_to_forget
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
@@ -32,10 +32,11 @@ class ListWatch(Protocol):
 
 @dataclass(frozen=True)
 class Surveyed:
-    """A plan for all of a kind, and the keys of what the target has of it now."""
+    """A plan for all of a kind, and the keys of what the target has of it now. `remember`: called with its outcomes."""
 
     plan: Plan
     present: Collection[Key]
+    remember: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,10 @@ class PolledController:
     def compare(self, context: PassContext) -> Comparison:
         """The plan for all of the kind, without the changes that are backed off."""
         present: Collection[Key] = ()
+        remember = nothing_to_forget
         try:
             seen = self._rules.survey(context)
-            plan, present = seen.plan, seen.present
+            plan, present, remember = seen.plan, seen.present, seen.remember
         except NotSupported as error:
             self._lacks(error)
             return Comparison(Plan(self._flow))
@@ -149,7 +151,7 @@ class PolledController:
         ready = replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting))
         return Comparison(
             ready,
-            lambda outcomes: self._settle(context, ready, outcomes),
+            lambda outcomes: self._settle(context, ready, outcomes, remember),
             lambda: self._forget(ready),
             {self._rules.kind: dict.fromkeys(present, "")} if present else {},
         )
@@ -168,7 +170,10 @@ class PolledController:
             for watch in self._watches:
                 watch.forget()
 
-    def _settle(self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome]) -> None:
+    def _settle(
+        self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome], remember: Callable[[], None]
+    ) -> None:
+        remember()
         self._backoff.learn(outcomes, context.now)
         retried = any(outcome.error is not None and outcome.error.retriable for outcome in outcomes)
         # What was planned and not tried, since the plan was refused, stands out as before.

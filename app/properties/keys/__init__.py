@@ -12,6 +12,7 @@ from typing import Any
 
 from app.properties.keys import (
     acl_keys,
+    failover_keys,
     flow_keys,
     kind_keys,
     notify_keys,
@@ -21,6 +22,7 @@ from app.properties.keys import (
     topic_keys,
 )
 from app.properties.keys.acl_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.failover_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.flow_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.key import Acts as Acts
 from app.properties.keys.key import Key as Key
@@ -33,7 +35,7 @@ from app.properties.keys.pace_keys import *  # noqa: F403 - one namespace for re
 from app.properties.keys.safety_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.topic_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 
-MODULES = (flow_keys, topic_keys, offset_keys, notify_keys, pace_keys, acl_keys, safety_keys)
+MODULES = (flow_keys, topic_keys, offset_keys, notify_keys, pace_keys, acl_keys, safety_keys, failover_keys)
 
 _DECLARED = {key.name: key for module in MODULES for key in vars(module).values() if isinstance(key, Key)}
 

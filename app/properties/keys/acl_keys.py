@@ -75,6 +75,14 @@ SCRAM_VERIFY = Key(
     "Time between two logins on the source with each password that is known, which show whether it was changed there "
     "alone; 0: none.",
 )
+ACL_STAGE_WRITES = Key(
+    "lockstep.acl.stage.writes",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "Whether ALLOW WRITE of topics is held back until the target takes over (`promote`, `failover`), so that nobody "
+    "writes copies before; ALLOW ALL is READ until then.",
+)
 KEY_LENGTHS = ("128", "192", "256")
 CREDENTIAL_PROVIDER = Key(
     "lockstep.credential.provider.class",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
 from sinks.failover.known_fences import ReverseFences
+from sinks.kinds.acls.staged_writes import staged_entries
 from sinks.kinds.acls.survey import Fences, survey_acls
 from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.assembly import Assembled, Assembly
@@ -33,7 +35,12 @@ def assemble(parts: Assembly) -> Assembled:
         owned, sides = context.ledger.owned(Kind.ACL), (parts.source.acls, parts.target.acls)
         seen = survey_acls(parts.settings, *sides, context.listed, owned, claim, fences)
         parts.principals.current = seen.principals
-        return Surveyed(seen.plan, seen.present)
+
+        def remember() -> None:
+            if seen.staged is not None:
+                context.ledger.put(staged_entries(seen.staged, context.ledger.values(Entry.STAGED)))
+
+        return Surveyed(seen.plan, seen.present, remember)
 
     rules = Rules(
         kind=Kind.ACL,

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sinks.engine.model import ALLOW, DENY, Change, Key, Kind, Op
 from sinks.engine.plan import Refusal
@@ -50,6 +50,7 @@ from sinks.kafka.ports.acl_binding import (
 )
 from sinks.kinds.acls.own_topics import danger, wide_notes
 from sinks.kinds.acls.patterns import Pattern, SourceTopics, TopicPatterns, prefix_of
+from sinks.kinds.acls.staged_writes import counted, held_back
 
 NEVER: Mapping[str, str] = {
     CLUSTER: "cluster",
@@ -79,7 +80,7 @@ class DesiredAcls:
 
     `withheld`: by key on the target, why it is left as it is: not created, and not deleted. `principals`: of those
     whose ACLs are synced, the name on the source to that on the target. `notes`: for the operator, patterns that cover
-    more than what is replicated.
+    more than what is replicated. `staged`: made once the target takes over.
     """
 
     wanted: frozenset[AclBinding] = frozenset()
@@ -88,6 +89,7 @@ class DesiredAcls:
     principals: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     withheld: Mapping[Key, str] = field(default_factory=dict)
+    staged: frozenset[AclBinding] = frozenset()
 
     def refusals(self, target: AbstractSet[AclBinding]) -> list[Refusal]:
         """What is told of as refused: what the target has already, by whose hand ever, is not."""
@@ -103,7 +105,11 @@ def desired_acls(bindings: Iterable[AclBinding], rules: AclRules, topics: Source
         translation.fully(bindings)
     else:
         translation.like_mm2(bindings)
-    return translation.desired()
+    desired = translation.desired()
+    if not rules.stage_writes:
+        return desired
+    now, later = held_back(desired.wanted)
+    return replace(desired, wanted=now, staged=later, skipped=counted(desired.skipped, later))
 
 
 def plan_acls(

@@ -10,6 +10,7 @@ from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
 from sinks.failover.known_fences import without_fences
 from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclReader
 from sinks.kinds.acls.patterns import SourceTopics
 from sinks.kinds.acls.rules import DesiredAcls, deletable, desired_acls, plan_acls
@@ -21,12 +22,13 @@ from sinks.kinds.topics.rules import is_replicated
 class AclSurvey:
     """`principals`: of those whose ACLs are synced, the name on the source to that on the target; None: not seen.
 
-    `present`: all that the target has.
+    `present`: all that the target has. `staged`: what is held back there; None: not seen.
     """
 
     plan: Plan
     principals: Mapping[str, str] | None = None
     present: frozenset[Key] = frozenset()
+    staged: frozenset[AclBinding] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def survey_acls(
         skipped={f"{reason} ACLs": count for reason, count in _skipped(desired, len(bindings) - len(kept)).items()},
         notes=desired.notes,
     )
-    return AclSurvey(plan, None if blank else desired.principals, present)
+    return AclSurvey(plan, None if blank else desired.principals, present, None if blank else desired.staged)
 
 
 def _skipped(desired: DesiredAcls, fenced: int) -> Mapping[str, int]:

@@ -1,0 +1,82 @@
+"""What the commands of a failover print, and which flow they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from app.cli.options import in_force
+from app.cli.output import Output, complain, print_json, print_line
+from app.failover_hooks import failover_hooks
+from app.failover_session import FailoverCall
+from app.settings import Settings
+from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.states import TRANSITIONS, Command, State
+from sinks.failover.steps import Scene
+from sinks.flow_settings import FlowSettings
+from streaming.errors import LockstepError
+
+
+def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettings]:
+    """The settings and the flow that is meant. Raises LockstepError where that is more than one."""
+    settings = in_force(config, flow)
+    if len(settings.flows) != 1:
+        names = ", ".join(one.flow.name for one in settings.flows)
+        raise LockstepError(f"a failover is one flow's: say which with --flow ({names})")
+    return settings, settings.flows[0]
+
+
+@contextmanager
+def saying(call: FailoverCall, flow: FlowSettings) -> Iterator[FailoverCall]:
+    """The call with lines on stderr, and the hooks told of each state."""
+    with failover_hooks(flow) as told:
+        yield replace(call, say=lambda line: complain(f"{flow.flow.name}: {line}") if line else None, told=told)
+
+
+def document(flow: FlowSettings, record: FailoverRecord) -> dict[str, Any]:
+    """A flow's state as JSON."""
+    return {
+        "source": flow.flow.source,
+        "target": flow.flow.target,
+        "state": record.state.value,
+        "doing": record.doing.value if record.doing else None,
+        "who": record.begun.who,
+        "at": record.begun.at or None,
+        "why": record.begun.why,
+        "topics": list(record.topics),
+    }
+
+
+def finish(flow: FlowSettings, record: FailoverRecord, output: Output, **more: Any) -> None:
+    """Prints where the flow is now."""
+    if output is Output.JSON:
+        print_json({"flows": [document(flow, record) | more]})
+    else:
+        print_line(f"{flow.flow.name}: {record.describe()}")
+
+
+def dry_run(scene: Scene, parts: Sequence[Command], output: Output, **more: Any) -> None:
+    """Prints the steps that the commands would take from here. Raises NotNow where they could not begin."""
+    record = scene.journal.record
+    state, steps = record.state, []
+    for command in parts:
+        row = TRANSITIONS.get((state, command))
+        if row is None:
+            if any(one is not command and TRANSITIONS.get((state, one)) for one in parts):
+                continue
+            raise NotNow(f"the flow is {record.describe()}, where `{command}` cannot begin")
+        steps += [(command, step) for step in row.steps]
+        state = row.then
+    topics = scene.topics(scene.listed()) if state is not State.FAILED_OVER else []
+    if output is Output.JSON:
+        rows = [{"command": command.value, "step": step.name, "does": step.value} for command, step in steps]
+        flow = document(scene.settings, record) | {"would_do": rows, "would_be": state.value, "topics": topics} | more
+        print_json({"flows": [flow]})
+        return
+    print_line(f"{scene.settings.flow.name} is {record.describe()}; it would")
+    for command, step in steps:
+        print_line(f"  {command}: {step}")
+    print_line(f"and be {state}. {len(topics)} topics are concerned")

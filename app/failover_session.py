@@ -1,0 +1,107 @@
+"""What a command of the failover works with: one flow's clusters, its ledger to write, and who does what."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from app.passes import single_pass
+from app.settings import Settings
+from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
+from sinks.engine.audit import process_identity
+from sinks.engine.ledger import Ledger
+from sinks.engine.model import Kind
+from sinks.failover.journal import Journal, Told
+from sinks.failover.record import Begun
+from sinks.failover.steps import Choices, Scene
+from sinks.flow_settings import FlowSettings
+from sinks.kinds.assembly import GroupScope
+from sinks.kinds.offsets.direction import count_verdicts
+from streaming.errors import LockstepError
+
+
+@dataclass(frozen=True)
+class FailoverCall:
+    """How a command was called. `say` gets lines for people, `told` each state that was reached."""
+
+    why: str = ""
+    choices: Choices = field(default_factory=Choices)
+    say: Callable[[str], None] = lambda line: None
+    told: Told = lambda before, after: None
+
+
+def claim_of_this_process() -> str:
+    """`user@host:pid`."""
+    return f"{process_identity()}:{os.getpid()}"
+
+
+def may_be_alive(claim: str) -> bool:
+    """Whether the process of a claim may still run: one of this machine is looked up, others may."""
+    where, _, pid = claim.rpartition(":")
+    if where.rpartition("@")[2] != process_identity().rpartition("@")[2] or not pid.isdigit():
+        return True
+    with suppress(PermissionError):
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+@contextmanager
+def failover_session(
+    settings: Settings, flow: FlowSettings, call: FailoverCall, *, needs_source: bool = True, writes: bool = True
+) -> Iterator[Scene]:
+    """Opens a flow for one command. `needs_source`: else only the target must be the right cluster.
+
+    Raises ClusterUnreachable, WrongCluster, LedgerUntrusted, RightsMissing.
+    """
+    with both_clusters(settings, flow) as clusters:
+        opened = _opened(flow, clusters, needs_source=needs_source, writes=writes)
+        events = audit(flow, clusters.target)
+        begun = Begun(process_identity(), "", call.why, claim_of_this_process())
+        journal = Journal(flow.flow, opened, events, begun, is_alive=may_be_alive, told=call.told)
+        try:
+            yield Scene(
+                flow,
+                *clusters.ports,
+                journal,
+                aliases=tuple(settings.clusters),
+                choices=call.choices,
+                say=call.say,
+                last_offsets=partial(write_last_offsets, settings, flow),
+            )
+        finally:
+            events.close()
+
+
+def _opened(flow: FlowSettings, clusters: FlowClusters, *, needs_source: bool, writes: bool) -> Ledger:
+    guarded = guard(flow, clusters.source, clusters.target)
+    open_ledger = partial(ledger, flow, clusters.target, to_write=writes)
+    if not needs_source:
+        return guarded.open_for_target(open_ledger, to_write=writes)
+    opened = guarded.open(open_ledger)
+    if writes:
+        guarded.check(opened)
+    return opened
+
+
+def write_last_offsets(settings: Settings, flow: FlowSettings) -> str:
+    """The groups' offsets on the target as they are now, once more; what came of it. Raises LockstepError."""
+    scope = GroupScope(shown=True)
+    opened = single_pass(settings, flow, writes=True, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False)
+    with opened as one:
+        compared = one.compare()
+        for reason in compared.trouble.faulted.values():
+            raise LockstepError(f"the groups' last offsets cannot be written: {reason}")
+        outcomes = one.reconcile.apply(compared).outcomes
+        failed = [outcome for outcome in outcomes if outcome.error]
+        if failed:
+            raise LockstepError(f"{len(failed)} last offsets were refused: {failed[0].change.label}: {failed[0].error}")
+        verdicts = ", ".join(
+            f"{count} {verdict}" for verdict, count in count_verdicts(one.group_offsets).items() if count
+        )
+    return f"{len(outcomes)} last offsets of groups were written; groups' partitions: {verdicts or 'none'}"

@@ -1,0 +1,23 @@
+"""How a flow fails over, from the keys of the file."""
+
+from __future__ import annotations
+
+from app.properties import keys
+from app.properties.places import Properties
+from sinks.failover.listener import FailoverListener
+from sinks.flow_settings import FailoverRules
+from streaming.flow import Flow
+
+
+def failover_rules(properties: Properties, flow: Flow, listener: FailoverListener) -> FailoverRules:
+    """The limits of `preflight`, the proof of a fence, and who is told."""
+    return FailoverRules(
+        max_loss=properties.get(keys.FAILOVER_MAX_LOSS, flow) or 0,
+        max_loss_age=properties.get(keys.FAILOVER_MAX_LOSS_AGE, flow),
+        max_drift=properties.get(keys.FAILOVER_MAX_DRIFT, flow) or 0,
+        proof_seconds=properties.get(keys.FAILOVER_FENCE_PROOF, flow),
+        ends_interval=properties.get(keys.FAILOVER_ENDS_INTERVAL, flow),
+        listener=listener,
+        program=properties.get(keys.FAILOVER_PROGRAM, flow),
+        hook_seconds=properties.get(keys.LISTENER_TIMEOUT, flow),
+    )

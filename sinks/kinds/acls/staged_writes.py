@@ -1,0 +1,47 @@
+"""ALLOW WRITE that is held back on the target until it takes over (`lockstep.acl.stage.writes`). Pure.
+
+| wanted on the target       | until then  | when the target takes over |
+|----------------------------|-------------|----------------------------|
+| ALLOW WRITE of topics      | nothing     | as it is                   |
+| ALLOW ALL of topics        | ALLOW READ  | ALLOW ALL as well          |
+| everything else            | as it is    | as it is                   |
+
+What is held back is in the ledger, for at a failover nobody may be able to ask the source for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from sinks.engine.ledger_entries import Entry, EntryKey
+from sinks.engine.model import ALLOW, Key
+from sinks.kafka.ports.acl_binding import TOPIC, AclBinding
+
+MEANWHILE: Mapping[str, str | None] = {"WRITE": None, "ALL": "READ"}
+"""By operation, what is allowed until then."""
+
+Split = tuple[frozenset[AclBinding], frozenset[AclBinding]]
+
+
+def held_back(wanted: Collection[AclBinding]) -> Split:
+    """What is made now, and what is made later."""
+    later = {
+        acl for acl in wanted if (acl.resource_type, acl.permission) == (TOPIC, ALLOW) and acl.operation in MEANWHILE
+    }
+    now = {acl for acl in wanted if acl not in later}
+    now |= {replace(acl, operation=word) for acl in later if (word := MEANWHILE[acl.operation]) is not None}
+    return frozenset(now), frozenset(later)
+
+
+def counted(skipped: Counter[str], later: Collection[AclBinding]) -> Counter[str]:
+    """With what is held back among what is not copied."""
+    return skipped + Counter({"held-back WRITE": len(later)})
+
+
+def staged_entries(staged: Collection[AclBinding], known: Mapping[Key, str]) -> dict[EntryKey, str | None]:
+    """What the ledger is to remember and to forget; `known`: what it has now."""
+    wanted = {acl.key for acl in staged}
+    entries: dict[EntryKey, str | None] = {(Entry.STAGED, key): None for key in known.keys() - wanted}
+    return entries | {(Entry.STAGED, key): "" for key in wanted - known.keys()}
