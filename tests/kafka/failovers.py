@@ -1,0 +1,153 @@
+"""A flow for the tests of the failover: a real MM2, producers that obey ACLs or do not, and commands on its file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException, Producer
+
+from app.local.broker import RESTRICTED
+from app.local.jars import PROJECT
+from app.local.local_cluster import LocalCluster
+from app.local.local_mirror import mirror_properties
+from app.local.waiting import wait_for
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.cluster import TopicSpec
+from streaming.mm2.records import TopicPartition
+from tests.conftest import Clusters
+
+SOURCE, TARGET = "leaving", "taking"
+"""Aliases that no other test has."""
+
+SOON = 60.0
+EVERY_SECOND = ("emit.heartbeats", "emit.checkpoints", "refresh.topics", "refresh.groups", "sync.group.offsets")
+
+
+def properties(clusters: Clusters, **own: str) -> dict[str, str]:
+    """A quick MM2 for topics `leaving-…`, which leaves all but records to Lockstep."""
+    keys = {f"{name}.interval.seconds": "1" for name in EVERY_SECOND} | {
+        "topics": "leaving-.*",
+        "groups": "leaving-.*",
+        "offset.lag.max": "0",
+        "sync.topic.configs.enabled": "false",
+        "sync.topic.acls.enabled": "false",
+        "lockstep.sync.full.acl.enabled": "true",
+        "lockstep.sync.group.offsets.enabled": "true",
+        "lockstep.failover.fence.proof": "2 seconds",
+        "lockstep.http.port": "0",
+        f"{TARGET}.offset.flush.interval.ms": "1000",
+    }
+    pair = {SOURCE: clusters.a.bootstrap, TARGET: clusters.b.bootstrap}
+    return mirror_properties(pair, [f"{SOURCE}->{TARGET}"], **keys | own)
+
+
+def write_file(folder: Path, lines: dict[str, str], name: str = "mm2.properties") -> Path:
+    """The properties file."""
+    path = folder / name
+    path.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
+    return path
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Clients of both clusters, and the flow's file."""
+
+    a: KafkaCluster
+    b: KafkaCluster
+    config: Path
+    clusters: Clusters
+
+    def run(self, *arguments: str, config: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """A command of Lockstep's, in a process of its own."""
+        command = [sys.executable, "-m", "app.main", *arguments, "--config", str(config or self.config)]
+        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False, timeout=150)
+
+    def asked(self, *arguments: str, code: int = 0, config: Path | None = None) -> dict[str, Any]:
+        """The command's JSON of the flow."""
+        done = self.run(*arguments, "-o", "json", config=config)
+        assert done.returncode == code, done.stderr
+        (flow,) = json.loads(done.stdout)["flows"]
+        return dict(flow)
+
+    def make_topic(self, topic: str, partitions: int = 2) -> None:
+        """A topic on the source that `restricted` may write, with a record in each partition that MM2 has copied."""
+        assert self.a.create_topics({topic: TopicSpec(partitions, 1)}) == {topic: None}
+        allowed = [
+            AclBinding("TOPIC", topic, "LITERAL", f"User:{RESTRICTED[0]}", "*", operation, "ALLOW")
+            for operation in ("WRITE", "DESCRIBE")
+        ]
+        assert not any(self.a.acls.create(allowed).values())
+        wait_for(lambda: topic in self.a.list_topics(), SOON, f"{topic} to be listed")
+        produce(self.clusters.a, topic, partitions, 1)
+        for partition in range(partitions):
+            self.wait_until_copied(topic, partition)
+
+    def end(self, topic: str, partition: int, *, copy: bool = False) -> int:
+        """The end of a partition on the source, or of its copy; 0 where there is none yet."""
+        cluster, name = (self.b, f"{SOURCE}.{topic}") if copy else (self.a, topic)
+        # librdkafka remembers that a topic was not there until all topics are listed once more.
+        cluster.list_topics()
+        seen = cluster.groups.ends([TopicPartition(name, partition)]).items
+        return seen[TopicPartition(name, partition)].end if seen else 0
+
+    def wait_until_copied(self, topic: str, partition: int = 0) -> None:
+        """Until the target has as many records as the source."""
+
+        def copied() -> bool:
+            end = self.end(topic, partition)
+            return 0 < end <= self.end(topic, partition, copy=True)
+
+        wait_for(copied, SOON, f"{topic}-{partition} to be copied")
+
+
+def produce(cluster: LocalCluster, topic: str, partitions: int, records: int) -> None:
+    """So many records to each partition, as a super user."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(records):
+        for partition in range(partitions):
+            producer.produce(topic, b"v%d" % number, b"k%d" % number, partition)
+    assert producer.flush(SOON) == 0
+
+
+@contextmanager
+def producing(cluster: LocalCluster, topics: Sequence[str], *, super_user: bool = False) -> Iterator[None]:
+    """A producer that goes on writing, whatever it is told, for as long as this lasts."""
+    user = None if super_user else RESTRICTED
+    java = cluster.client_properties(user)
+    config: dict[str, str | int] = {"bootstrap.servers": java["bootstrap.servers"], "linger.ms": 5}
+    if user is not None:
+        config |= {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": user[0],
+            "sasl.password": user[1],
+        }
+    stop, producer = threading.Event(), Producer(config)
+
+    def write() -> None:
+        number = 0
+        while not stop.wait(0.01):
+            number += 1
+            for topic in topics:
+                with suppress(KafkaException, BufferError):
+                    producer.produce(topic, b"value %d" % number, b"key", 0)
+            producer.poll(0)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        producer.purge()
+        producer.flush(1)
