@@ -55,6 +55,7 @@ COMMANDS: Final = {
     "offsets": LazyCommand("offsets_command", "offsets", "Where each group would continue at a failover."),
     "look": LazyCommand("status_command", "look", "Asks the running job for a pass now."),
     "reload": LazyCommand("status_command", "reload", "Lets the running job read its file again."),
+    "preflight": LazyCommand("preflight_command", "preflight", "Could a flow fail over now, and what would be lost?"),
     "fence": LazyCommand("failover_commands", "fence", "Keeps everybody from writing the topics on the source."),
     "unfence": LazyCommand("failover_commands", "unfence", "Takes the fence away."),
     "cutover": LazyCommand("failover_commands", "cutover", "Leads a planned failover from fence to promotion."),

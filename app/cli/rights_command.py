@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Annotated, Any
@@ -12,6 +12,7 @@ import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, Output, print_json, print_line, print_table
+from app.rights.failover_rights import failover_rights
 from app.rights.judged import Finding, Verdict, judge
 from app.rights.ledger_writers import ledger_writers
 from app.rights.needed import EVERY, PROBE, Right, needed_rights
@@ -37,6 +38,9 @@ def rights(
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
+    failover: Annotated[
+        bool, typer.Option("--failover", help="Also what `fence`, `cutover` and `preflight` need.")
+    ] = False,
 ) -> None:
     """Prints the commands that grant a principal the least rights that the job needs; connects to nothing."""
     kind, colon, name = principal.partition(":")
@@ -45,19 +49,23 @@ def rights(
     settings = loaded(config, flow)
     if output is Output.JSON:
         flows = [
-            {"source": one.flow.source, "target": one.flow.target, "rights": [asdict(r) for r in needed_rights(one)]}
+            {"source": one.flow.source, "target": one.flow.target, "rights": [asdict(r) for r in _of(one, failover)]}
             for one in settings.flows
         ]
         print_json({"flows": flows})
     else:
-        for line in commands(settings, principal):
+        for line in commands(settings, principal, failover=failover):
             print_line(line)
     raise typer.Exit(DONE)
 
 
-def commands(settings: Settings, principal: str) -> list[str]:
+def _of(flow: FlowSettings, failover: bool) -> list[Right]:
+    return sorted({*needed_rights(flow), *(failover_rights(flow) if failover else ())})
+
+
+def commands(settings: Settings, principal: str, *, failover: bool = False) -> list[str]:
     """A script of `kafka-acls.sh`: one command a resource, the reasons as comments; what is optional comes last."""
-    found = {right for flow in settings.flows for right in needed_rights(flow)}
+    found = {right for flow in settings.flows for right in _of(flow, failover)}
     required = {_place(right) for right in found if not right.optional}
     lines = []
     for alias, group in groupby(sorted(found), lambda right: right.cluster):
@@ -100,9 +108,14 @@ def _camel(operation: str) -> str:
     return operation.title().replace("_", "")
 
 
-def check_rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> list[Finding]:
-    """Which of the rights that a flow needs are there, as the clusters say; writes nothing. Raises LockstepError."""
-    needed = needed_rights(flow)
+def check_rights(
+    settings: Settings, flow: FlowSettings, clusters: FlowClusters, rights: Sequence[Right] | None = None
+) -> list[Finding]:
+    """Which of these rights are there, as the clusters say; None: those that the job needs. Writes nothing.
+
+    Raises LockstepError.
+    """
+    needed = needed_rights(flow) if rights is None else rights
     remote = list_both(flow, clusters.source, clusters.target).desired.remote
     visible = {
         flow.flow.source: set(remote),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.local.jars import PROJECT
+from app.rights.failover_rights import FAILOVER_RULES
 from app.rights.rights_table import RULES, On, Rule
 
 PAGE = PROJECT / "docs" / "rights.md"
@@ -42,10 +43,18 @@ policy; no more is needed. This page is made from the code by `python -m app.doc
 """
 
 
+FAILOVER = """
+## What a failover needs besides
+
+Whoever runs the commands of [failover.md](failover.md) needs these as well; the job does not. `lockstep rights
+--failover` prints them too, and `lockstep preflight` says which are missing.
+"""
+
+
 def page() -> str:
     """The whole page."""
     head = "| cluster | on | operations | because it | when |\n|---|---|---|---|---|"
-    return "\n".join([INTRO, head, *map(_row, RULES)]) + "\n"
+    return "\n".join([INTRO, head, *map(_row, RULES), FAILOVER, head, *map(_row, FAILOVER_RULES)]) + "\n"
 
 
 def _row(rule: Rule) -> str:

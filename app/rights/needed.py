@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.rights.rights_table import RULES, FlowSide, On
+from app.rights.rights_table import RULES, FlowSide, On, Rule
 from sinks.flow_settings import FlowSettings
 
 PROBE = "lockstep-rights-probe"
@@ -27,10 +28,10 @@ class Right:
     optional: bool = False
 
 
-def needed_rights(settings: FlowSettings) -> list[Right]:
-    """What a flow needs as it is set, sorted. What has two reasons is there once, with the first."""
+def needed_rights(settings: FlowSettings, rules: Iterable[Rule] = RULES) -> list[Right]:
+    """What a flow needs of these rules as it is set, sorted. What has two reasons is there once, with the first."""
     found: dict[tuple[str, ...], Right] = {}
-    for rule in (rule for rule in RULES if rule.when(settings)):
+    for rule in (rule for rule in rules if rule.when(settings)):
         for operation in rule.operations:
             place = (_alias(settings, rule.side), *resource(settings, rule.on), operation)
             known = found.get(place)

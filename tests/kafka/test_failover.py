@@ -43,10 +43,16 @@ def flow(clusters: Clusters, leaving: LocalMirror, tmp_path: Path) -> Iterator[F
             ledger.put({(entry, key): None for entry in entries for key in ledger.values(entry)})
 
 
-def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow, unique: str) -> None:
+def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow, unique: str, tmp_path: Path) -> None:
     topics = [f"leaving-{unique}-x", f"leaving-{unique}-y"]
     for topic in topics:
         flow.make_topic(topic)
+    assert flow.asked("preflight", code=3)["ready"] is False
+    assert flow.run("apply", "--yes").returncode == 0
+    ready = flow.asked("preflight", "--report", str(tmp_path / "ready.md"))
+    assert ready["ready"]
+    assert {row["result"] for row in ready["checks"]} <= {"OK", "WARNING"}
+    assert "ready to fail over" in (tmp_path / "ready.md").read_text()
     with producing(flow.clusters.a, topics):
         done = flow.asked("cutover", "--why", "a test")
         ends = [flow.end(topic, partition) for topic in topics for partition in (0, 1)]

@@ -22,6 +22,7 @@ from sinks.faults import IncrementalUnsupported, ItemFault, Observed
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import item_fault, raised
 from sinks.kafka.librdkafka.rd_acls import KafkaAcls
+from sinks.kafka.librdkafka.rd_brokers import KafkaBrokers
 from sinks.kafka.librdkafka.rd_groups import KafkaGroups
 from sinks.kafka.librdkafka.rd_logs import Log
 from sinks.kafka.librdkafka.rd_records import KafkaRecords
@@ -74,6 +75,7 @@ class KafkaCluster:
         self.acls = KafkaAcls(self._admin)
         self.groups = KafkaGroups(self._admin)
         self.users = KafkaUsers(self._admin)
+        self.brokers = KafkaBrokers(self._admin)
         self._log = Log(alias, self._admin.config)
 
     def records(self, isolation: str = "read_uncommitted") -> KafkaRecords:

@@ -1,0 +1,87 @@
+"""`lockstep preflight`: could this flow fail over now, and what would be lost?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
+from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_table
+from app.readiness import look_for_readiness
+from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
+from sinks.failover.losses import losses_as_json
+from sinks.failover.record import FailoverRecord
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+
+COLUMNS = ("check", "result", "figure", "limit", "what to do")
+
+ReportOption = Annotated[Path | None, typer.Option("--report", help="Also write it here, as Markdown.")]
+
+
+def preflight(
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+    report: ReportOption = None,
+) -> None:
+    """Could each flow fail over now, and what would be lost; writes nothing. Exit 3: not ready."""
+    settings = in_force(config, flow)
+    rows: list[tuple[Flow, list[Check], dict[str, Any]]] = []
+    failed = False
+    for one in settings.flows:
+        try:
+            facts, record = look_for_readiness(settings, one)
+        except LockstepError as error:
+            complain(f"{one.flow.name}: {error}")
+            failed = True
+            continue
+        checks = readiness(facts)
+        rows.append((one.flow, checks, _document(one.flow, checks, facts, record)))
+    if report is not None:
+        _write(report, "\n".join(markdown(flow, checks) for flow, checks, _ in rows))
+    if output is Output.JSON:
+        print_json({"flows": [document for _, _, document in rows]})
+    else:
+        for one_flow, checks, _ in rows:
+            print_table(f"{one_flow.name}: {verdict(checks)}", COLUMNS, [_cells(check) for check in checks])
+    ready = all(is_ready(checks) for _, checks, _ in rows)
+    raise typer.Exit(FAILED if failed else DONE if ready else PENDING)
+
+
+def _document(flow: Flow, checks: Sequence[Check], facts: ReadinessFacts, record: FailoverRecord) -> dict[str, Any]:
+    return {
+        "source": flow.source,
+        "target": flow.target,
+        "state": record.state.value,
+        "ready": is_ready(checks),
+        "checks": [check.as_json() for check in checks],
+        "loss": losses_as_json(facts.losses),
+    }
+
+
+def verdict(checks: Sequence[Check]) -> str:
+    """In a word or two."""
+    return "ready to fail over" if is_ready(checks) else "not ready to fail over"
+
+
+def _cells(check: Check) -> tuple[str, ...]:
+    return check.name, check.result.value, check.figure, check.limit, check.remedy
+
+
+def markdown(flow: Flow, checks: Sequence[Check]) -> str:
+    """A flow's part of the report."""
+    head = f"# {flow.name}: {verdict(checks)}\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
+    rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in _cells(check)) + " |" for check in checks]
+    return "\n".join([head, *rows]) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LockstepError(f"--report {path}: {error.strerror}") from error
+    complain(f"written to {path}")

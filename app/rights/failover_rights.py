@@ -1,0 +1,40 @@
+"""The rights that the commands of a failover need beyond those of the job."""
+
+from __future__ import annotations
+
+from app.rights.needed import Right, needed_rights
+from app.rights.rights_table import FlowSide, On, Rule
+from sinks.flow_settings import FlowSettings
+
+FAILOVER_RULES: tuple[Rule, ...] = (
+    Rule(FlowSide.SOURCE, On.CLUSTER, ("DESCRIBE", "ALTER"), "fences topics with DENY ACLs", "`fence`, `cutover`"),
+    Rule(
+        FlowSide.SOURCE,
+        On.UPSTREAM,
+        ("READ",),
+        "sees which records are missing on the target",
+        "`preflight`, `cutover`",
+    ),
+    Rule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", "`preflight`, `cutover`"),
+    Rule(
+        FlowSide.TARGET,
+        On.CLUSTER,
+        ("DESCRIBE", "ALTER"),
+        "grants ALLOW WRITE that was held back",
+        "lockstep.acl.stage.writes",
+        lambda settings: settings.acls.stage_writes,
+    ),
+    Rule(
+        FlowSide.SOURCE,
+        On.CLUSTER,
+        ("DESCRIBE_CONFIGS",),
+        "lists the super users, whom no fence stops",
+        "`preflight`",
+        optional=True,
+    ),
+)
+
+
+def failover_rights(settings: FlowSettings) -> list[Right]:
+    """What a failover of this flow needs as it is set, sorted."""
+    return needed_rights(settings, FAILOVER_RULES)

@@ -1,0 +1,217 @@
+"""Whether a flow could fail over now: a row for each question, with its figure, its limit and what to do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from sinks.engine.model import Kind
+from sinks.failover.fence_rules import shown
+from sinks.flow_settings import FailoverRules
+from sinks.kafka.ports.brokers import Replicas
+from sinks.kinds.offsets.verdicts import Verdict
+from streaming.mm2.records import TopicPartition
+
+
+class Result(str, Enum):
+    """OK. WARNING: it costs something, but stops no failover. FAILED: mend it first. UNKNOWN: nobody can tell."""
+
+    OK = "OK"
+    WARNING = "WARNING"
+    FAILED = "FAILED"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The answer to one question; `remedy` is empty where there is nothing to do."""
+
+    name: str
+    result: Result
+    figure: str
+    limit: str = ""
+    remedy: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of `preflight`."""
+        return {
+            "name": self.name,
+            "result": self.result.value,
+            "figure": self.figure,
+            "limit": self.limit,
+            "remedy": self.remedy,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLoss:
+    """What of a topic is not on the target yet: `records`, the age of the oldest of them in seconds; not `exact`: at
+    most so many."""
+
+    records: int
+    age: float | None
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class ReadinessFacts:
+    """What was seen of both clusters. Ages in seconds.
+
+    `losses`: by topic of the source; `untold`: partitions of which nobody can tell, with the reason. `drift`,
+    `refused`, `faulted`: by kind. `partitions`: by remote topic, on the source and on the target, where they differ.
+    `replicas`: of the target; `wanted_in_sync`: `min.insync.replicas` by remote topic. `open_transactions`: partitions
+    by alias. `missing_rights`: in words. `super_users`: None where they may not be seen. `authorizer`: whether the
+    source has one. `flags`: what no tool carries over, in words.
+    """
+
+    rules: FailoverRules
+    heartbeat_age: float | None = None
+    heartbeat_timeout: float = 30.0
+    losses: Mapping[str, TopicLoss] = field(default_factory=dict)
+    untold: Mapping[TopicPartition, str] = field(default_factory=dict)
+    drift: Mapping[Kind, int] = field(default_factory=dict)
+    refused: Mapping[Kind, int] = field(default_factory=dict)
+    faulted: Mapping[Kind, str] = field(default_factory=dict)
+    verdicts: Mapping[Verdict, int] = field(default_factory=dict)
+    read_twice: int = 0
+    partitions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    remote: Collection[str] = ()
+    replicas: Replicas = field(default_factory=lambda: Replicas(0))
+    wanted_in_sync: Mapping[str, int] = field(default_factory=dict)
+    open_transactions: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
+    missing_rights: Collection[str] = ()
+    super_users: str | None = None
+    authorizer: bool = True
+    flags: Collection[str] = ()
+
+
+GOOD_VERDICTS = frozenset({Verdict.SYNCED, Verdict.PENDING, Verdict.TARGET_AHEAD, Verdict.SOURCE_EMPTY})
+"""With which a group continues where it was, or nearly."""
+
+
+def readiness(facts: ReadinessFacts) -> list[Check]:
+    """All checks, in the order of the table."""
+    return [check for made in CHECKS for check in made(facts)]
+
+
+def is_ready(checks: Collection[Check]) -> bool:
+    """Whether nothing failed, and nothing is unknown."""
+    return all(check.result in (Result.OK, Result.WARNING) for check in checks)
+
+
+def _heartbeat(facts: ReadinessFacts) -> Iterator[Check]:
+    limit = f"{facts.heartbeat_timeout:g} s"
+    if facts.heartbeat_age is None:
+        remedy = "see that MM2 runs, and emits and replicates heartbeats"
+        yield Check("heartbeat", Result.UNKNOWN, "none was seen", limit, remedy)
+        return
+    late = facts.heartbeat_age > facts.heartbeat_timeout
+    remedy = "see why MM2 does not copy: its log, its connectors" if late else ""
+    yield Check("heartbeat", Result.FAILED if late else Result.OK, f"{facts.heartbeat_age:.1f} s old", limit, remedy)
+
+
+def _missing_records(facts: ReadinessFacts) -> Iterator[Check]:
+    records = sum(loss.records for loss in facts.losses.values())
+    ages = [loss.age for loss in facts.losses.values() if loss.records and loss.age is not None]
+    most = "" if all(loss.exact for loss in facts.losses.values()) else "at most "
+    over = records > facts.rules.max_loss and max(ages, default=0.0) > facts.rules.max_loss_age
+    topics = [f"{topic} {loss.records}" for topic, loss in sorted(facts.losses.items()) if loss.records]
+    figure = f"{most}{records}" + (f", the oldest {max(ages):.1f} s old: {shown(topics)}" if ages else "")
+    limit = f"{facts.rules.max_loss}, or none older than {facts.rules.max_loss_age:g} s"
+    remedy = "MM2 lags: give it more tasks, or wait; a failover now would lose these" if over else ""
+    yield Check("records not copied", Result.FAILED if over else Result.OK, figure, limit, remedy)
+    if facts.untold:
+        named = [f"{where}: {why}" for where, why in sorted(facts.untold.items())]
+        remedy = "see that the topic is there on both sides, and may be read"
+        yield Check("records that nobody can tell of", Result.UNKNOWN, shown(named, 3), "none", remedy)
+
+
+def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
+    limit = str(facts.rules.max_drift)
+    for kind, drift in facts.drift.items():
+        refused, fault = facts.refused.get(kind, 0), facts.faulted.get(kind)
+        figure = f"{drift} differences" + (f", {refused} refused" if refused else "") + (f": {fault}" if fault else "")
+        bad = fault is not None or drift > facts.rules.max_drift
+        remedy = "`lockstep plan` says what and why; `lockstep apply` writes it" if bad else ""
+        yield Check(f"in step: {kind}", Result.FAILED if bad else Result.OK, figure, limit, remedy)
+    if users := facts.refused.get(Kind.SCRAM_USER, 0):
+        remedy = "`lockstep credentials set` for each: `lockstep plan` names them"
+        yield Check("users without a credential", Result.FAILED, str(users), "0", remedy)
+
+
+def _groups(facts: ReadinessFacts) -> Iterator[Check]:
+    bad = {verdict: count for verdict, count in facts.verdicts.items() if count and verdict not in GOOD_VERDICTS}
+    figure = ", ".join(f"{count} {verdict}" for verdict, count in facts.verdicts.items() if count) or "no groups"
+    remedy = "`lockstep offsets` says for each group why" if bad else ""
+    twice = f"; at most {facts.read_twice} records are read twice in a partition" if facts.read_twice else ""
+    yield Check("groups", Result.WARNING if bad else Result.OK, figure + twice, "", remedy)
+
+
+def _target(facts: ReadinessFacts) -> Iterator[Check]:
+    wrong = [f"{topic} {here} and {there}" for topic, (here, there) in sorted(facts.partitions.items())]
+    remedy = "add partitions on the target; where it has more, keys go elsewhere there" if wrong else ""
+    yield Check("partition counts", Result.FAILED if wrong else Result.OK, shown(wrong) or "equal", "equal", remedy)
+    remote, seen = set(facts.remote), facts.replicas
+    offline = sorted(str(where) for where in seen.offline if where.topic in remote)
+    remedy = "bring the target's brokers back" if offline else ""
+    yield Check("offline on the target", Result.FAILED if offline else Result.OK, shown(offline) or "0", "0", remedy)
+    lagging = sorted(str(where) for where in seen.under_replicated if where.topic in remote)
+    remedy = "see why replicas of the target lag" if lagging else ""
+    figure = shown(lagging) or "0"
+    yield Check("under-replicated on the target", Result.WARNING if lagging else Result.OK, figure, "0", remedy)
+    wanted = facts.wanted_in_sync
+    closed = sorted(topic for topic in remote & wanted.keys() if seen.in_sync.get(topic, 0) < wanted[topic])
+    remedy = "nobody may write these with acks=all: lower min.insync.replicas, or add replicas" if closed else ""
+    name = "replicas in sync for min.insync.replicas"
+    yield Check(name, Result.FAILED if closed else Result.OK, shown(closed) or "enough", "enough", remedy)
+    single = sorted(topic for topic in remote if seen.factors.get(topic) == 1)
+    remedy = "raise the replication factor of these topics: one broker's loss is theirs" if single else ""
+    figure = f"{len(single)} topics with one replica on {seen.brokers} brokers"
+    weak = bool(single) and seen.brokers > 1
+    yield Check("replication factor", Result.WARNING if weak else Result.OK, figure, "2", remedy if weak else "")
+
+
+def _transactions(facts: ReadinessFacts) -> Iterator[Check]:
+    for alias, partitions in facts.open_transactions.items():
+        names = shown(sorted(map(str, partitions)), 3)
+        remedy = "`kafka-transactions.sh find-hanging` names them, `abort` ends them" if partitions else ""
+        result = Result.WARNING if partitions else Result.OK
+        yield Check(f"open transactions on {alias}", result, names or "0", "0", remedy)
+
+
+def _fencing(facts: ReadinessFacts) -> Iterator[Check]:
+    if not facts.authorizer:
+        remedy = "stop producers themselves; `lockstep cutover --without-fence` proves by ends that nobody writes"
+        yield Check("fence", Result.WARNING, "the source has no authorizer", "", remedy)
+        return
+    unseen = "not known: DESCRIBE_CONFIGS on the source's CLUSTER shows them"
+    figure = f"super users, whom no ACL stops: {facts.super_users if facts.super_users is not None else unseen}"
+    yield Check("fence", Result.OK, figure or "none")
+
+
+def _rights(facts: ReadinessFacts) -> Iterator[Check]:
+    missing = sorted(facts.missing_rights)
+    remedy = "`lockstep rights --failover --principal …` prints the commands that grant them" if missing else ""
+    figure = shown(missing) or "all are there"
+    yield Check("rights of later steps", Result.FAILED if missing else Result.OK, figure, "", remedy)
+
+
+def _flags(facts: ReadinessFacts) -> Iterator[Check]:
+    for flag in facts.flags:
+        yield Check("not carried over", Result.WARNING, flag, "", "docs/failover.md says what to do by hand")
+
+
+CHECKS: tuple[Callable[[ReadinessFacts], Iterator[Check]], ...] = (
+    _heartbeat,
+    _missing_records,
+    _kinds,
+    _groups,
+    _target,
+    _transactions,
+    _fencing,
+    _rights,
+    _flags,
+)
+"""The questions, in the order in which they are shown."""

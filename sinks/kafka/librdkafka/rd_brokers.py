@@ -1,0 +1,68 @@
+"""A cluster's brokers, replicas and open transactions through librdkafka."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import confluent_kafka as rd
+from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType
+
+from sinks.faults import Observed, RightsMissing
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.error_codes import item_fault
+from sinks.kafka.ports.brokers import Replicas
+from streaming.mm2.records import TopicPartition
+
+# The package's own types leave it out.
+LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+
+class KafkaBrokers:
+    """`Brokers` through an admin client that is shared."""
+
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+
+    def replicas(self) -> Replicas:
+        seen = self._metadata()
+        factors: dict[str, int] = {}
+        in_sync: dict[str, int] = {}
+        offline, lagging = set(), set()
+        for name, topic in seen.topics.items():
+            partitions = topic.partitions.values()
+            factors[name] = min((len(one.replicas) for one in partitions), default=0)
+            in_sync[name] = min((len(one.isrs) for one in partitions), default=0)
+            offline |= {TopicPartition(name, one.id) for one in partitions if one.leader < 0}
+            lagging |= {TopicPartition(name, one.id) for one in partitions if len(one.isrs) < len(one.replicas)}
+        return Replicas(len(seen.brokers), factors, in_sync, frozenset(offline), frozenset(lagging))
+
+    def config(self, name: str) -> str | None:
+        broker = next(iter(sorted(self._metadata().brokers)), None)
+        if broker is None:
+            return None
+        resource = ConfigResource(ResourceType.BROKER, str(broker))
+        futures = self._admin.client.describe_configs([resource], request_timeout=self._admin.timeout)
+        try:
+            found, error = self._admin.settle("DescribeConfigs", futures)[resource]
+        except RightsMissing:
+            return None
+        return found[name].value if error is None and name in found else None
+
+    def stable_ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        if not partitions:
+            return Observed({})
+        asked = {rd.TopicPartition(where.topic, where.partition): where for where in partitions}
+        futures = self._admin.client.list_offsets(
+            dict.fromkeys(asked, LATEST),
+            isolation_level=rd.IsolationLevel.READ_COMMITTED,
+            request_timeout=self._admin.timeout,
+        )
+        settled = self._admin.settle("ListOffsets", futures)
+        return Observed(
+            {asked[one]: found.offset for one, (found, error) in settled.items() if error is None},
+            {asked[one]: item_fault(error) for one, (_, error) in settled.items() if error is not None},
+        )
+
+    def _metadata(self) -> Any:
+        return self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))

@@ -1,0 +1,35 @@
+"""A cluster's brokers and replicas, and its open transactions: what decides whether it could take over."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sinks.faults import Observed
+from streaming.mm2.records import TopicPartition
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """`brokers`: how many there are. `factors`, `in_sync`: by topic, the fewest replicas of a partition, and the fewest
+    in sync. `offline` partitions have no leader, `under_replicated` ones miss replicas."""
+
+    brokers: int
+    factors: Mapping[str, int] = field(default_factory=dict)
+    in_sync: Mapping[str, int] = field(default_factory=dict)
+    offline: frozenset[TopicPartition] = frozenset()
+    under_replicated: frozenset[TopicPartition] = frozenset()
+
+
+class Brokers(Protocol):
+    """Looks. All of it raises ClusterUnreachable, RightsMissing."""
+
+    def replicas(self) -> Replicas:
+        """Of all topics that may be seen."""
+
+    def config(self, name: str) -> str | None:
+        """The value of a config of one broker; None where it has none, or it may not be seen."""
+
+    def stable_ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        """Last stable offsets: before the end where a transaction is open (`read_committed`)."""

@@ -1,0 +1,107 @@
+"""Whether a flow could fail over: each question by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sinks.engine.model import Kind
+from sinks.failover.checks import Check, ReadinessFacts, Result, TopicLoss, is_ready, readiness
+from sinks.failover.red_flags import red_flags
+from sinks.flow_settings import FailoverRules
+from sinks.kafka.ports.brokers import Replicas
+from sinks.kafka.ports.cluster import ConfigEntry, Origin
+from sinks.kinds.offsets.verdicts import Verdict
+from streaming.mm2.records import TopicPartition
+
+WELL = ReadinessFacts(
+    rules=FailoverRules(),
+    heartbeat_age=1.0,
+    drift={Kind.TOPIC: 0, Kind.ACL: 0},
+    remote=("a.x",),
+    replicas=Replicas(3, {"a.x": 3}, {"a.x": 3}),
+    wanted_in_sync={"a.x": 2},
+    open_transactions={"a": (), "b": ()},
+    super_users="User:admin",
+)
+PARTITION = TopicPartition("a.x", 0)
+
+
+def check(name: str, **facts: Any) -> Check:
+    """The check of this name, where only this is not well."""
+    (found,) = [one for one in readiness(replace(WELL, **facts)) if one.name == name]
+    return found
+
+
+def test_a_flow_with_which_all_is_well_is_ready() -> None:
+    checks = readiness(WELL)
+    assert is_ready(checks)
+    assert {one.result for one in checks} == {Result.OK}
+    assert not any(one.remedy for one in checks)
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("heartbeat", {"heartbeat_age": None}),
+        ("heartbeat", {"heartbeat_age": 31.0}),
+        ("records not copied", {"losses": {"x": TopicLoss(1, 61.0)}}),
+        ("records that nobody can tell of", {"untold": {PARTITION: "gone"}}),
+        ("in step: acl", {"drift": {Kind.ACL: 1}}),
+        ("in step: topic", {"drift": {Kind.TOPIC: 0}, "faulted": {Kind.TOPIC: "denied"}}),
+        ("users without a credential", {"refused": {Kind.SCRAM_USER: 2}}),
+        ("partition counts", {"partitions": {"a.x": (3, 2)}}),
+        ("offline on the target", {"replicas": Replicas(3, {}, {"a.x": 3}, offline=frozenset({PARTITION}))}),
+        ("replicas in sync for min.insync.replicas", {"replicas": Replicas(3, {"a.x": 3}, {"a.x": 1})}),
+        ("rights of later steps", {"missing_rights": ["ALTER on the cluster"]}),
+    ],
+)
+def test_what_would_make_a_failover_fail_makes_the_flow_not_ready_and_has_a_remedy(
+    name: str, facts: dict[str, Any]
+) -> None:
+    found = check(name, **facts)
+    assert found.result in (Result.FAILED, Result.UNKNOWN)
+    assert found.remedy
+    assert not is_ready(readiness(replace(WELL, **facts)))
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("groups", {"verdicts": {Verdict.SYNCED: 4, Verdict.TOO_OLD: 1}}),
+        (
+            "under-replicated on the target",
+            {"replicas": Replicas(3, {}, {"a.x": 2}, under_replicated=frozenset({PARTITION}))},
+        ),
+        ("replication factor", {"replicas": Replicas(3, {"a.x": 1}, {"a.x": 3})}),
+        ("open transactions on b", {"open_transactions": {"b": [PARTITION]}}),
+        ("fence", {"authorizer": False}),
+        ("not carried over", {"flags": ["tiered storage"]}),
+    ],
+)
+def test_what_only_costs_something_is_a_warning_and_does_not_stop_a_failover(name: str, facts: dict[str, Any]) -> None:
+    assert check(name, **facts).result is Result.WARNING
+    assert is_ready(readiness(replace(WELL, **facts)))
+
+
+def test_records_on_their_way_are_named_and_do_no_harm_while_they_are_young() -> None:
+    found = check("records not copied", losses={"x": TopicLoss(7, 0.5)})
+    assert (found.result, found.figure) == (Result.OK, "7, the oldest 0.5 s old: x 7")
+
+
+def test_a_loss_that_is_not_certain_is_said_to_be_the_most_that_it_can_be() -> None:
+    assert check("records not copied", losses={"x": TopicLoss(7, 0.5, exact=False)}).figure.startswith("at most 7")
+
+
+def test_what_belongs_to_one_cluster_alone_is_found_by_names_and_configs() -> None:
+    tiered = {"x": {"remote.storage.enable": ConfigEntry("true", Origin.TOPIC)}}
+    topics = ["app-store-changelog", "connect-offsets", "_schemas", "x", "connections"]
+    found = list(red_flags(topics, tiered))
+    assert [text.split(":")[0] for text in found] == [
+        "Kafka Streams",
+        "Kafka Connect",
+        "a schema registry keeps its schemas in _schemas",
+        "tiered storage",
+    ]

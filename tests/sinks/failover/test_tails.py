@@ -1,0 +1,100 @@
+"""Which records are not on the target yet: exact where the last record is found, never too few."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sinks.failover.arrival import arrivals
+from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
+from sinks.kafka.ports.record_reader import Stamp
+from streaming.mm2.records import TopicPartition
+
+HERE, THERE = TopicPartition("x", 0), TopicPartition("a.x", 0)
+
+
+def log_of(*numbers: int, stamp: Stamp = Stamp.CREATE, gap: int = 0) -> MemoryLog:
+    """Records with these numbers as key, value and timestamp; `gap` markers behind each."""
+    log = MemoryLog()
+    for number in numbers:
+        log.append(b"%d" % number, b"%d" % number, number, stamp)
+        if gap:
+            log.skip(gap)
+    return log
+
+
+def missing(source: MemoryLog, target: MemoryLog) -> tuple[int, int | None, bool]:
+    """Records that are missing, the timestamp of the first, and whether that is certain."""
+    readers = MemoryRecords("a", {HERE: source}), MemoryRecords("b", {THERE: target})
+    (found,) = arrivals(*readers, {HERE: THERE}).values()
+    assert found.behind is not None, found.problem
+    return found.behind.records, found.behind.oldest, found.behind.exact
+
+
+def test_what_comes_behind_the_last_copied_record_is_missing() -> None:
+    assert missing(log_of(1, 2, 3, 4), log_of(1, 2)) == (2, 3, True)
+
+
+def test_nothing_is_missing_where_the_last_records_are_the_same() -> None:
+    assert missing(log_of(1, 2), log_of(1, 2)) == (0, None, True)
+
+
+def test_nothing_is_missing_of_an_empty_partition_and_everything_where_nothing_was_copied() -> None:
+    assert missing(MemoryLog(), MemoryLog()) == (0, None, True)
+    assert missing(log_of(5, 6), MemoryLog()) == (2, 5, True)
+
+
+def test_markers_of_transactions_are_no_records() -> None:
+    assert missing(log_of(1, 2, 3, gap=40), log_of(1, 2)) == (1, 3, True)
+    assert missing(log_of(1, gap=500), log_of(1)) == (0, None, True)
+
+
+def test_a_lag_longer_than_what_is_read_at_first_is_counted_whole() -> None:
+    assert missing(log_of(*range(1000)), log_of(*range(300))) == (700, 300, True)
+
+
+def test_retention_on_the_source_leaves_nothing_to_be_missing() -> None:
+    source = log_of(*range(20)).cut(20)
+    assert missing(source, log_of(*range(20))) == (0, None, True)
+
+
+def test_where_the_last_record_was_compacted_away_the_younger_ones_count_and_that_is_not_certain() -> None:
+    assert missing(log_of(1, 2, 3, 4).lose(1), log_of(1, 2)) == (2, 3, False)
+
+
+def test_timestamps_that_the_target_gave_do_not_count() -> None:
+    target = log_of(1, 2)
+    target.records = [record._replace(timestamp=9, stamp=Stamp.APPEND) for record in target.records]
+    assert missing(log_of(1, 2, 3), target)[0] == 1
+
+
+def test_a_partition_that_is_gone_is_a_problem_and_no_figure() -> None:
+    readers = MemoryRecords("a", {HERE: log_of(1)}), MemoryRecords("b")
+    (found,) = arrivals(*readers, {HERE: THERE}).values()
+    assert (found.behind, found.arrived) == (None, False)
+    assert "on b" in (found.problem or "")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=60),
+    st.integers(0, 60),
+    st.integers(0, 30),
+    st.integers(0, 3),
+)
+def test_never_fewer_records_are_said_to_be_missing_than_are(
+    records: list[tuple[int, int]], copied: int, sent_again: int, gap: int
+) -> None:
+    source, target, timestamp = MemoryLog(), MemoryLog(), 0
+    for text, step in records:
+        timestamp += step
+        source.append(b"%d" % text, None, timestamp).skip(gap)
+    copied = min(copied, len(records))
+    order = [*range(copied), *range(max(0, copied - sent_again), copied)]
+    for number in order:
+        record = source.records[number]
+        target.append(record.key, record.value, record.timestamp)
+    found, _, exact = missing(source, target)
+    real = len(records) - copied
+    assert found >= real
+    if exact and not sent_again and len(set(records)) == len(records) and all(step for _, step in records):
+        assert found == real
