@@ -16,7 +16,9 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.failover.journal import Journal, Told
 from sinks.failover.record import Begun
-from sinks.failover.steps import Choices, Scene
+from sinks.failover.scene import Choices, Scene
+from sinks.failover.steps import failover_steps
+from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
 from sinks.kinds.offsets.direction import count_verdicts
@@ -73,9 +75,19 @@ def failover_session(
                 choices=call.choices,
                 say=call.say,
                 last_offsets=partial(write_last_offsets, settings, flow),
+                does=failover_steps,
+                source_answers=needs_source or _answers(clusters),
             )
         finally:
             events.close()
+
+
+def _answers(clusters: FlowClusters) -> bool:
+    try:
+        clusters.source.ping()
+    except ClusterUnreachable:
+        return False
+    return True
 
 
 def _opened(flow: FlowSettings, clusters: FlowClusters, *, needs_source: bool, writes: bool) -> Ledger:

@@ -59,7 +59,6 @@ def look_for_readiness(settings: Settings, flow: FlowSettings) -> tuple[Readines
             wanted_in_sync=_wanted_in_sync(one.clusters.target, remote),
             open_transactions=_open_transactions(one, pairs),
             missing_rights=_missing_rights(settings, flow, one.clusters),
-            super_users=one.clusters.source.brokers.config("super.users"),
             authorizer=_has_authorizer(one.clusters.source),
             flags=list(red_flags(topics, one.clusters.source.describe_topic_configs(topics).items)),
         )

@@ -19,6 +19,7 @@ from sinks.engine.pins import PinFile
 from sinks.engine.reconcile import FlowParts, FlowReconcile
 from sinks.engine.report import Observer
 from sinks.engine.seal import Seal
+from sinks.failover.source_ends import SourceEndsKeeper
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.java_client import JavaAdmin
 from sinks.kafka.jvm.jvm_acls import JvmAclWatch
@@ -161,10 +162,12 @@ def flow_in_job(
         there = _watched_ports(target, gateway, clients[1], count)
         made = assemble(Assembly(flow, here, there, claims=claims or Claims()))
         told = [*observers, *_observers(settings, flow, source, target, metrics)]
+        keeper = SourceEndsKeeper(source.records(), flow.failover.ends_interval)
         unused.pop_all()
 
     def close() -> None:
         flow.close()
+        keeper.close()
         source.close()
         target.close()
 
@@ -176,6 +179,7 @@ def flow_in_job(
         controllers=made.controllers,
         writers=made.writers,
         topic_ids=target.topic_ids,
+        keep=keeper.keep,
         signal=QuorumSignal(source.alias, gateway, clients[0], count, on_signal),
         observers=told,
         on_ledger=on_ledger,

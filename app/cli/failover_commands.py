@@ -15,8 +15,8 @@ from app.settings import Settings
 from sinks.failover import commands
 from sinks.failover.fencing import Proof
 from sinks.failover.record import FailoverRecord
+from sinks.failover.scene import Choices, Scene
 from sinks.failover.states import Command
-from sinks.failover.steps import Choices, Scene
 from sinks.flow_settings import FlowSettings
 
 WhyOption = Annotated[str, typer.Option("--why", help="Why, for the ledger and the audit.")]

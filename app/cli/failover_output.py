@@ -14,8 +14,8 @@ from app.failover_hooks import failover_hooks
 from app.failover_session import FailoverCall
 from app.settings import Settings
 from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.scene import Scene
 from sinks.failover.states import TRANSITIONS, Command, State
-from sinks.failover.steps import Scene
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
 

@@ -24,14 +24,6 @@ FAILOVER_RULES: tuple[Rule, ...] = (
         "lockstep.acl.stage.writes",
         lambda settings: settings.acls.stage_writes,
     ),
-    Rule(
-        FlowSide.SOURCE,
-        On.CLUSTER,
-        ("DESCRIBE_CONFIGS",),
-        "lists the super users, whom no fence stops",
-        "`preflight`",
-        optional=True,
-    ),
 )
 
 

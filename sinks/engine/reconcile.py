@@ -46,7 +46,8 @@ Progress = Callable[[int, int], None]
 class FlowParts:
     """What a flow's passes are made of. `list_topics`: both clusters' topics, listed now. `topic_ids`: of topics on the
     target, by name. `on_ledger`: called whenever the ledger was read, and may raise what stops the flow.
-    `obeys_failover`: nothing is written for a flow that a failover ended. `close`: lets go of the clusters."""
+    `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps
+    in the ledger what a failover will want to know. `close`: lets go of the clusters."""
 
     list_topics: Callable[[], Listed]
     guard: Guard
@@ -59,6 +60,7 @@ class FlowParts:
     observers: Sequence[Observer] = ()
     on_ledger: Callable[[Ledger], None] = lambda ledger: None
     obeys_failover: bool = True
+    keep: Callable[[PassContext], None] = lambda context: None
     close: Callable[[], None] = lambda: None
 
 
@@ -137,6 +139,8 @@ class FlowReconcile:
             comparison.settle([outcome for outcome in outcomes if outcome.change.kind in controller.kinds])
         report = self._report(compared, outcomes)
         self._recorder.record_refusals(report.plan, outcomes)
+        if not self._ledger.ended:
+            self._parts.keep(compared.context)
         compared.watch.lap("record")
         report = replace(report, seconds=compared.watch.laps)
         self._tell(report)

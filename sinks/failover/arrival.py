@@ -94,7 +94,7 @@ def _searched(
             continue
         known = behind(records, tail) or later_than(records, tail)
         if why is Why.MOST:
-            known = Behind(known.records, known.oldest, False)
+            known = known._replace(exact=False)
         found[where] = Arrival(where, known)
     return found
 

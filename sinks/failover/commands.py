@@ -5,8 +5,9 @@ from __future__ import annotations
 from sinks.failover.fence_rules import fenced_topics, shown
 from sinks.failover.fencing import FenceBroken, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State
-from sinks.failover.steps import NotDrained, Scene, describe_missing, missing_records
+from sinks.failover.steps import NotDrained, describe_missing, missing_records
 
 
 def fence(

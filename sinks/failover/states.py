@@ -61,7 +61,7 @@ class Step(str, Enum):
     AWAIT_RECORDS = "waits until the last record of each partition is on the target"
     LAST_OFFSETS = "writes the groups' last offsets"
     GRANT_WRITES = "grants the ALLOW WRITE that was held back"
-    KEEP_PREDICTION = "keeps the predicted loss and where each partition diverges"
+    KEEP_DIVERGENCE = "keeps where each partition diverges, and what is predicted to be lost"
     COUNT_LOST = "counts the records that the source alone has"
     WRITE_REVERSE = "writes the properties of the flow the other way round"
 
@@ -82,7 +82,7 @@ def _table() -> dict[tuple[State, Command], Transition]:
     fence = (Step.DENY_WRITES, Step.PROVE_FENCE)
     table: dict[tuple[State, Command], Transition] = {
         (State.DRAINED, Command.PROMOTE): Transition(
-            State.DRAINED, (Step.LAST_OFFSETS, Step.GRANT_WRITES), State.PROMOTED
+            State.DRAINED, (Step.KEEP_DIVERGENCE, Step.LAST_OFFSETS, Step.GRANT_WRITES), State.PROMOTED
         ),
         (State.INVALIDATED, Command.INVALIDATE): Transition(State.INVALIDATED, (Step.COUNT_LOST,), State.INVALIDATED),
         (State.INVALIDATED, Command.REVERSE): Transition(State.INVALIDATED, (Step.WRITE_REVERSE,), State.REVERSING),
@@ -96,7 +96,7 @@ def _table() -> dict[tuple[State, Command], Transition]:
         table[state, Command.UNFENCE] = Transition(state, (Step.LIFT_FENCE,), State.MIRRORING)
     for state in (State.MIRRORING, State.FENCED, State.DRAINED, State.FAILING_OVER):
         table[state, Command.FAIL_OVER] = Transition(
-            State.FAILING_OVER, (Step.KEEP_PREDICTION, Step.GRANT_WRITES), State.FAILED_OVER
+            State.FAILING_OVER, (Step.KEEP_DIVERGENCE, Step.GRANT_WRITES), State.FAILED_OVER
         )
     for state in (State.PROMOTED, State.FAILED_OVER):
         table[state, Command.INVALIDATE] = Transition(state, (Step.COUNT_LOST,), State.INVALIDATED)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Kind
-from sinks.failover.arrival import Arrival, arrivals, pairs_of
-from sinks.failover.fence_rules import fence_acls, fenced_topics, shown, topics_of
-from sinks.failover.fencing import Fence, Proof, Waiting, prove_still
-from sinks.failover.journal import Journal
+from sinks.failover.arrival import Arrival, arrivals
+from sinks.failover.fence_rules import fence_acls, shown, topics_of
+from sinks.failover.fencing import Fence, prove_still
+from sinks.failover.scene import Scene
 from sinks.failover.states import Step
-from sinks.flow_settings import FlowSettings
+from sinks.failover.unplanned import keep_divergence, predict
 from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kinds.topics.listing import Listed, list_both
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -30,58 +27,14 @@ class NotDrained(LockstepError):
     """Records are missing on the target when the time is over, or nobody can tell."""
 
 
-@dataclass(frozen=True)
-class Choices:
-    """What a command chose. `proof`: of the fence. `drain_within`: seconds until all records must be on the target.
-    `accepted`: topics of which records may be missing there."""
-
-    proof: Proof = field(default_factory=Proof)
-    drain_within: float = 300.0
-    accepted: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Scene:
-    """A flow's two clusters and its failover. `aliases`: of all clusters in the file. `say`: told what goes on.
-
-    `last_offsets`: writes the groups' last offsets, and returns in a line what came of it.
-    """
-
-    settings: FlowSettings
-    source: ClusterPorts
-    target: ClusterPorts
-    journal: Journal
-    aliases: Collection[str]
-    choices: Choices = field(default_factory=Choices)
-    waiting: Waiting = field(default_factory=Waiting)
-    say: Callable[[str], None] = lambda line: None
-    last_offsets: Callable[[], str] = lambda: ""
-
-    def steps(self) -> Mapping[Step, Callable[[], None]]:
-        """What each step does."""
-        return planned_steps(self)
-
-    def listed(self) -> Listed:
-        """The topics of both clusters now."""
-        return list_both(self.settings, self.source.cluster, self.target.cluster)
-
-    def topics(self, listed: Listed) -> list[str]:
-        """Those that the failover is about: the fenced ones, or all that producers write."""
-        wanted = self.journal.record.topics
-        return fenced_topics(self.settings, listed.desired.remote, self.aliases, wanted)
-
-    def pairs(self, listed: Listed) -> dict[TopicPartition, TopicPartition]:
-        """Their partitions with the copies."""
-        return pairs_of(listed.desired.remote, listed.source, self.topics(listed))
-
-
-def planned_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
-    """The steps of a fence, a cutover and a promotion."""
+def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
+    """What each step does; each may be done twice."""
     return {
         Step.DENY_WRITES: partial(_deny_writes, scene),
         Step.PROVE_FENCE: partial(_prove_fence, scene),
         Step.LIFT_FENCE: partial(_lift_fence, scene),
         Step.AWAIT_RECORDS: partial(_await_records, scene),
+        Step.KEEP_DIVERGENCE: lambda: keep_divergence(scene, predict(scene, source_answers=scene.source_answers)),
         Step.LAST_OFFSETS: lambda: scene.say(scene.last_offsets()),
         Step.GRANT_WRITES: partial(grant_writes, scene),
     }

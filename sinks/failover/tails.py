@@ -42,11 +42,17 @@ def same(here: Print, there: Print) -> bool:
 
 class Behind(NamedTuple):
     """How many records come behind the target's last, the timestamp (ms) of the first of them, and whether that is
-    certain; else it is the most that it can be."""
+    certain; else it is the most that it can be. `since`: the first one's offset on the source."""
 
     records: int
     oldest: int | None
     exact: bool
+    since: int | None = None
+
+
+def _rest(rest: Sequence[Print], *, exact: bool) -> Behind:
+    first = rest[0] if rest else None
+    return Behind(len(rest), first.timestamp if first else None, exact, first.offset if first else None)
 
 
 def behind(source: Sequence[Print], target: Sequence[Print]) -> Behind | None:
@@ -57,14 +63,14 @@ def behind(source: Sequence[Print], target: Sequence[Print]) -> Behind | None:
     as well; of equal places the first, so that the count is never too small.
     """
     if not target:
-        return Behind(len(source), source[0].timestamp if source else None, True)
+        return _rest(source, exact=True)
     places = [(_alike(source[: at + 1], target), at) for at, one in enumerate(source) if same(one, target[-1])]
     if not places:
         return None
     most = max(alike for alike, _ in places)
     best = [at for alike, at in places if alike == most]
     rest = source[best[0] + 1 :]
-    return Behind(len(rest), rest[0].timestamp if rest else None, len(best) == 1)
+    return _rest(rest, exact=len(best) == 1)
 
 
 def _alike(source: Sequence[Print], target: Sequence[Print]) -> int:
@@ -81,4 +87,4 @@ def later_than(source: Sequence[Print], target: Sequence[Print]) -> Behind:
     """Where the target's last record is not on the source any more: the younger records there, which is not exact."""
     last = max(one.timestamp for one in target)
     rest = [one for one in source if one.timestamp > last]
-    return Behind(len(rest), rest[0].timestamp if rest else None, not rest)
+    return _rest(rest, exact=not rest)

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import Any
 
 import confluent_kafka as rd
-from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType
+from confluent_kafka.admin import OffsetSpec
 
-from sinks.faults import Observed, RightsMissing
+from sinks.faults import Observed
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import item_fault
 from sinks.kafka.ports.brokers import Replicas
@@ -36,18 +36,6 @@ class KafkaBrokers:
             offline |= {TopicPartition(name, one.id) for one in partitions if one.leader < 0}
             lagging |= {TopicPartition(name, one.id) for one in partitions if len(one.isrs) < len(one.replicas)}
         return Replicas(len(seen.brokers), factors, in_sync, frozenset(offline), frozenset(lagging))
-
-    def config(self, name: str) -> str | None:
-        broker = next(iter(sorted(self._metadata().brokers)), None)
-        if broker is None:
-            return None
-        resource = ConfigResource(ResourceType.BROKER, str(broker))
-        futures = self._admin.client.describe_configs([resource], request_timeout=self._admin.timeout)
-        try:
-            found, error = self._admin.settle("DescribeConfigs", futures)[resource]
-        except RightsMissing:
-            return None
-        return found[name].value if error is None and name in found else None
 
     def stable_ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
         if not partitions:

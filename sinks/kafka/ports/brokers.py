@@ -28,8 +28,5 @@ class Brokers(Protocol):
     def replicas(self) -> Replicas:
         """Of all topics that may be seen."""
 
-    def config(self, name: str) -> str | None:
-        """The value of a config of one broker; None where it has none, or it may not be seen."""
-
     def stable_ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
         """Last stable offsets: before the end where a transaction is open (`read_committed`)."""

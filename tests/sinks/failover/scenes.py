@@ -12,8 +12,9 @@ from sinks.engine.ledger import Ledger
 from sinks.failover.fencing import Proof, Waiting
 from sinks.failover.journal import Journal
 from sinks.failover.record import Begun, FailoverRecord
+from sinks.failover.scene import Choices, Scene
 from sinks.failover.states import Step
-from sinks.failover.steps import Choices, Scene
+from sinks.failover.steps import failover_steps
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.acl_binding import EVERYONE
 from streaming.mm2.records import TopicPartition
@@ -102,6 +103,8 @@ class Stage:
             Waiting(lambda: self.now, self.sleep),
             self.said.append,
             lambda: "offsets",
+            failover_steps,
+            world.source.reachable,
         )
 
     @staticmethod

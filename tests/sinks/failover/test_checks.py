@@ -24,7 +24,6 @@ WELL = ReadinessFacts(
     replicas=Replicas(3, {"a.x": 3}, {"a.x": 3}),
     wanted_in_sync={"a.x": 2},
     open_transactions={"a": (), "b": ()},
-    super_users="User:admin",
 )
 PARTITION = TopicPartition("a.x", 0)
 

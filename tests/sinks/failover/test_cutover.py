@@ -43,6 +43,7 @@ def test_every_step_is_an_audit_event_with_the_state_that_it_led_to() -> None:
         ("begin", "FENCED"),
         ("AWAIT_RECORDS", "DRAINED"),
         ("begin", "DRAINED"),
+        ("KEEP_DIVERGENCE", "DRAINED"),
         ("LAST_OFFSETS", "DRAINED"),
         ("GRANT_WRITES", "PROMOTED"),
     ]

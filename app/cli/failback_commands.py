@@ -1,0 +1,154 @@
+"""The commands of an unplanned failover and of the way back: `failover`, `failback`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.failover_commands import DryRunOption, TakeOverOption, WhyOption
+from app.cli.failover_output import dry_run, finish, one_flow, saying
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption
+from app.cli.output import WRONG_USAGE, Output, complain
+from app.failover_session import FailoverCall, failover_session
+from app.reverse_properties import write_reverse
+from sinks.failover.failing_back import failback as lead_back
+from sinks.failover.failing_back import resume
+from sinks.failover.losses import losses_as_json, losses_of
+from sinks.failover.record import NotNow
+from sinks.failover.states import Command
+from sinks.failover.unplanned import Prediction, predict
+from sinks.failover.unplanned import failover as fail_over
+from sinks.failover.unreplicated import Unreplicated
+from sinks.flow_settings import FlowSettings
+
+AcceptLossOption = Annotated[
+    int | None, typer.Option("--accept-loss", min=0, help="Records that may be lost, where the source still answers.")
+]
+YesOption = Annotated[
+    str | None, typer.Option("--yes", help="The predicted loss, typed back; `unknown` where nobody can tell.")
+]
+ExportOption = Annotated[
+    Path | None, typer.Option("--export", help="A new folder for the records that never crossed, as Parquet.")
+]
+DiscardOption = Annotated[int | None, typer.Option("--discard", min=0, help="So many of them may stay behind.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the flow the other way round.")]
+DoneOption = Annotated[bool, typer.Option("--done", help="The source leads again: mirror as before.")]
+
+
+def failover(
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+    accept_loss: AcceptLossOption = None,
+    yes: YesOption = None,
+    why: WhyOption = "",
+    dry: DryRunOption = False,
+    take_over: TakeOverOption = False,
+) -> None:
+    """Ends a flow whose source is gone. Says first what that loses, and wants it typed back."""
+    settings, chosen = one_flow(config, flow)
+    if dry:
+        with failover_session(settings, chosen, FailoverCall(why), needs_source=False, writes=False) as scene:
+            found = predict(scene, source_answers=scene.source_answers)
+            _print_prediction(chosen, found)
+            dry_run(scene, [Command.FAIL_OVER], output, prediction=_as_json(found))
+        return
+    seen: list[Prediction] = []
+
+    def agreed(found: Prediction) -> None:
+        seen.append(found)
+        _print_prediction(chosen, found)
+        _insist(found, yes)
+
+    with (
+        saying(FailoverCall(why), chosen) as call,
+        failover_session(settings, chosen, call, needs_source=False) as scene,
+    ):
+        record = fail_over(
+            scene, source_answers=scene.source_answers, accept_loss=accept_loss, agreed=agreed, take_over=take_over
+        )
+        finish(chosen, record, output, prediction=_as_json(seen[0]) if seen else None)
+
+
+def _insist(found: Prediction, yes: str | None) -> None:
+    if yes is None:
+        if not sys.stdin.isatty():
+            complain(f"there is no terminal to ask on: say --yes {found.typed}")
+            raise typer.Exit(WRONG_USAGE)
+        yes = typer.prompt(f"Records that are lost; type {found.typed} to go on", err=True)
+    if yes == found.typed or (found.records is not None and yes.isdigit() and int(yes) >= found.records):
+        return
+    raise NotNow(f"the prediction is {found.typed}, and {yes} was typed: nothing was done")
+
+
+def _as_json(found: Prediction) -> dict[str, Any]:
+    losses = losses_of(found.arrivals.values(), time.time() * 1000)
+    age = None if found.at_ms is None else round(time.time() - found.at_ms / 1000, 1)
+    return {**losses_as_json(losses), "records": found.records, "source_seen_seconds_ago": age}
+
+
+def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
+    name = f"{flow.flow.name}: "
+    if not found.told:
+        complain(f"{name}no job kept the source's ends in the ledger, so that nobody can tell what is lost")
+        return
+    losses = losses_of(found.arrivals.values(), time.time() * 1000)
+    for topic, loss in sorted(losses.items()):
+        complain(f"{name}{topic} loses {'' if loss.exact else 'at most '}{loss.records} records")
+    seen = "" if found.at_ms is None else f", and what came since {time.time() - found.at_ms / 1000:.0f} s ago"
+    complain(f"{name}{found.typed} records are lost in all{seen}")
+
+
+def failback(
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+    export: ExportOption = None,
+    discard: DiscardOption = None,
+    out: OutOption = None,
+    done: DoneOption = False,
+    why: WhyOption = "",
+    dry: DryRunOption = False,
+    take_over: TakeOverOption = False,
+) -> None:
+    """Leads back once the source is there again: counts what it alone has, and writes the reverse flow's file."""
+    settings, chosen = one_flow(config, flow)
+    target = out or config.with_name(f"{config.stem}-{chosen.flow.target}-to-{chosen.flow.source}.properties")
+    call = FailoverCall(why)
+    if dry:
+        parts = [Command.RESUME] if done else [Command.INVALIDATE, Command.REVERSE]
+        with failover_session(settings, chosen, call, writes=False) as scene:
+            dry_run(scene, parts, output)
+        return
+    counted: list[Unreplicated] = []
+
+    def exported(found: Unreplicated) -> None:
+        # Spark takes seconds to start, and few ask for it.
+        from app.job.exported_records import export_records
+
+        counted.append(found)
+        if export is not None:
+            export_records(found.records, export)
+
+    with saying(call, chosen) as told, failover_session(settings, chosen, told) as scene:
+        if done:
+            finish(chosen, resume(scene, take_over=take_over), output)
+            return
+        record = lead_back(
+            scene,
+            export=exported if export else None,
+            discard=discard,
+            write_reverse=lambda: write_reverse(config, target, chosen.flow),
+            take_over=take_over,
+        )
+        complain(NEXT.format(file=target, flow=chosen.flow.name, source=chosen.flow.source))
+        finish(chosen, record, output, exported=sum(one.count for one in counted), file=str(target))
+
+
+NEXT = """next: look at {file}; stop the MM2 of {flow}; start MM2 and `lockstep run` with that file; when it is drained,
+  `lockstep cutover` it with that file, and `lockstep offsets --reverse --execute` with the old one for the groups;
+  then `lockstep failback --done` with the old file: {source} leads again"""

@@ -1,0 +1,47 @@
+"""Where each partition diverged when the target took over, kept in the ledger for the day the source is back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import orjson
+
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
+from streaming.errors import LockstepError
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """Of one topic, by partition: the target's `ends` at the takeover, the source's `known` ends, and the records that
+    were predicted to be lost (`exact`: no fewer). `remote`: its name on the target."""
+
+    remote: str
+    ends: Sequence[int]
+    known: Sequence[int]
+    lost: Sequence[int]
+    exact: bool
+
+    def to_text(self) -> str:
+        """As the ledger keeps it."""
+        return orjson.dumps(asdict(self)).decode()
+
+
+def keep_divergences(ledger: Ledger, found: Mapping[str, Divergence]) -> None:
+    """Keeps those that are not kept yet: a second run comes after clients have begun to write."""
+    known = ledger.values(Entry.DIVERGENCE)
+    ledger.put({(Entry.DIVERGENCE, (topic,)): one.to_text() for topic, one in found.items() if (topic,) not in known})
+
+
+def divergences(ledger: Ledger) -> dict[str, Divergence]:
+    """By topic of the source. Raises LockstepError for what cannot be read."""
+    try:
+        return {topic: Divergence(**orjson.loads(text)) for (topic,), text in ledger.values(Entry.DIVERGENCE).items()}
+    except (ValueError, TypeError) as error:
+        raise LockstepError(f"where partitions diverged cannot be read in {ledger.topic}: {error}") from error
+
+
+def forget_divergences(ledger: Ledger) -> None:
+    """The flow mirrors again."""
+    ledger.put({(Entry.DIVERGENCE, key): None for key in ledger.values(Entry.DIVERGENCE)})

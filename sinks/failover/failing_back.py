@@ -1,0 +1,74 @@
+"""The way back after a failover: what the source alone has, the flow the other way round, and mirroring again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sinks.failover.divergence import forget_divergences
+from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.scene import Scene
+from sinks.failover.states import Command, State, Step
+from sinks.failover.unreplicated import Unreplicated, unreplicated
+
+Export = Callable[[Unreplicated], None]
+"""Hands the records on, somewhere that lasts."""
+
+
+def failback(
+    scene: Scene,
+    *,
+    export: Export | None,
+    discard: int | None,
+    write_reverse: Callable[[], None],
+    take_over: bool = False,
+) -> FailoverRecord:
+    """Counts what the source alone has, insists that it is dealt with, and writes the flow the other way round.
+
+    Raises NotNow where records are left and neither exported nor discarded, LockstepError.
+    """
+    found: list[Unreplicated] = []
+
+    def count() -> None:
+        found[:] = [unreplicated(scene)]
+        scene.say(describe(scene, found[0]))
+
+    steps = {**scene.steps(), Step.COUNT_LOST: count, Step.WRITE_REVERSE: write_reverse}
+    record = scene.journal.record
+    if record.doing is not Command.REVERSE:
+        scene.journal.begin(Command.INVALIDATE, take_over=take_over)
+        scene.journal.run(steps)
+        _deal_with(scene, found[0], export, discard)
+    scene.journal.begin(Command.REVERSE, take_over=take_over)
+    return scene.journal.run(steps)
+
+
+def _deal_with(scene: Scene, found: Unreplicated, export: Export | None, discard: int | None) -> None:
+    if found.problems:
+        where, why = next(iter(found.problems.items()))
+        raise NotNow(f"of {len(found.problems)} partitions nobody can tell, {where} among them: {why}")
+    if not found.count:
+        return
+    if export is not None:
+        export(found)
+    elif discard is None or discard < found.count:
+        raise NotNow(
+            f"{scene.settings.flow.source} has {found.count} records that never reached {scene.settings.flow.target}: "
+            f"hand them on with --export DIR, or say --discard {found.count}"
+        )
+
+
+def describe(scene: Scene, found: Unreplicated) -> str:
+    """What was counted, for people."""
+    topics = ", ".join(f"{topic} {count}" for topic, count in found.by_topic().items())
+    most = "" if found.exact else "at most "
+    return f"{most}{found.count} records on {scene.settings.flow.source} never crossed{': ' + topics if topics else ''}"
+
+
+def resume(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
+    """The source leads again: the fence goes, and the flow is kept in step as before. Raises NotNow, LockstepError."""
+    if scene.journal.record.state is not State.REVERSING:
+        raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
+    scene.journal.begin(Command.RESUME, take_over=take_over)
+    record = scene.journal.run(scene.steps())
+    forget_divergences(scene.journal.ledger)
+    return record

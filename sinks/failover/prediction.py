@@ -1,0 +1,51 @@
+"""What a failover without the source loses, from the ends that were seen last and MM2's offset-syncs. Pure.
+
+A sync says that the record at an upstream offset has a downstream one. What the target has beyond that downstream
+offset came behind that record, so that MM2 is at least so much further upstream. On a source with markers or gaps it is
+further still: the prediction is then the most that is lost. What came to the source after it was seen last, nobody
+knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sinks.failover.arrival import Arrival
+from sinks.failover.source_ends import Ends
+from sinks.failover.tails import Behind
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.history import History
+from streaming.mm2.records import TopicPartition
+
+
+def predicted(
+    ends: Ends,
+    histories: Mapping[TopicPartition, History],
+    copies: Mapping[TopicPartition, LogRange],
+    remote: Mapping[str, str],
+) -> dict[TopicPartition, Arrival]:
+    """By partition of the source. `copies`: the logs on the target; `remote`: names there.
+
+    A partition without a sync may lose all that it has.
+    """
+    return {
+        where: Arrival(where, _behind(end, histories.get(where), copies.get(TopicPartition(remote[topic], number))))
+        for topic, of_one in ends.items()
+        for number, end in enumerate(of_one)
+        for where in [TopicPartition(topic, number)]
+        if end >= 0
+    }
+
+
+def _behind(end: int, history: History | None, copy: LogRange | None) -> Behind:
+    if not end:
+        return Behind(0, None, True)
+    if copy is None or not copy.end or history is None or history.is_empty:
+        return Behind(end, None, False)
+    pair = history.latest
+    if copy.end < pair.downstream:
+        # The target lost its tail: what was copied is not known any more.
+        return Behind(end, None, False)
+    # The record of the sync itself is there only where the target reaches beyond it.
+    position = pair.upstream + copy.end - pair.downstream
+    return Behind(max(0, end - position), None, True)

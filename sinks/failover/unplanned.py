@@ -1,0 +1,139 @@
+"""A failover without waiting for the source: what it loses is predicted, agreed to, and kept, before the flow ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+
+from sinks.failover.arrival import Arrival, arrivals
+from sinks.failover.divergence import Divergence, keep_divergences
+from sinks.failover.prediction import predicted
+from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.scene import Scene
+from sinks.failover.source_ends import Ends, ends_by_topic, known_ends
+from sinks.failover.states import Command
+from streaming.mm2.records import TopicPartition
+
+UNKNOWN = "unknown"
+"""What is typed back where nobody can tell."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is lost by partition of the source. `known`: the ends of the source, seen at `at_ms` (ms since the epoch;
+    None: now, for the source answers). `remote`: names on the target. `told`: whether anything is known at all."""
+
+    arrivals: Mapping[TopicPartition, Arrival]
+    known: Ends
+    remote: Mapping[str, str]
+    at_ms: int | None
+    told: bool = True
+
+    @property
+    def records(self) -> int | None:
+        """In all, the most that it can be; None: nobody can tell."""
+        if not self.told or any(one.problem for one in self.arrivals.values()):
+            return None
+        return sum(one.behind.records for one in self.arrivals.values() if one.behind)
+
+    @property
+    def typed(self) -> str:
+        """What whoever agrees types back."""
+        return UNKNOWN if self.records is None else str(self.records)
+
+
+def predict(scene: Scene, *, source_answers: bool) -> Prediction:
+    """What the source has that the target has not, as far as can be known now. Writes nothing."""
+    return _counted(scene) if source_answers else _remembered(scene)
+
+
+def _counted(scene: Scene) -> Prediction:
+    listed = scene.listed()
+    pairs = scene.pairs(listed)
+    with (
+        closing(scene.source.records(scene.settings.isolation)) as source,
+        closing(scene.target.records("read_uncommitted")) as target,
+    ):
+        found = arrivals(source, target, pairs)
+        ends = source.ends(list(pairs)).items
+    topics = {where.topic: listed.source[where.topic] for where in pairs}
+    return Prediction(found, ends_by_topic(ends, topics), listed.desired.remote, None)
+
+
+def _remembered(scene: Scene) -> Prediction:
+    ledger = scene.journal.ledger
+    seen = known_ends(ledger)
+    if seen is None:
+        return Prediction({}, {}, {}, None, told=False)
+    policy, alias = scene.settings.policy, scene.settings.flow.source
+    remote = {topic: policy.format_remote_topic(alias, topic) for topic in seen.ends}
+    copies = [TopicPartition(remote[topic], number) for topic, ends in seen.ends.items() for number in range(len(ends))]
+    with closing(scene.target.records("read_uncommitted")) as target:
+        logs = target.ends(copies).items
+    found = predicted(seen.ends, dict(ledger.histories()), logs, remote)
+    return Prediction(found, seen.ends, remote, seen.at_ms)
+
+
+def keep_divergence(scene: Scene, prediction: Prediction) -> None:
+    """Keeps where the target's copies end now, and what was predicted; what was kept before stays."""
+    found: dict[str, Divergence] = {}
+    with closing(scene.target.records("read_uncommitted")) as target:
+        copies = {
+            TopicPartition(prediction.remote[topic], number): TopicPartition(topic, number)
+            for topic, ends in prediction.known.items()
+            for number in range(len(ends))
+        }
+        logs = target.ends(list(copies)).items
+    for topic, known in prediction.known.items():
+        name = prediction.remote[topic]
+        lost = [prediction.arrivals.get(TopicPartition(topic, number)) for number in range(len(known))]
+        found[topic] = Divergence(
+            name,
+            [
+                logs[where].end if (where := TopicPartition(name, number)) in logs else -1
+                for number in range(len(known))
+            ],
+            list(known),
+            [one.behind.records if one and one.behind else -1 for one in lost],
+            all(one is not None and one.behind is not None and one.behind.exact for one in lost),
+        )
+    keep_divergences(scene.journal.ledger, found)
+
+
+def failover(
+    scene: Scene,
+    *,
+    source_answers: bool,
+    accept_loss: int | None,
+    agreed: Callable[[Prediction], None],
+    take_over: bool = False,
+) -> FailoverRecord:
+    """Ends the flow although records may be missing. `agreed` raises unless somebody agrees to the prediction.
+
+    A source that answers needs `accept_loss`, no smaller than the count. Raises NotNow, LockstepError.
+    """
+    known = scene.journal.record
+    scene.journal.check(Command.FAIL_OVER, take_over=take_over)
+    if known.doing is not Command.FAIL_OVER:
+        prediction = predict(scene, source_answers=source_answers)
+        _check_loss(scene, prediction, source_answers, accept_loss)
+        agreed(prediction)
+    scene.journal.begin(Command.FAIL_OVER, take_over=take_over)
+    return scene.journal.run(scene.steps())
+
+
+def _check_loss(scene: Scene, prediction: Prediction, source_answers: bool, accept_loss: int | None) -> None:
+    source, records = scene.settings.flow.source, prediction.records
+    if accept_loss is None:
+        if source_answers:
+            raise NotNow(
+                f"{source} answers, so that nothing need be lost: `lockstep cutover` loses no record. To fail over all "
+                f"the same, say --accept-loss with at least {prediction.typed}"
+            )
+        return
+    if records is None or records > accept_loss:
+        raise NotNow(
+            f"{'nobody can tell how many records' if records is None else f'{records} records'} would be lost, and "
+            f"--accept-loss is {accept_loss}"
+        )

@@ -1,0 +1,199 @@
+"""A failover without the source, and the way back, over clusters in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sinks.engine.ledger_entries import Entry
+from sinks.failover.divergence import divergences
+from sinks.failover.failing_back import failback, resume
+from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.source_ends import SourceEndsKeeper, known_ends
+from sinks.failover.states import State, Step
+from sinks.failover.unplanned import Prediction, failover
+from sinks.failover.unreplicated import Unreplicated
+from sinks.kinds.controller import PassContext
+from sinks.kinds.offsets.history import History
+from streaming.mm2.records import TopicPartition
+from tests.sinks.failover.scenes import Died, Stage, mortal, stage
+
+X0, X1, Y0 = TopicPartition("x", 0), TopicPartition("x", 1), TopicPartition("y", 0)
+
+
+def agree(prediction: Prediction) -> None:
+    """To whatever it is."""
+
+
+def watched() -> Stage:
+    """A flow whose job kept the source's ends and MM2's offset-syncs; then three records came that MM2 did not copy."""
+    built = stage()
+    ledger = built.ledger()
+    ledger.put_histories({where: History(4, 4, 0) for where in (X0, X1, Y0)})
+    built.mirrors = False
+    built.write("x", 1, 3)
+    look(built, 1000.0)
+    return built
+
+
+def look(built: Stage, now: float, keeper: SourceEndsKeeper | None = None) -> None:
+    """What the job does after a pass."""
+    scene = built.scene()
+    context = PassContext(now, scene.listed(), scene.journal.ledger)
+    (keeper or SourceEndsKeeper(built.here, 5.0, lambda: 1_700_000_000_000.0)).keep(context)
+
+
+def lose_the_source(built: Stage, reachable: bool = False) -> None:
+    """It answers nothing any more, or again."""
+    for one in (built.world.source, built.world.source_acls, built.here):
+        one.reachable = reachable
+
+
+def failed_over(built: Stage) -> FailoverRecord:
+    """Without the source, whatever is lost."""
+    lose_the_source(built)
+    return failover(built.scene(), source_answers=False, accept_loss=None, agreed=agree)
+
+
+def test_without_the_source_the_loss_is_told_from_what_was_seen_last() -> None:
+    built, seen = watched(), list[Prediction]()
+    lose_the_source(built)
+    record = failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
+    assert record.state is State.FAILED_OVER
+    assert (seen[0].records, seen[0].at_ms) == (3, 1_700_000_000_000)
+    assert built.record().has_ended
+
+
+def test_where_no_job_kept_the_ends_nobody_can_tell() -> None:
+    built, seen = stage(), list[Prediction]()
+    lose_the_source(built)
+    failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
+    assert (seen[0].records, seen[0].typed) == (None, "unknown")
+
+
+def test_who_does_not_agree_changes_nothing() -> None:
+    built = watched()
+    lose_the_source(built)
+
+    def refuse(prediction: Prediction) -> None:
+        raise NotNow("no")
+
+    with pytest.raises(NotNow):
+        failover(built.scene(), source_answers=False, accept_loss=None, agreed=refuse)
+    assert built.record() == FailoverRecord()
+
+
+@pytest.mark.parametrize(("accepted", "fits"), [(None, False), (2, False), (3, True), (9, True)])
+def test_a_source_that_answers_wants_the_loss_accepted(accepted: int | None, fits: bool) -> None:
+    built = watched()
+    scene = built.scene()
+    if fits:
+        assert failover(scene, source_answers=True, accept_loss=accepted, agreed=agree).state is State.FAILED_OVER
+    else:
+        with pytest.raises(NotNow, match="accept-loss"):
+            failover(scene, source_answers=True, accept_loss=accepted, agreed=agree)
+
+
+def test_a_partition_without_an_offset_sync_may_lose_all_that_it_has() -> None:
+    built, seen = watched(), list[Prediction]()
+    built.ledger().put_histories({Y0: None})
+    lose_the_source(built)
+    failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
+    assert seen[0].records == 3 + 10
+
+
+def test_the_divergence_is_kept_as_it_was_when_the_target_took_over() -> None:
+    built = watched()
+    lose_the_source(built)
+    for _ in range(2):
+        process = mortal(replace(built.scene(), source_answers=False), Step.GRANT_WRITES, after=False)
+        with pytest.raises(Died):
+            failover(process, source_answers=False, accept_loss=None, agreed=agree)
+        built.there.logs[TopicPartition("a.x", 1)].append(b"a client's", b"", 5000)
+    failed_over(built)
+    kept = divergences(built.ledger())["x"]
+    assert (list(kept.ends), list(kept.known), list(kept.lost)) == ([10, 10], [10, 13], [0, 3])
+
+
+def test_records_that_never_crossed_are_counted_and_keep_the_flow_from_going_back() -> None:
+    built = watched()
+    failed_over(built)
+    lose_the_source(built, reachable=True)
+    with pytest.raises(NotNow, match="has 3 records that never reached b"):
+        failback(built.scene(), export=None, discard=2, write_reverse=lambda: None)
+    assert built.record().state is State.INVALIDATED
+    assert "3 records on a never crossed: x 3" in built.said
+
+
+def test_exported_records_are_those_that_never_crossed() -> None:
+    built, handed = watched(), list[Unreplicated]()
+    failed_over(built)
+    built.there.logs[TopicPartition("a.x", 1)].append(b"a client's", b"", 5000)
+    lose_the_source(built, reachable=True)
+    record = failback(built.scene(), export=handed.append, discard=None, write_reverse=lambda: None)
+    assert record.state is State.REVERSING
+    assert {where: [one.offset for one in records] for where, records in handed[0].records.items()} == {
+        X1: [10, 11, 12]
+    }
+
+
+def test_what_mm2_copied_after_the_takeover_has_crossed() -> None:
+    built = watched()
+    failed_over(built)
+    lose_the_source(built, reachable=True)
+    built.there.logs[TopicPartition("a.x", 1)].append(b"a client's", b"", 5000)
+    for record in built.here.logs[X1].records[10:12]:
+        built.there.logs[TopicPartition("a.x", 1)].append(record.key, record.value, record.timestamp)
+    with pytest.raises(NotNow, match="has 1 records"):
+        failback(built.scene(), export=None, discard=None, write_reverse=lambda: None)
+
+
+def test_with_nothing_lost_failback_writes_the_reverse_flow_and_done_mirrors_again() -> None:
+    built, written = watched(), list[str]()
+    built.copy()
+    failed_over(built)
+    lose_the_source(built, reachable=True)
+    record = failback(built.scene(), export=None, discard=None, write_reverse=lambda: written.append("the file"))
+    assert (record.state, written) == (State.REVERSING, ["the file"])
+    assert resume(built.scene()).state is State.MIRRORING
+    assert divergences(built.ledger()) == {}
+    assert not built.record().has_ended
+
+
+def test_only_a_reversing_flow_mirrors_again() -> None:
+    built = watched()
+    failed_over(built)
+    with pytest.raises(NotNow, match="REVERSING"):
+        resume(built.scene())
+
+
+def test_ends_are_looked_at_in_their_interval_and_written_where_they_moved() -> None:
+    built = stage()
+    reads, times = list[float](), iter([1.0, 2.0, 3.0, 4.0])
+    keeper = SourceEndsKeeper(built.here, 5.0, lambda: next(times))
+
+    def at(now: float) -> int:
+        look(built, now, keeper)
+        seen = known_ends(built.ledger())
+        assert seen is not None
+        reads.append(seen.at_ms)
+        return sum(map(sum, seen.ends.values()))
+
+    assert at(1000.0) == 30
+    built.write("y")
+    assert at(1004.0) == 30
+    assert at(1005.0) == 31
+    assert at(1015.0) == 31
+    assert at(1066.0) == 31
+    assert reads == [1, 1, 2, 2, 3]
+
+
+def test_topics_that_are_gone_leave_the_kept_ends() -> None:
+    built = stage()
+    keeper = SourceEndsKeeper(built.here, 5.0)
+    look(built, 1000.0, keeper)
+    for topic in ("x", "y"):
+        del built.world.source.topics[topic]
+    look(built, 1010.0, keeper)
+    assert built.ledger().values(Entry.SOURCE_ENDS) == {}
