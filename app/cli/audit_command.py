@@ -22,7 +22,7 @@ from app.cli.since import parse_since
 from app.properties.nearest import nearest
 from app.settings import Settings
 from app.wiring import both_clusters, guard, ledger
-from sinks.engine.audit import EVENT_KINDS, Event, events_of, read_audit
+from sinks.engine.audit_events import EVENT_KINDS, Event, events_of, read_audit
 from sinks.engine.ledger import Entry, utc_now
 from sinks.engine.model import Kind
 from sinks.engine.times import utc_text

@@ -17,7 +17,7 @@ from app.properties.places import Properties
 from app.settings import Settings
 from app.settings.cluster_sections import aliases
 from app.wiring import audit, connect
-from sinks.engine.audit import CredentialWrite
+from sinks.engine.audit_events import CredentialWrite
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.login import can_log_in

@@ -23,6 +23,13 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "audit": (f"audit {FILE} --since 1h", f"audit {FILE} --kind acl --resource orders"),
     "pause": (f"pause acl {FILE}", f"pause topic-config {FILE} --flow 'a->b'"),
     "resume": (f"resume acl {FILE}", f"resume topic-config {FILE} --flow 'a->b'"),
+    "preflight": (f"preflight {FILE}", f"preflight {FILE} --flow 'a->b' --report preflight.md"),
+    "fence": (f"fence {FILE} --dry-run", f"fence orders payments {FILE} --why 'move to b'"),
+    "unfence": (f"unfence {FILE}", f"unfence {FILE} --flow 'a->b' --dry-run"),
+    "cutover": (f"cutover {FILE} --dry-run", f"cutover {FILE} --flow 'a->b' --why 'move to b'"),
+    "promote": (f"promote {FILE} --dry-run", f"promote {FILE} --flow 'a->b'"),
+    "failover": (f"failover {FILE} --dry-run", f"failover {FILE} --flow 'a->b' --yes 1200"),
+    "failback": (f"failback {FILE} --export lost", f"failback {FILE} --out back.properties"),
     "rights": (
         f"rights --principal User:lockstep {FILE}",
         f"rights --principal User:lockstep {FILE} -o json",
@@ -53,6 +60,8 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
 """By the command as it is called, without `lockstep`."""
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {
+    "--accept": "TOPIC",
+    "--accept-loss": "RECORDS",
     "--add-config": "KEY=VALUE",
     "--add-config-file": "FILE",
     "--bootstrap-server": "HOST:PORT",
@@ -63,8 +72,10 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--command-config": "FILE",
     "--config": "FILE",
     "--delete-config": "KEY",
+    "--discard": "RECORDS",
     "--entity-name": "NAME",
     "--entity-type": "brokers|topics|lockstep",
+    "--export": "FOLDER",
     "--flow": "A->B",
     "--iterations": "NUMBER",
     "--mechanism": "SCRAM-SHA-256|SCRAM-SHA-512",
@@ -76,6 +87,9 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--report": "FILE",
     "--since": "TIME",
     "--wait": "SECONDS",
+    "--why": "REASON",
+    "--within": "SECONDS",
+    "--yes": "RECORDS",
 }
 """What stands for an option's value; for other options their name in capitals."""
 

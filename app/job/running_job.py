@@ -30,7 +30,7 @@ from app.properties.keys import Live
 from app.settings import Settings
 from app.settings.kept_plugins import tell
 from app.wiring import flow_in_job
-from sinks.engine.audit import SettingChange
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.claims import Claims
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.overrides.overridable import is_hidden
-from sinks.engine.audit import SettingChange
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.model import Key
 from sinks.engine.overrides import InLedger, Level, Override, altered, texts_at
 from sinks.notify.secret_texts import HIDDEN

@@ -10,7 +10,7 @@ from functools import partial
 
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
-from sinks.engine.audit import SettingChange
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Key
 from sinks.engine.overrides import InLedger

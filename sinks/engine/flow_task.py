@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from sinks.engine.audit import SettingChange
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_status import KnownStatus
 from sinks.engine.ledger import utc_now
 from sinks.engine.mailbox import Build, Mail, Mailbox

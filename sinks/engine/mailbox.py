@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from sinks.engine.audit import SettingChange
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.reconcile import FlowReconcile
 
 Build = Callable[[], FlowReconcile]

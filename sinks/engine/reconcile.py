@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 
 from sinks.engine.apply import Writers, apply_steps
 from sinks.engine.attempts import Attempts
-from sinks.engine.audit import Audit, SettingChange
+from sinks.engine.audit import Audit
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.deletion_limit import DeletionLimit
 from sinks.engine.flow_ledger import FlowLedger
 from sinks.engine.guard import Guard

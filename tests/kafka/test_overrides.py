@@ -14,7 +14,7 @@ from app.cli.output import DONE, WRONG_USAGE
 from app.main import app
 from app.overrides.in_force import encode_again, load_in_force
 from app.settings import ConfigurationError
-from sinks.engine.audit import read_audit
+from sinks.engine.audit_events import read_audit
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Key
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from app.job.running_job import Job
 from app.settings import Settings, load
-from sinks.engine.audit import read_audit
+from sinks.engine.audit_events import read_audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, cast
 
 from sinks.engine.apply import Writer
-from sinks.engine.audit import Audit, Event, read_audit
+from sinks.engine.audit import Audit
+from sinks.engine.audit_events import Event, read_audit
 from sinks.engine.claims import Claims
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from sinks.engine.audit import SettingChange
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan
 from sinks.engine.report import Report

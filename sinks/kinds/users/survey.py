@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sinks.engine.claims import Claim
 from sinks.engine.ledger import Ledger
@@ -20,7 +20,7 @@ from sinks.kinds.users.rules import NOT_OURS, PRINCIPAL, WantedUser, desired_use
 class UserSurvey(Surveyed):
     """`users`: those that the target should have."""
 
-    users: Mapping[Key, WantedUser]
+    users: Mapping[Key, WantedUser] = field(default_factory=dict)
 
 
 def survey_users(
@@ -58,4 +58,4 @@ def survey_users(
         errors=[Unobserved(Kind.SCRAM_USER, reason)] if blank else [],
         existing={Kind.SCRAM_USER: len(owned & present)},
     )
-    return UserSurvey(plan, present, desired.wanted)
+    return UserSurvey(plan, present, users=desired.wanted)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.cli.audit_command import Wanted, _as_json, _row, _wanted
 from app.cli.since import BEGINNING
-from sinks.engine.audit import EVENT_KINDS, SETTING, Event
+from sinks.engine.audit_events import EVENT_KINDS, SETTING, Event
 from sinks.engine.model import Kind
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)

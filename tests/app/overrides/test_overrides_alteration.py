@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.configs_tool.masking import HIDDEN
 from app.overrides.alteration import DAMAGED, DIFFERS, Alteration
-from sinks.engine.audit import SettingChange
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.overrides import Level, Override
 from streaming.flow import Flow
 

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.audit import (
-    CONFIGS,
-    EVENT_KINDS,
-    MOST_WAITING,
-    Audit,
-    CredentialWrite,
-    process_identity,
-    read_audit,
-)
+from sinks.engine.audit import CONFIGS, MOST_WAITING, Audit, process_identity
+from sinks.engine.audit_events import EVENT_KINDS, CredentialWrite, read_audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Op, Outcome
 from sinks.engine.plan import Refusal, make_plan

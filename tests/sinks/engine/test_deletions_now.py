@@ -54,10 +54,3 @@ def test_deletion_of_a_kind_that_a_command_paused_meanwhile_is_not_made(world: W
     world.clock.now += REST
     job.run_pass()
     assert world.target_acls.bindings == {READ_THERE, WRITE_THERE}
-
-
-def test_ledger_is_not_read_again_where_nothing_is_written(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    monkeypatch.setattr(world.target, "read_log_from", lambda topic, position: read.append(topic))
-    world.run_pass(after=REST)
-    assert read == []

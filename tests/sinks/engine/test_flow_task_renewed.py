@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sinks.engine.audit import SettingChange
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_task import FlowTask
 from sinks.faults import ClusterUnreachable
 from streaming.errors import LockstepError

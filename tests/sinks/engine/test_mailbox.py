@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.engine.audit import SettingChange
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.mailbox import Build, Mailbox
 from tests.sinks.scripted_pass import ScriptedPass
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from sinks.engine.audit import read_audit
+from sinks.engine.audit_events import read_audit
 from sinks.engine.ledger import Entry
 from sinks.engine.model import Kind
 from sinks.faults import Observed
