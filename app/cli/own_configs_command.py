@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app.cli.command_end import closed_at_end
+from app.cli.failures import Failed, with_failures
 from app.cli.options import loaded
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
 from app.cli.running import ask_reload
@@ -78,41 +79,45 @@ def _describe(asked: Asked, every: bool, output: Output) -> int:
     found = read_overrides(asked.settings)
     concerned = {one.flow for one in asked.flows}
     stored: dict[Flow, InLedger] = {}
+    failed: list[Failed] = []
     for flow in sorted(concerned):
         entries = found[flow]
         if isinstance(entries, Unreadable):
             complain(str(entries))
+            failed.append((flow.name, entries))
         else:
             stored[flow] = entries
     told, damaged = _views(asked, stored, every)
+    failed += damaged
     if output is Output.JSON:
-        print_json(
-            {"entities": [_entity(name) | {"configs": [row.as_json() for row in rows]} for name, rows in told.items()]}
-        )
+        entities = [_entity(name) | {"configs": [row.as_json() for row in rows]} for name, rows in told.items()]
+        print_json(with_failures({"entities": entities}, failed))
     else:
         for name, rows in told.items():
             print_line(f"{'All' if every else 'Dynamic'} configs of Lockstep for {_named(name)}:")
             for row in rows:
                 for line in row.lines():
                     print_line(f"  {line}")
-    return FAILED if damaged or len(stored) < len(concerned) else DONE
+    return FAILED if failed else DONE
 
 
-def _views(asked: Asked, stored: Mapping[Flow, InLedger], every: bool) -> tuple[dict[str, list[OwnView]], bool]:
-    """By the entity's name, "" for the default of all flows; and whether one was damaged, which is complained of."""
+def _views(asked: Asked, stored: Mapping[Flow, InLedger], every: bool) -> tuple[dict[str, list[OwnView]], list[Failed]]:
+    """By the entity's name, "" for the default of all flows; and those that are damaged, which are complained of."""
     properties, file = read_properties(asked.config, os.environ, Findings(str(asked.config))), str(asked.config)
     ways: dict[str, Callable[[], list[OwnView]]] = {}
     if not asked.name:
         ways[""] = partial(default_views, stored, properties, file, every)
     if asked.name != "":
         ways |= {flow.name: partial(flow_views, flow, own, properties, file, every) for flow, own in stored.items()}
-    told = {}
+    told: dict[str, list[OwnView]] = {}
+    damaged: list[Failed] = []
     for name, view in ways.items():
         try:
             told[name] = view()
         except LockstepError as error:
             complain(f"{_named(name)}: {error}")
-    return told, len(told) < len(ways)
+            damaged.append((_named(name), error))
+    return told, damaged
 
 
 def _alter(asked: Asked, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:
@@ -136,11 +141,12 @@ def _alter(asked: Asked, values: Mapping[str, str | None], flags: Flags, output:
         _print_altered(asked, alteration, "validated", output)
         return DONE
     done, failed = _write(asked, alteration)
+    if not done:
+        raise LockstepError("\n".join(f"not written: {reason}" for reason in failed))
     for reason in failed:
         complain(f"not written: {reason}; say the command again: what is written already stays as it is")
-    if done:
-        _tell_job(sound)
-        _print_altered(asked, alteration, "applied", output, done if failed else ())
+    _tell_job(sound)
+    _print_altered(asked, alteration, "applied", output, done if failed else (), failed)
     return FAILED if failed else DONE
 
 
@@ -183,9 +189,17 @@ def _tell_job(settings: Settings) -> None:
         complain(f"written, but the running job could not take it over: {problem}")
 
 
-def _print_altered(asked: Asked, alteration: Alteration, result: str, output: Output, only: Sequence[str] = ()) -> None:
+def _print_altered(
+    asked: Asked,
+    alteration: Alteration,
+    result: str,
+    output: Output,
+    only: Sequence[str] = (),
+    failed: Sequence[str] = (),
+) -> None:
     if output is Output.JSON:
-        print_json(_entity(asked.name or "") | {"result": result, "changes": alteration.rows()})
+        document = _entity(asked.name or "") | {"result": result, "changes": alteration.rows()}
+        print_json(with_failures(document, [("not written", LockstepError(reason)) for reason in failed]))
         return
     for row in alteration.rows():
         print_line(f"  {row['name']}: {_told(row['before'])} -> {_told(row['after'])}")

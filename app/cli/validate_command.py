@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any
 
 import typer
 
+from app.cli.failures import Failed, failure_of, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
-from app.cli.output import DONE, FAILED, WRONG_USAGE, Output, complain, print_json, print_line, print_table
+from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
 from app.cli.rights_command import as_json, check_rights, ledger_line, print_rights, who_writes_ledger
 from app.rights.judged import Verdict
 from app.settings import ConfigurationError, Mistake, Settings
 from app.wiring import FlowClusters, both_clusters, guard, ledger
+from sinks.faults import RightsMissing
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
 
@@ -34,20 +37,24 @@ def validate(
     except ConfigurationError as error:
         if output is Output.JSON:
             warnings = [_mistake(row) for row in error.warnings]
-            print_json({"flows": [], "warnings": warnings, "errors": [_mistake(row) for row in error.mistakes]})
-        complain(str(error))
-        raise typer.Exit(WRONG_USAGE) from error
-    flows, errors = [], []
+            document = {"flows": [], "warnings": warnings, "errors": [_mistake(row) for row in error.mistakes]}
+            print_json(document | {"error": asdict(failure_of(error))})
+        raise
+    flows: list[dict[str, Any]] = []
+    errors: list[dict[str, Any]] = []
+    failed: list[Failed] = []
     for one in settings.flows:
         try:
             with both_clusters(settings, one) as clusters:
                 flows.append(_rights(settings, one, clusters) if rights else _look(one, clusters))
         except LockstepError as error:
-            errors.append({"key": one.flow.name, "line": None, "message": str(error)})
-    errors += [lack for row in flows for lack in _lacking(row)]
+            failed.append((one.flow.name, error))
+    lacking = [lack for row in flows for lack in _lacking(row)]
+    errors += [{"key": name, "line": None, "message": str(error)} for name, error in failed] + lacking
+    failed += [(lack["key"], RightsMissing(lack["message"])) for lack in lacking]
     if output is Output.JSON:
         warnings = [_mistake(row) for row in settings.warnings]
-        print_json({"flows": flows, "warnings": warnings, "errors": errors})
+        print_json(with_failures({"flows": flows, "warnings": warnings, "errors": errors}, failed))
     else:
         for row in flows:
             _print_flow(row)

@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 
 FORMAT = 1
 PRIVATE = 0o600
@@ -63,7 +63,7 @@ def read_document(path: Path) -> Document:
     except FileNotFoundError:
         return Document()
     except OSError as error:
-        raise LockstepError(f"the credential store {path} cannot be read: {error.strerror}") from None
+        raise WrongUsage(f"the credential store {path} cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, AttributeError):
         # The cause is kept out: it shows a part of the file.
         raise LockstepError(f"the credential store {path} is damaged: bring it back from a backup") from None
@@ -105,7 +105,7 @@ def changed_document(path: Path) -> Iterator[Document]:
         try:
             _replace(path, orjson.dumps(_as_json(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
         except OSError as error:
-            raise LockstepError(f"the credential store {path} cannot be written: {error.strerror}") from None
+            raise WrongUsage(f"the credential store {path} cannot be written: {error.strerror}") from None
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def _locked(path: Path) -> Iterator[None]:
         lock.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
         opened = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
     except OSError as error:
-        raise LockstepError(f"the credential store's lock {lock} cannot be opened: {error.strerror}") from None
+        raise WrongUsage(f"the credential store's lock {lock} cannot be opened: {error.strerror}") from None
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
         yield
