@@ -15,12 +15,26 @@ class LockstepError(Exception):
     code: ClassVar[str] = "FAILED"
     remedy: ClassVar[str | None] = None
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is wrong one by one; names of clusters in it may hold line feeds of their own."""
+        return (str(self),)
+
 
 class WrongUsage(LockstepError):
     """What was asked for cannot be done as it was said: arguments or a file are to be mended first."""
 
     code = "WRONG_USAGE"
     remedy = "mend the command; --help shows what it takes"
+
+    def __init__(self, *lines: str) -> None:
+        """`lines`: each thing that is wrong."""
+        self._lines = lines
+        super().__init__("\n".join(lines))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return self._lines
 
 
 class MalformedRecord(LockstepError):

@@ -24,7 +24,7 @@ from typing import Any, Final
 import typer
 
 from app.cli.command_end import running_command
-from app.cli.output import DONE, FAILED, WRONG_USAGE, complain, print_json
+from app.cli.output import DONE, FAILED, WRONG_USAGE, complain, complain_of, print_json
 from streaming.errors import LockstepError, WrongUsage
 
 INTERRUPTED: Final = 130
@@ -103,7 +103,7 @@ def _outcome(command: Callable[[], object]) -> tuple[int, Failure | None]:
     try:
         code = command()
     except LockstepError as error:
-        complain(str(error))
+        complain_of(error)
         return WRONG_USAGE if isinstance(error, WrongUsage) else FAILED, failure_of(error)
     except PARSER_ERROR as error:
         error.show()

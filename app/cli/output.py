@@ -19,6 +19,7 @@ from rich.text import Text
 
 from app.cli.command_end import document_printed
 from app.cli.printable import one_line, printable
+from streaming.errors import LockstepError
 
 DONE, FAILED, WRONG_USAGE, PENDING, STALE = 0, 1, 2, 3, 4
 """The exit codes: done or nothing to do; failed; wrong usage or configuration; changes pending, or not ready; MM2's
@@ -45,17 +46,20 @@ class Output(str, Enum):
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """One document on stdout."""
+    """One document on stdout. Raises OSError as `print_line`."""
     document_printed()
-    text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
-    print_line(text.removesuffix("\n"))
+    _print(printable(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()))
 
 
 def print_line(text: str = "") -> None:
-    """A line on stdout, as it is. Raises OSError where stdout is closed or full."""
+    """A line on stdout, and no more than one. Raises OSError where stdout is closed or full."""
+    _print(one_line(text))
+
+
+def _print(text: str) -> None:
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-    sys.stdout.write(f"{printable(text)}\n")
+    sys.stdout.write(f"{text}\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -102,5 +106,11 @@ def _print_blocks(console: Console, columns: Sequence[str], rows: Sequence[Seque
 
 
 def complain(text: str) -> None:
-    """A line on stderr."""
-    sys.stderr.write(f"{printable(text)}\n")
+    """A line on stderr, and no more than one."""
+    sys.stderr.write(f"{one_line(text)}\n")
+
+
+def complain_of(error: LockstepError) -> None:
+    """A line on stderr for each thing that is wrong."""
+    for line in error.lines:
+        complain(line)

@@ -97,7 +97,7 @@ def described(levels: ConfigLevels, place: ConfigPlace) -> Levels:
 def checked(place: ConfigPlace, wanted: Wanted, known: Known, custom: bool = False) -> tuple[Alteration, list[str]]:
     """The alteration, and what is worth a word about it. Raises WrongUsage with everything that is wrong."""
     if wrong := objections(place, wanted, known, custom):
-        raise WrongUsage("\n".join([*wrong, "nothing was written"]))
+        raise WrongUsage(*wrong, "nothing was written")
     return Alteration(place, wanted, known), notes(place, wanted, known)
 
 

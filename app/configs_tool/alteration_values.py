@@ -53,5 +53,5 @@ def resolved(
             if entry.problem is not None:
                 wrong.append(f"{name}: {entry.problem}; --literal keeps it as it is written")
     if wrong:
-        raise WrongUsage("\n".join(wrong))
+        raise WrongUsage(*wrong)
     return values

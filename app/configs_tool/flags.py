@@ -149,7 +149,7 @@ OWN_RULES: tuple[Rule, ...] = (
 def check_flags(flags: Flags) -> None:
     """Raises WrongUsage with everything that does not fit."""
     if wrong := [message for is_broken, message in (*RULES, *OWN_RULES) if is_broken(flags)]:
-        raise WrongUsage("\n".join(wrong))
+        raise WrongUsage(*wrong)
 
 
 def place_of(flags: Flags) -> ConfigPlace | None:

@@ -127,7 +127,8 @@ def _changes(source: KafkaCluster, target: KafkaCluster, job: LocalJob) -> tuple
 def _stay(config: Path) -> None:
     shown = config.relative_to(Path.cwd()) if config.is_relative_to(Path.cwd()) else config
     lockstep = ".venv/bin/lockstep" if is_checkout() else "lockstep"
-    print_line("\nEverything is still running; Ctrl-C ends it. Try, in another terminal:")
+    print_line()
+    print_line("Everything is still running; Ctrl-C ends it. Try, in another terminal:")
     for command in ("status", "topics", "offsets", "plan", "audit"):
         print_line(f"  {lockstep} {command} --config {shown}")
     sys.stdout.flush()

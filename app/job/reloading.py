@@ -68,8 +68,9 @@ class Reloading:
         try:
             settings = self._reread(self._settings)
         except ConfigurationError as error:
-            log.error("%s was read again and is left aside, nothing changed: %s", self._path, error)
-            self._finish(Reloaded(error=str(error)))
+            told = "; ".join(error.lines)
+            log.error("%s was read again and is left aside, nothing changed: %s", self._path, told)
+            self._finish(Reloaded(error=told))
             return
         found = [difference for difference in differences(self._settings, settings) if difference.live is not None]
         for difference in found:

@@ -50,7 +50,7 @@ def checked(
         if problem:
             wrong.append(f"{written}: {problem}")
     if wrong:
-        raise WrongUsage("\n".join(wrong))
+        raise WrongUsage(*wrong)
     return found
 
 

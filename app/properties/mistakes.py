@@ -70,7 +70,12 @@ class ConfigurationError(WrongUsage):
     def __init__(self, mistakes: Iterable[Mistake], warnings: Iterable[Mistake] = ()) -> None:
         self.mistakes = tuple(mistakes)
         self.warnings = tuple(warnings)
-        super().__init__("\n".join([*map(str, self.mistakes), *(f"warning: {warning}" for warning in self.warnings)]))
+        super().__init__(*self.lines)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """A mistake or a warning each."""
+        return *map(str, self.mistakes), *(f"warning: {warning}" for warning in self.warnings)
 
 
 class Findings:

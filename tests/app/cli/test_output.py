@@ -8,13 +8,15 @@ import os
 import pty
 import re
 import sys
+from unicodedata import category
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.output import complain, print_json, print_line, print_table
+from app.cli.output import complain, complain_of, print_json, print_line, print_table
 from app.cli.printable import PrintableFormatter, one_line, printable
+from streaming.errors import WrongUsage
 
 Capture = pytest.CaptureFixture[str]
 NASTY = ("[red]", r"\[/x]", "[/]", "[bold]x[/bold]", ":smile:", "[link=http://x]y[/link]")
@@ -37,17 +39,46 @@ def test_what_would_steer_a_terminal_is_escaped(text: str, capsys: Capture) -> N
     print_line(text)
     complain(text)
     said = capsys.readouterr()
-    print_json({"group": text})
+    print_json({"group": text, "emoji": "\U000e0041"})
     document = capsys.readouterr().out
     for printed in (said.out, said.err, document):
         assert "\\u00" in printed or "\\u20" in printed or "\\b" in printed or "\\r" in printed
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", printed)
-    assert json.loads(document) == {"group": text}
+    assert json.loads(document) == {"group": text, "emoji": "\U000e0041"}
 
 
 def test_a_line_feed_in_a_name_makes_no_row_of_its_own(capsys: Capture) -> None:
     print_table("", ("group",), [("a\nb",)])
     assert capsys.readouterr().out.split() == ["group", r"a\nb"]
+
+
+def test_no_name_prints_a_line_of_its_own(capsys: Capture) -> None:
+    print_line("refused: ALLOW READ User:x\n0 changes")
+    complain("ACL with the host *\nlockstep: done")
+    said = capsys.readouterr()
+    assert (said.out.count("\n"), said.err.count("\n")) == (1, 1)
+    record = logging.LogRecord("x", logging.INFO, "x", 1, "group %s", ("g\n2026-01-01 INFO all is well",), None)
+    assert PrintableFormatter("%(levelname)s %(message)s").format(record) == (
+        "INFO group g\\n2026-01-01 INFO all is well"
+    )
+
+
+def test_an_error_of_several_mistakes_has_a_line_for_each(capsys: Capture) -> None:
+    complain_of(WrongUsage("one\nand a half", "two"))
+    assert capsys.readouterr().err.splitlines() == ["one\\nand a half", "two"]
+
+
+def test_a_stack_trace_in_the_log_keeps_its_lines() -> None:
+    try:
+        raise ValueError("x")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "x", 1, "it broke", (), sys.exc_info())
+    assert PrintableFormatter().format(record).splitlines()[:2] == ["it broke", "Traceback (most recent call last):"]
+
+
+def test_every_character_that_unicode_calls_a_control_or_a_format_is_escaped() -> None:
+    hidden = [char for char in map(chr, range(sys.maxunicode + 1)) if category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    assert [char for char in hidden if char not in "\t\n" and char in printable(char)] == []
 
 
 @given(st.text())
