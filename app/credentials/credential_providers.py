@@ -14,6 +14,7 @@ hexadecimal, so that no two users share a password: `a-b` is `LOCKSTEP_CREDENTIA
 from __future__ import annotations
 
 import os
+import stat
 import string
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +29,9 @@ from streaming.errors import LockstepError, WrongUsage
 VARIABLE = "LOCKSTEP_CREDENTIAL_"
 VERSION = "_VERSION"
 PLAIN = frozenset(string.ascii_lowercase + string.digits)
+MOST_BYTES = 4096
+"""Of a file with a password."""
+
 FIRST = "1"
 """The version of a variable that has none beside it."""
 
@@ -76,7 +80,10 @@ class EnvironmentCredentialProvider:
 
 
 class DirectoryCredentialProvider:
-    """A file for each user, as Kubernetes mounts secrets: UTF-8, one line break at the end is left out."""
+    """A file for each user, as Kubernetes mounts secrets: UTF-8, one line break at the end is left out.
+
+    Only regular files of at most MOST_BYTES in that folder count; links of Kubernetes lead to a folder within it.
+    """
 
     _folder: Path
 
@@ -89,14 +96,24 @@ class DirectoryCredentialProvider:
     def credential(self, user: str) -> Credential | None:
         # Read before the password: an older version with a newer password is written once more, never left out.
         version = self.version(user)
-        return Credential(user, read_password(self._file(user)), version) if version else None
+        return Credential(user, read_password(self._file(user), MOST_BYTES), version) if version else None
 
     def version(self, user: str) -> str | None:
+        if not user:
+            return None
         file = self._file(user)
         try:
-            return f"{file.stat().st_mtime_ns}" if file.is_file() else None
-        except OSError as error:
-            raise LockstepError(f"{file} cannot be seen: {error.strerror}") from None
+            found = file.stat()
+            inside = file.resolve().is_relative_to(self._folder.resolve())
+        except FileNotFoundError:
+            return None
+        except (OSError, RuntimeError) as error:
+            raise LockstepError(
+                f"{file} cannot be seen: {getattr(error, 'strerror', 'its links lead round')}"
+            ) from None
+        if not stat.S_ISREG(found.st_mode) or not inside:
+            raise LockstepError(f"{file} is no regular file in this folder, and not taken for a password")
+        return f"{found.st_mtime_ns}"
 
     def close(self) -> None:
         """Nothing is open."""
@@ -116,12 +133,19 @@ def _hexadecimal(char: str) -> str:
     return "".join(f"_{byte:02X}" for byte in char.encode())
 
 
-def read_password(file: Path) -> str:
-    """What a file holds, but for one line break at its end. Raises LockstepError that shows nothing of it."""
+def read_password(file: Path, most: int | None = None) -> str:
+    """What a file holds, but for one line break at its end. Raises LockstepError that shows nothing of it.
+
+    `most`: bytes; a larger file is refused.
+    """
     try:
-        return password_in(file.read_bytes(), str(file))
+        with file.open("rb") as opened:
+            content = opened.read(-1 if most is None else most + 1)
     except OSError as error:
         raise WrongUsage(f"{file} cannot be read: {error.strerror}") from None
+    if most is not None and len(content) > most:
+        raise WrongUsage(f"{file} has more than {most} bytes, and is not taken for a password")
+    return password_in(content, str(file))
 
 
 def password_in(content: bytes, named: str) -> str:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.credentials.credential_providers import (
+    MOST_BYTES,
     DirectoryCredentialProvider,
     EnvironmentCredentialProvider,
     FileCredentialProvider,
@@ -145,6 +146,39 @@ def test_ours_go_by_their_names(properties: dict[str, str], tmp_path: Path) -> N
             "lockstep.credential.store": str(tmp_path),
         }
         assert type(load_provider(named)) is cls
+
+
+def test_folder_as_kubernetes_mounts_it_has_passwords_and_nothing_else(tmp_path: Path) -> None:
+    data = tmp_path / "..2026_01_01"
+    data.mkdir()
+    (data / "alice").write_text("geheim\n")
+    (tmp_path / "..data").symlink_to(data)
+    (tmp_path / "alice").symlink_to("..data/alice")
+    found = folder(tmp_path).credential("alice")
+    assert found is not None
+    assert found.password == "geheim"
+    for hidden in ("..data", "..data/alice", ".", "..", "..2026_01_01"):
+        assert folder(tmp_path).credential(hidden) is None
+
+
+@pytest.mark.parametrize("what", ["folder", "pipe", "link out", "too large"])
+def test_what_is_no_small_file_of_the_folder_is_no_password(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, what: str
+) -> None:
+    alice = tmp_path / "alice"
+    if what == "folder":
+        alice.mkdir()
+    elif what == "pipe":
+        os.mkfifo(alice)
+    elif what == "link out":
+        outside = tmp_path_factory.mktemp("outside") / "shadow"
+        outside.write_text("geheim")
+        alice.symlink_to(outside)
+    else:
+        alice.write_text("g" * (MOST_BYTES + 1))
+    with pytest.raises(LockstepError, match="not taken for a password") as caught:
+        folder(tmp_path).credential("alice")
+    assert "geheim" not in str(caught.value)
 
 
 def test_trouble_with_one_user_is_told_beside_the_others(tmp_path: Path) -> None:
