@@ -27,11 +27,13 @@ from sinks.kafka.jvm.jvm_configs import JvmWatch
 from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.quorum_signal import QuorumSignal
+from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.login import try_login
 from sinks.kafka.ports.cluster import CountRequest, Reader, count_nothing
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.unwatched import UnwatchedConfigs, UnwatchedGroups, UnwatchedList
+from sinks.kafka.request_timeout import request_timeout
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.topics.listing import list_both
@@ -39,6 +41,7 @@ from sinks.notify.latest import Patience
 from sinks.notify.listener_observer import ListenerObserver
 from sinks.notify.listeners import Announcements, wants_nothing
 from sinks.notify.log_listener import LogListener
+from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 
@@ -47,6 +50,19 @@ def connect(
 ) -> KafkaCluster:
     """The cluster of an alias, as a flow names it. Raises LockstepError for client settings that cannot be used."""
     return KafkaCluster(alias, settings.cluster(alias, flow).admin, count_request)
+
+
+def client_mistakes(settings: Settings, flow: FlowSettings) -> list[LockstepError]:
+    """What is wrong with the client settings of either cluster of a flow. Connects to none."""
+    found: list[LockstepError] = []
+    for alias in (flow.flow.source, flow.flow.target):
+        client = settings.cluster(alias, flow.flow).admin
+        try:
+            client_config(alias, client)
+            request_timeout(alias, client)
+        except LockstepError as error:
+            found.append(error)
+    return found
 
 
 def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:

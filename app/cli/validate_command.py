@@ -15,7 +15,7 @@ from app.cli.output import DONE, FAILED, Output, complain, print_json, print_lin
 from app.cli.rights_command import as_json, check_rights, ledger_line, print_rights, who_writes_ledger
 from app.rights.judged import Verdict
 from app.settings import ConfigurationError, Mistake, Settings
-from app.wiring import FlowClusters, both_clusters, guard, ledger
+from app.wiring import FlowClusters, both_clusters, client_mistakes, guard, ledger
 from sinks.faults import RightsMissing
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
@@ -48,7 +48,10 @@ def validate(
             with both_clusters(settings, one) as clusters:
                 flows.append(_rights(settings, one, clusters) if rights else _look(one, clusters))
         except LockstepError as error:
-            failed.append((one.flow.name, error))
+            found = [*client_mistakes(settings, one), error]
+            said = {str(mistake) for _, mistake in failed}
+            new = {str(mistake): mistake for mistake in found if str(mistake) not in said}
+            failed += [(one.flow.name, mistake) for mistake in new.values()]
     lacking = [lack for row in flows for lack in _lacking(row)]
     errors += [{"key": name, "line": None, "message": str(error)} for name, error in failed] + lacking
     failed += [(lack["key"], RightsMissing(lack["message"])) for lack in lacking]
