@@ -20,6 +20,7 @@ from app.http.api import Api, Server
 from app.http.history import FlowHistory, sampling
 from app.job.adopted_flows import AdoptedFlows
 from app.job.batch import PATIENCE, Batch, ChangedFlows
+from app.job.closing import side_by_side
 from app.job.differences import Difference
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
@@ -200,8 +201,7 @@ class Job:
             supervisor.end()
         for batch in self._batches.values():
             batch.close()
-        for task in self._tasks.values():
-            task.close()
+        side_by_side([task.close for task in self._tasks.values()])
         self._adopted.close()
         self._reporters.close()
         if server is not None:
