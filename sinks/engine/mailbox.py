@@ -36,6 +36,7 @@ class Mailbox:
         self._owed_topics: set[str] = set()
         self._owed_everything = False
         self._build: Build | None = None
+        self._owed_build: Build | None = None
         self._calls: list[Callable[[], None]] = []
         self._changes: list[SettingChange] = []
         self._begun = self._done = 0
@@ -43,7 +44,7 @@ class Mailbox:
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
         """The next pass begins by creating the flow again, and audits the changes."""
         with self._changed:
-            self._build = build
+            self._build, self._owed_build = build, None
             # They were for plug-ins of what is replaced, and closed, before it could be told.
             self._calls = []
             self._changes += changes
@@ -62,12 +63,13 @@ class Mailbox:
             mail = Mail(
                 frozenset(self._requested | self._owed_topics),
                 self._everything or self._owed_everything,
-                self._build,
+                self._build or self._owed_build,
                 tuple(self._calls),
                 tuple(self._changes),
                 self._begun,
             )
-            self._requested, self._everything, self._build = set(), False, None
+            self._requested, self._everything = set(), False
+            self._build = self._owed_build = None
             self._owed_topics, self._owed_everything = set(), False
             self._calls, self._changes = [], []
             return mail
@@ -79,7 +81,7 @@ class Mailbox:
         alone: what they were for is replaced."""
         with self._changed:
             if self._build is None:
-                self._build = build
+                self._owed_build = build
                 self._calls = [*calls, *self._calls]
             self._changes = [*changes, *self._changes]
 
@@ -90,7 +92,7 @@ class Mailbox:
             self._owed_everything |= mail.everything
 
     def is_asked(self) -> bool:
-        """Whether somebody waits for the next pass."""
+        """Whether somebody waits for the next pass; what failed comes with it, whenever it is due."""
         with self._changed:
             return bool(self._requested) or self._everything or self._build is not None
 

@@ -36,18 +36,22 @@ def test_renewed_flow_runs_with_new_parts_and_closes_the_old_ones(task: FlowTask
     assert other.noted == [CHANGE]
 
 
-def test_renewal_that_fails_is_tried_again_and_nothing_runs_with_the_old_settings(
-    task: FlowTask, passes: ScriptedPass
+def test_renewal_that_fails_is_tried_again_ever_less_often_and_nothing_runs_with_the_old_settings(
+    task: FlowTask, passes: ScriptedPass, clock: Clock
 ) -> None:
-    other, faults = ScriptedPass(), [LockstepError("no such truststore")]
+    other, faults, tries = ScriptedPass(), [LockstepError("no such truststore")], list[float]()
 
     def build() -> object:
+        tries.append(clock.now)
         if faults:
             raise faults.pop()
         return other
 
     task.renew(build, [CHANGE])  # type: ignore[arg-type]
-    assert task.step(None).reason == "no such truststore"
+    for _ in range(5):
+        assert task.step(None).reason == "no such truststore"
+    assert len(tries) == 1
+    clock.now += flow_settings().pace.full_comparison_interval
     assert task.step(None).reason is None
     assert (passes.asked, other.asked, other.noted) == ([], [(set(), False)], [CHANGE])
 
@@ -136,7 +140,9 @@ def test_reload_that_comes_while_the_audit_is_written_is_done_by_the_next_pass(
     assert (newer.asked, newer.noted) == ([(set(), False)], [LATER])
 
 
-def test_look_that_is_asked_for_while_a_build_fails_is_answered_by_no_pass_and_made_by_the_next(task: FlowTask) -> None:
+def test_look_that_is_asked_for_while_a_build_fails_is_answered_by_no_pass_and_made_by_the_next(
+    task: FlowTask, clock: Clock
+) -> None:
     other, faults = ScriptedPass(), [LockstepError("no such truststore")]
 
     def build() -> ScriptedPass:
@@ -147,6 +153,7 @@ def test_look_that_is_asked_for_while_a_build_fails_is_answered_by_no_pass_and_m
     task.renew(build, [])  # type: ignore[arg-type]
     assert not task.look(["x"], 0)
     task.step(None)
+    clock.now += flow_settings().pace.full_comparison_interval
     task.step(None)
     assert other.asked == [({"x"}, False)]
 
