@@ -16,6 +16,7 @@ TOGETHER = {
     "tests/kafka/test_access_running.py": "secured clusters",
     "tests/kafka/test_golden_bytes.py": "MM2",
     "tests/kafka/test_offsets_command.py": "MM2",
+    "tests/kafka/test_verify.py": "MM2",
 }
 """Files, and folders, whose tests share what takes long to start."""
 

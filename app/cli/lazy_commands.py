@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "topics": LazyCommand("status_command", "topics", "The topics that are replicated now."),
     "groups": LazyCommand("offsets_command", "groups", "The consumer groups that are replicated now."),
     "offsets": LazyCommand("offsets_command", "offsets", "Where each group would continue at a failover."),
+    "verify": LazyCommand("verify_command", "verify", "Whether every record of the source is on the target."),
     "look": LazyCommand("status_command", "look", "Asks the running job for a pass now."),
     "reload": LazyCommand("status_command", "reload", "Lets the running job read its file again."),
     "preflight": LazyCommand("preflight_command", "preflight", "Could a flow fail over now, and what would be lost?"),

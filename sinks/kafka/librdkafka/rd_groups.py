@@ -21,6 +21,8 @@ from streaming.mm2.records import TopicPartition
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
+UNCOMMITTED, COMMITTED = rd.IsolationLevel.READ_UNCOMMITTED, rd.IsolationLevel.READ_COMMITTED
+
 GROUPS_UNDER_WAY = 1000
 """Groups whose requests are under way together: a broker queues 500 requests by default (`queued.max.requests`)."""
 
@@ -71,9 +73,11 @@ class KafkaGroups:
         """Ends the process that asks coordinators."""
         self._process.close()
 
-    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+    def ends(
+        self, partitions: Collection[TopicPartition], committed: bool = False
+    ) -> Observed[TopicPartition, LogRange]:
         starts, errors = self._offsets(partitions, EARLIEST)
-        latest, more = self._offsets(partitions, LATEST)
+        latest, more = self._offsets(partitions, LATEST, COMMITTED if committed else UNCOMMITTED)
         items = {
             where: LogRange(starts[where], latest[where]) for where in partitions if {where} <= starts.keys() & latest
         }
@@ -91,14 +95,16 @@ class KafkaGroups:
         return ids
 
     def _offsets(
-        self, partitions: Collection[TopicPartition], spec: OffsetSpec
+        self, partitions: Collection[TopicPartition], spec: OffsetSpec, isolation: rd.IsolationLevel = UNCOMMITTED
     ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, ItemFault]]:
         offsets: dict[TopicPartition, int] = {}
         errors: dict[TopicPartition, ItemFault] = {}
         if not partitions:
             return offsets, errors
         asked = {_to_rd(where): where for where in partitions}
-        futures = self._admin.client.list_offsets(dict.fromkeys(asked, spec), request_timeout=self._admin.timeout)
+        futures = self._admin.client.list_offsets(
+            dict.fromkeys(asked, spec), isolation_level=isolation, request_timeout=self._admin.timeout
+        )
         for one, (found, error) in self._admin.settle("ListOffsets", futures).items():
             if error is None:
                 offsets[asked[one]] = found.offset

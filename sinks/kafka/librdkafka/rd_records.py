@@ -65,6 +65,9 @@ class KafkaRecords:
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         return self._groups.ends(partitions)
 
+    def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        return self._groups.ends(partitions, committed=self._config["isolation.level"] == "read_committed")
+
     def offsets_for_times(self, moments: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
         if not moments:
             return Observed({})

@@ -72,6 +72,15 @@ class MemoryRecords:
             {where: GONE for where in partitions if where not in there},
         )
 
+    def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        ends = self.ends(partitions)
+        seen = {where: self.logs[where].seen for where in ends.items}
+        items = {
+            where: LogRange(log.start, log.end if seen[where] is None else seen[where] or 0)
+            for where, log in ends.items.items()
+        }
+        return Observed(items, ends.errors)
+
     def offsets_for_times(self, moments: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
         answer(self.alias, self.reachable)
         there = [context for context in moments if context.where in self.logs]

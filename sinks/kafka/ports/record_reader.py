@@ -47,6 +47,10 @@ class RecordReader(Protocol):
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         """Start and end (high watermark) of each log."""
 
+    def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        """The same, but the end up to which this reader gets records: before an open transaction, if it reads
+        committed ones alone."""
+
     def offsets_for_times(self, moments: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
         """The first offset whose record has this timestamp or a later one; None where there is none."""
 

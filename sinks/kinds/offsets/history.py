@@ -16,30 +16,19 @@ A topic that was deleted and recreated between two syncs is not seen here: whoev
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from sinks.kinds.offsets.offset_slots import SLOTS, WIDTH, admit, first
+from sinks.kinds.offsets.history_arrays import NOTHING, RESTART_FIELDS, Pair, Restart, thinned_pairs, well_formed
+from sinks.kinds.offsets.offset_slots import WIDTH, admit, first
 from streaming.errors import LockstepError
 from streaming.mm2.records import MAX_INT64
 
 MAX_RESTARTS = 8
 """So many are told apart; what lies before counts as one."""
-_FIELDS = 3
-"""Of a restart: the downstream offset it began to write at, the most records that were sent again, and the upstream
-offset that MM2 was to send next before it."""
 NOWHERE = -1
 """The position of a history that took no sync from the topic as it is now."""
-
-_NONE: array[int] = array("q")
-
-
-class Pair(NamedTuple):
-    """An upstream offset and the downstream offset that its record has."""
-
-    upstream: int
-    downstream: int
 
 
 class Discontinuity(Enum):
@@ -68,7 +57,7 @@ class History:
 
     def _begin(self, upstream: int, downstream: int) -> None:
         self._live = first(upstream, downstream)
-        self._older = self._restarts = _NONE
+        self._older = self._restarts = NOTHING
 
     def take(self, upstream: int, downstream: int, position: int, after_hole: bool = False) -> Discontinuity | None:
         """Takes a sync in; one that was taken before changes nothing.
@@ -93,7 +82,7 @@ class History:
             resent = written - (min(ahead, 0) if after_hole else ahead)
             self._note_restart(downstream, resent, live[0] + written)
         if ahead < 0:
-            self._older = _thinned([pair for pair in self.pairs() if pair.upstream < upstream], upstream)
+            self._older = thinned_pairs([pair for pair in self.pairs() if pair.upstream < upstream], upstream)
             self._live = first(upstream, downstream)
         else:
             admit(live, upstream, downstream)
@@ -106,22 +95,22 @@ class History:
         """
         # More records on the target than offsets on the source: some of them are there twice.
         known = self._restarts
-        if len(known) == _FIELDS * MAX_RESTARTS:
+        if len(known) == RESTART_FIELDS * MAX_RESTARTS:
             known = array("q", (known[3], known[1] + known[4], max(known[2], known[5]))) + known[6:]
         self._restarts = known + array("q", (downstream, resent, min(was_at, MAX_INT64)))
 
     def cap_restarts(self, source_end: int) -> bool:
         """MM2 was never beyond an end that the source was seen to have later; whether that says more than was known."""
         capped = array("q", self._restarts)
-        for at in range(_FIELDS - 1, len(capped), _FIELDS):
+        for at in range(RESTART_FIELDS - 1, len(capped), RESTART_FIELDS):
             capped[at] = min(capped[at], source_end)
         changed = capped != self._restarts
-        self._restarts = capped if capped else _NONE
+        self._restarts = capped if capped else NOTHING
         return changed
 
     def empty(self) -> None:
         """Forgets all pairs: the target's log was truncated, and nothing tells which of them it still has."""
-        self._live = self._older = self._restarts = _NONE
+        self._live = self._older = self._restarts = NOTHING
 
     @property
     def is_empty(self) -> bool:
@@ -141,6 +130,12 @@ class History:
     def _restarted(self) -> Iterator[tuple[int, int, int]]:
         known = iter(self._restarts)
         return zip(known, known, known, strict=True)
+
+    def restarts(self) -> list[Restart]:
+        """Those that are known, oldest first."""
+        found = [Restart(downstream, was_at) for downstream, _, was_at in self._restarted()]
+        # Of more than can be told apart the oldest ones were joined.
+        return [found[0]._replace(several=True), *found[1:]] if len(found) == MAX_RESTARTS else found
 
     def pairs(self) -> Iterator[Pair]:
         """All that is known, oldest first; downstream offsets rise, upstream offsets never fall."""
@@ -215,36 +210,10 @@ class History:
         """The history that `to_bytes` wrote. Raises LockstepError for anything else."""
         fields = codec.decode(data)
         live, older, restarts = fields["live"], fields["older"], fields["restarts"]
-        if not _well_formed(live, older, restarts):
+        if not well_formed(live, older, restarts):
             raise LockstepError("an offset history is damaged: its offsets are out of order")
         history = cls(0, 0, fields["position"])
         history._live, history._older, history._restarts = (
-            array("q", numbers) if numbers else _NONE for numbers in (live, older, restarts)
+            array("q", numbers) if numbers else NOTHING for numbers in (live, older, restarts)
         )
         return history
-
-
-def _thinned(pairs: list[Pair], upstream: int) -> array[int]:
-    """One pair for each power of two of the distance to `upstream`, and the earliest: 64 at the most."""
-    thinned: list[Pair] = []
-    for pair in reversed(pairs):
-        nearer = (upstream - thinned[-1].upstream).bit_length() if thinned else 0
-        if (upstream - pair.upstream).bit_length() > nearer:
-            thinned.append(pair)
-    if pairs and thinned[-1] != pairs[0]:
-        thinned[-1] = pairs[0]
-    return array("q", [number for pair in reversed(thinned) for number in pair]) if thinned else _NONE
-
-
-def _well_formed(live: Sequence[int], older: Sequence[int], restarts: Sequence[int]) -> bool:
-    if not live:
-        return not older and not restarts
-    if len(live) % WIDTH or len(older) % 2 or len(restarts) % _FIELDS or live[-1] != SLOTS:
-        return False
-    upstreams, downstreams = [*older[::2], *live[-3::-3]], [*older[1::2], *live[-2::-3]]
-    return (
-        all(0 <= number <= MAX_INT64 for number in (*live, *older, *restarts))
-        and upstreams == sorted(upstreams)
-        and downstreams == sorted(set(downstreams))
-        and list(live[2::3]) == sorted(set(live[2::3]))
-    )

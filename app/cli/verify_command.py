@@ -1,0 +1,144 @@
+"""`lockstep verify`: whether every record of the source is on the target. Writes nothing to either cluster."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+import typer
+
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
+from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
+from sinks.verify.survey import Scope
+from sinks.verify.verdicts import FlowReport, Level, PartitionReport, as_time
+from streaming.errors import LockstepError
+
+if TYPE_CHECKING:
+    from streaming.verify.jobs import Session
+
+LAST = 100_000
+"""Offsets of each partition that are compared where nothing else is said."""
+
+TopicsArgument = Annotated[
+    list[str] | None, typer.Argument(help="Topics, as the source calls them. Default: all that are replicated.")
+]
+SinceOption = Annotated[datetime | None, typer.Option("--since", help="Records from this time on (UTC).")]
+LastOption = Annotated[
+    int | None, typer.Option("--last", min=1, help=f"The last so many offsets of each partition. Default: {LAST}.")
+]
+FullOption = Annotated[bool, typer.Option("--full", help="Everything that both sides still have.")]
+LevelOption = Annotated[
+    Level,
+    typer.Option(
+        "--level", help="counts reads no records; digests says which windows differ; records names each difference."
+    ),
+]
+ReportOption = Annotated[Path | None, typer.Option("--report", help="Write the JSON document to this file as well.")]
+
+COLUMNS = ("topic", "partition", "verdict", "from", "through", "through time", "records", "pending", "what")
+FINDINGS = ("topic", "partition", "difference", "upstream", "downstream", "count", "fields", "timestamp")
+
+
+def verify(
+    topics: TopicsArgument = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    since: SinceOption = None,
+    last: LastOption = None,
+    full: FullOption = False,
+    level: LevelOption = Level.RECORDS,
+    report: ReportOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Whether every record of the source is on the target: once, in order, unchanged. Never repairs.
+
+    Exit code 3: something differs, or cannot be compared.
+    """
+    scope = _scope(topics, since, last, full, level)
+    settings = in_force(config, flow)
+    from app.verify.flow_check import verify_flow
+
+    found: list[FlowReport] = []
+    failed = False
+    with _Spark() as spark:
+        for one in settings.flows:
+            try:
+                found.append(verify_flow(settings, one, scope, spark))
+            except LockstepError as error:
+                complain(f"{one.flow.name}: {error}")
+                failed = True
+    document = {"flows": [one.as_json() for one in found]}
+    if report is not None:
+        report.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    if output is Output.JSON:
+        print_json(document)
+    else:
+        for done in found:
+            _print(done)
+    if failed:
+        raise typer.Exit(FAILED)
+    raise typer.Exit(DONE if all(one.is_good for one in found) else PENDING)
+
+
+def _scope(topics: Sequence[str] | None, since: datetime | None, last: int | None, full: bool, level: Level) -> Scope:
+    if sum((since is not None, last is not None, full)) > 1:
+        raise typer.BadParameter("say one of --since, --last and --full", param_hint="--full")
+    since_ms = None if since is None else int(since.replace(tzinfo=since.tzinfo or timezone.utc).timestamp() * 1000)
+    most = None if full or since is not None else last or LAST
+    return Scope(tuple(dict.fromkeys(topics or ())), since_ms, most, level)
+
+
+class _Spark:
+    """The session, started when it is called first, and stopped at the end."""
+
+    def __init__(self) -> None:
+        self._started: Session | None = None
+
+    def __enter__(self) -> Callable[[], Session]:
+        return self._session
+
+    def _session(self) -> Session:
+        if self._started is None:
+            logging.getLogger("py4j").setLevel(logging.ERROR)
+            # A second of imports, which `--level counts` does without.
+            from app.job.spark_session import session
+
+            self._started = session("lockstep verify")
+        return self._started
+
+    def __exit__(self, *_: object) -> None:
+        if self._started is not None:
+            self._started.stop()
+
+
+def _print(found: FlowReport) -> None:
+    name = found.flow.name
+    print_table(f"{name}: {len(found.partitions)} partitions", COLUMNS, [_row(one) for one in found.partitions])
+    rows = [
+        (
+            one.where.topic,
+            one.where.partition,
+            *(finding.difference, finding.upstream, finding.downstream, finding.count),
+            *(", ".join(finding.fields) or None, as_time(finding.timestamp)),
+        )
+        for one in found.partitions
+        for finding in one.findings
+    ]
+    if rows:
+        print_table(f"{name}: what differs", FINDINGS, rows)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count) or "nothing to compare"
+    print_line(f"{counts}; {found.records} records compared in {found.seconds:.1f} s")
+
+
+def _row(one: PartitionReport) -> tuple[object, ...]:
+    differences = [f"{count} {kind}" for kind, count in one.differences.items()]
+    what = "; ".join([*differences, *([one.reason] if one.reason else ()), *one.notes])
+    time = as_time(one.through_ms)
+    return (
+        *(one.where.topic, one.where.partition, one.verdict, one.start, one.through, time),
+        *(one.records, one.pending, what or None),
+    )

@@ -1,0 +1,135 @@
+"""Source and target of one flow, compared: `verify_flow` is the way in, for the command, the job and a failover."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+from app.settings import Settings
+from app.wiring import FlowClusters, both_clusters, guard, ledger
+from sinks.engine.ledger import Ledger
+from sinks.flow_settings import FlowSettings
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.topics.listing import list_both
+from sinks.verify.partition_check import PartitionPlan
+from sinks.verify.partition_report import counted
+from sinks.verify.record_checks import RecordChecks
+from sinks.verify.survey import Scope, Survey, SurveyedSide, moved_starts, survey
+from sinks.verify.verdicts import FlowReport, Level, PartitionReport, Verdict
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+if TYPE_CHECKING:
+    from streaming.verify.jobs import Session, SparkJobs
+
+TRIES = 3
+"""How often a partition is read whose oldest records are deleted meanwhile."""
+
+TRANSFORMS, EXACTLY_ONCE = "transforms", "exactly.once.source.support"
+
+
+class NotComparable(LockstepError):
+    """The records of a flow are not meant to be the same on both sides."""
+
+
+def verify_flow(settings: Settings, flow: FlowSettings, scope: Scope, spark: Callable[[], Session]) -> FlowReport:
+    """Compares the records of both sides; writes nothing to either. `spark` is called if records are to be read.
+
+    Raises NotComparable, ClusterUnreachable, RightsMissing, WrongCluster, LedgerUntrusted.
+    """
+    began = time.monotonic()
+    _refuse_transforms(settings, flow)
+    with both_clusters(settings, flow) as clusters:
+        guarded = guard(flow, clusters.source, clusters.target)
+        opened = guarded.open(partial(ledger, flow, clusters.target, to_write=False))
+        reports = _FlowCheck(settings, flow, clusters, scope, spark).run(opened)
+    return FlowReport(flow.flow, scope.level, sorted(reports, key=_place), time.monotonic() - began)
+
+
+def _place(one: PartitionReport) -> TopicPartition:
+    return one.where
+
+
+def _refuse_transforms(settings: Settings, flow: FlowSettings) -> None:
+    if chain := settings.plugin_properties[flow.flow].get(TRANSFORMS, "").strip():
+        raise NotComparable(
+            f"{flow.flow.name}: MM2 changes records with {TRANSFORMS}={chain}, so that they differ on purpose: "
+            "there is nothing to compare them with"
+        )
+
+
+class _FlowCheck:
+    def __init__(
+        self,
+        settings: Settings,
+        flow: FlowSettings,
+        clusters: FlowClusters,
+        scope: Scope,
+        spark: Callable[[], Session],
+    ) -> None:
+        self._settings, self._flow, self._clusters, self._scope, self._spark = settings, flow, clusters, scope, spark
+
+    def run(self, opened: Ledger) -> list[PartitionReport]:
+        """Surveys and compares; partitions that lost records meanwhile once more."""
+        reports: list[PartitionReport] = []
+        scope = self._scope
+        source, target = self._clusters.source, self._clusters.target
+        with (
+            closing(source.records(self._flow.isolation)) as ours,
+            closing(target.records("read_committed")) as theirs,
+        ):
+            sides = SurveyedSide(source, ours), SurveyedSide(target, theirs)
+            only: set[TopicPartition] | None = None
+            for _ in range(TRIES):
+                listed = list_both(self._flow, source, target)
+                found = survey(self._flow, *sides, listed, self._memory(opened), scope)
+                if only is None:
+                    reports += found.reports
+                plans = [plan for plan in found.plans if only is None or plan.where in only]
+                done = self._compare(plans, found)
+                only = moved_starts(plans, ours, theirs) if scope.level is not Level.COUNTS else set()
+                reports += [one for one in done if one.where not in only]
+                if not only:
+                    return reports
+        return reports + [_expires_too_fast(one) for one in plans if one.where in (only or ())]
+
+    def _memory(self, opened: Ledger) -> OffsetMemory:
+        internal, clusters, memory = self._flow.internal, self._clusters, OffsetMemory()
+        syncs_on = clusters.source if internal.offset_syncs_cluster == self._flow.flow.source else clusters.target
+        memory.load(opened, MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, clusters.target))
+        return memory
+
+    def _compare(self, plans: Sequence[PartitionPlan], found: Survey) -> Iterable[PartitionReport]:
+        notes = {plan.where: _notes(plan, found) for plan in plans}
+        if self._scope.level is Level.COUNTS:
+            markers = self._settings.plugin_properties[self._flow.flow].get(EXACTLY_ONCE, "") == "enabled"
+            return [counted(plan, markers, notes[plan.where]) for plan in plans]
+        return RecordChecks(self._scope.level, self._jobs).run(plans, found.compacted, notes)
+
+    def _jobs(self) -> SparkJobs:
+        # A second of imports, for whoever reads records.
+        from streaming.verify.bounded_read import SideRead
+        from streaming.verify.jobs import SparkJobs, own_session
+
+        flow = self._flow.flow
+        ours, theirs = (dict(self._settings.cluster(alias, flow).consumer) for alias in (flow.source, flow.target))
+        session = own_session(self._spark())
+        return SparkJobs(session, SideRead(ours, self._flow.isolation), SideRead(theirs, "read_committed"))
+
+
+def _notes(plan: PartitionPlan, found: Survey) -> list[str]:
+    notes = []
+    if plan.where in found.truncated:
+        notes.append("the target's log is shorter than MM2's newest offset-sync says: it has lost its tail")
+    if plan.where.topic in found.recreated:
+        notes.append("the topic was recreated on one side since the offset-syncs that are remembered")
+    return notes
+
+
+def _expires_too_fast(plan: PartitionPlan) -> PartitionReport:
+    reason = "its records are deleted faster than they are read: compare fewer of them, with --last or --since"
+    return PartitionReport(plan.where, plan.remote.topic, Verdict.UNVERIFIABLE, reason)

@@ -1,0 +1,122 @@
+"""Compacted topics: what the last record of each key proves. Pure.
+
+Cleaners take what they like, each side at its own time, so that only the last record of a key can be compared. MM2
+copies in order: once one record has arrived, all before it have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from sinks.verify.differences import Difference, Finding
+from sinks.verify.partition_check import PartitionPlan
+from sinks.verify.partition_report import MOST_FINDINGS
+from sinks.verify.verdicts import PartitionReport, Verdict
+
+
+class Last(Protocol):
+    """The last record of a key on one side; its digests, its timestamp in ms."""
+
+    @property
+    def offset(self) -> int: ...
+
+    @property
+    def value(self) -> int: ...
+
+    @property
+    def headers(self) -> int: ...
+
+    @property
+    def ms(self) -> int: ...
+
+    @property
+    def tombstone(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OddKey:
+    """A key whose last records do not agree; None where a side has none."""
+
+    source: Last | None
+    target: Last | None
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Of a partition: how many keys, how many of them odd, the source's greatest offset whose record has arrived.
+
+    `times`: timestamps were compared. `resending`: MM2 sends records again, so that older values come last for now.
+    """
+
+    keys: int
+    odd: int
+    arrived: int | None
+    last_ms: int | None
+    times: bool
+    resending: bool = False
+
+
+def compacted_report(
+    plan: PartitionPlan, keys: Keys, odd: Iterable[OddKey], notes: Iterable[str] = (), most: int = MOST_FINDINGS
+) -> PartitionReport:
+    """The verdict on a partition; `odd` may be cut off, `keys.odd` counts all of them."""
+    known = max((window.upstream for window in plan.windows if not window.begins_open), default=0)
+    arrived = max(known, -1 if keys.arrived is None else keys.arrived + 1)
+    findings: list[Finding] = []
+    pending: list[Last] = []
+    expired = seen = 0
+    for key in odd:
+        seen += 1
+        if key.source is not None and (key.source.offset >= arrived or keys.resending):
+            pending.append(key.source)
+        elif keys.resending:
+            continue
+        elif _is_expired(plan, key):
+            expired += 1
+        else:
+            findings.append(_finding(key))
+    counts = {kind: sum(one.difference is kind for one in findings) for kind in Difference}
+    # Those that were cut off are most likely of the same kinds; how many of each is not known.
+    counts[Difference.CHANGED] += keys.odd - seen if findings else 0
+    said = [*notes, f"compacted: the last record of each of {keys.keys} keys was compared"]
+    said += ["timestamps are left out: the target's brokers give them (LogAppendTime)"] if not keys.times else []
+    said += [f"{expired} keys are on one side alone, by retention"] if expired else []
+    said += [f"{len(findings) - most} more findings are left out"] if len(findings) > most else []
+    return PartitionReport(
+        plan.where,
+        plan.remote.topic,
+        Verdict.DIFFERENT if findings else Verdict.VERIFIED,
+        start=plan.windows[0].upstream if plan.windows else plan.source.start,
+        through=min((one.offset for one in pending), default=plan.source.end),
+        through_ms=keys.last_ms,
+        records=keys.keys,
+        pending=len(pending),
+        pending_ms=min((one.ms for one in pending), default=None),
+        differences={kind: count for kind, count in counts.items() if count},
+        findings=findings[:most],
+        times=keys.times,
+        notes=tuple(said),
+    )
+
+
+def _is_expired(plan: PartitionPlan, key: OddKey) -> bool:
+    """Whether one side may have deleted by retention what the other one still has (`compact,delete`)."""
+    head = plan.windows[0] if plan.windows else None
+    if head is None or not head.begins_open:
+        return False
+    if key.target is None and key.source is not None:
+        return plan.target.start > 0 and key.source.offset < head.upstream_end
+    return key.source is None and key.target is not None and plan.source.start > 0
+
+
+def _finding(key: OddKey) -> Finding:
+    ours, theirs = key.source, key.target
+    if ours is None or theirs is None:
+        only = Difference.MISSING if theirs is None else Difference.EXTRA
+        found = ours or theirs
+        upstream, downstream = (ours.offset if ours else None), (theirs.offset if theirs else None)
+        return Finding(only, upstream, downstream, 1, (), found.ms if found else None)
+    fields = [name for name in ("value", "headers") if getattr(ours, name) != getattr(theirs, name)]
+    return Finding(Difference.CHANGED, ours.offset, theirs.offset, 1, tuple(fields) or ("timestamp",), ours.ms)

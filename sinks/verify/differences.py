@@ -1,0 +1,122 @@
+"""What is found where records of source and target are not the same. Plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+
+class Difference(str, Enum):
+    """What is wrong with records, or why nobody can tell."""
+
+    MISSING = "MISSING"
+    """On the source, and not on the target, which has later ones."""
+    DUPLICATE = "DUPLICATE"
+    """On the target once more: MM2 sends again what it cannot be sure of after a crash."""
+    CHANGED = "CHANGED"
+    """In its place on the target, with another key, value, header or timestamp."""
+    REORDERED = "REORDERED"
+    """On the target before or behind records that it followed or preceded on the source."""
+    EXTRA = "EXTRA"
+    """On the target only: somebody else writes there, or a transaction was aborted, or the source's topic recreated."""
+    UNVERIFIABLE = "UNVERIFIABLE"
+    """Left on one side alone, since the other one has deleted what is so old."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Fields(NamedTuple):
+    """Digests of a record's fields; `timestamp` in ms, None where it is left out."""
+
+    key: int
+    value: int
+    headers: int
+    timestamp: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`count` records from these offsets on; an offset is None on the side that has none.
+
+    `fields`: those that differ in a CHANGED record. `timestamp`: in ms, of the first record.
+    """
+
+    difference: Difference
+    upstream: int | None
+    downstream: int | None
+    count: int = 1
+    fields: tuple[str, ...] = ()
+    timestamp: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of the report."""
+        return {
+            "difference": self.difference.value,
+            "upstream_offset": self.upstream,
+            "downstream_offset": self.downstream,
+            "count": self.count,
+            "fields": list(self.fields),
+            "timestamp_ms": self.timestamp,
+        }
+
+
+class Run(NamedTuple):
+    """`length` records at successive offsets from `upstream` on that are those from `downstream` on, one for one."""
+
+    upstream: int
+    downstream: int
+    length: int
+
+    @property
+    def upstream_end(self) -> int:
+        """The offset behind the last one."""
+        return self.upstream + self.length
+
+    @property
+    def downstream_end(self) -> int:
+        """The offset behind the last one."""
+        return self.downstream + self.length
+
+
+def joined_runs(runs: Iterable[Run]) -> list[Run]:
+    """Sorted, neighbours in one. The runs do not overlap."""
+    found: list[Run] = []
+    for run in sorted(runs):
+        last = found[-1] if found else None
+        if last and (last.upstream_end, last.downstream_end) == (run.upstream, run.downstream):
+            found[-1] = Run(last.upstream, last.downstream, last.length + run.length)
+        else:
+            found.append(run)
+    return found
+
+
+def joined_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Sorted by place; those of one kind at successive offsets in one."""
+    found: list[Finding] = []
+    for one in sorted(findings, key=_place):
+        last = found[-1] if found else None
+        if last and _goes_on(last, one):
+            found[-1] = Finding(
+                last.difference, last.upstream, last.downstream, last.count + one.count, last.fields, last.timestamp
+            )
+        else:
+            found.append(one)
+    return found
+
+
+def _place(one: Finding) -> tuple[str, int, int]:
+    return (
+        one.difference.value,
+        -1 if one.upstream is None else one.upstream,
+        -1 if one.downstream is None else one.downstream,
+    )
+
+
+def _goes_on(last: Finding, one: Finding) -> bool:
+    return (last.difference, last.fields) == (one.difference, one.fields) and all(
+        (before is None and after is None) or (before is not None and after == before + last.count)
+        for before, after in ((last.upstream, one.upstream), (last.downstream, one.downstream))
+    )

@@ -1,0 +1,156 @@
+"""The report of a partition, from all that its check has found. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from sinks.verify.differences import Difference, Fields, Finding, joined_findings, joined_runs
+from sinks.verify.matching import Matched
+from sinks.verify.partition_check import PartitionCheck, PartitionPlan
+from sinks.verify.verdicts import Level, PartitionReport, Verdict
+
+MOST_FINDINGS = 1000
+"""Of a partition; what is more is counted."""
+
+NOT_DIFFERENT = frozenset({Difference.UNVERIFIABLE})
+
+
+def report(check: PartitionCheck, notes: Iterable[str] = (), most: int = MOST_FINDINGS) -> PartitionReport:
+    """After all digests and matches were taken."""
+    plan, results = check.plan, check.results
+    findings = _across_windows([result.matched for result in results if result.matched], check.copies)
+    surplus = sum((Counter(result.uncounted) for result in results), Counter[Difference]())
+    counts = Counter(surplus)
+    for finding in findings:
+        counts[finding.difference] += finding.count
+    unnamed = sum(result.differs and result.matched is None for result in results)
+    compared = [result for result in results if result.records or result.differs]
+    different = unnamed or any(kind not in NOT_DIFFERENT for kind, count in counts.items() if count)
+    expired = sum(result.expired for result in results)
+    verdict, reason = _verdict(check, bool(different), unnamed, bool(compared), expired)
+    through_ms = [result.last_ms for result in results if result.last_ms is not None]
+    through = [result.through for result in results if result.through is not None]
+    return PartitionReport(
+        plan.where,
+        plan.remote.topic,
+        verdict,
+        reason,
+        start=min((result.first for result in results if result.first is not None), default=None),
+        through=max(through, default=plan.source.end),
+        through_ms=max(through_ms, default=None),
+        records=sum(result.records for result in results),
+        pending=check.pending,
+        pending_ms=check.pending_ms,
+        differences={kind: counts[kind] for kind in Difference if counts[kind]},
+        findings=findings[:most],
+        times=not any(result.appended for result in results),
+        runs=joined_runs(run for result in results for run in result.runs),
+        notes=tuple(_notes(check, findings, expired, most, notes)),
+    )
+
+
+def _verdict(
+    check: PartitionCheck, different: bool, unnamed: int, compared: bool, expired: int
+) -> tuple[Verdict, str | None]:
+    if different:
+        return Verdict.DIFFERENT, f"{unnamed} windows have other records" if unnamed else None
+    if not compared and expired:
+        return Verdict.UNVERIFIABLE, "what one side still has, the other one has deleted: nothing is left to compare"
+    return Verdict.VERIFIED, None
+
+
+def _notes(
+    check: PartitionCheck, findings: list[Finding], expired: int, most: int, notes: Iterable[str]
+) -> Iterable[str]:
+    yield from notes
+    if any(result.appended for result in check.results):
+        yield "timestamps are left out: the target's brokers give them (LogAppendTime)"
+    if expired:
+        yield f"{expired} records or offsets before what was compared are on one side alone, by retention"
+    if len(findings) > most:
+        yield f"{len(findings) - most} more findings are left out"
+    if check.pending:
+        yield f"{check.pending} records are not copied yet"
+
+
+def _across_windows(matched: list[Matched], copies: Mapping[Fields, int]) -> list[Finding]:
+    """Of all windows. What is missing in one and found in another was not lost, but is out of order; what the target
+    alone has in one, and the source elsewhere, came twice."""
+    lost: dict[Fields, list[int]] = {}
+    surplus: dict[Fields, list[int]] = {}
+    for one in matched:
+        for offset, fields in one.unmatched_source.items():
+            lost.setdefault(fields, []).append(offset)
+        for offset, fields in one.unmatched_target.items():
+            surplus.setdefault(fields, []).append(offset)
+    moved: dict[int, int] = {}
+    for fields in lost.keys() & surplus.keys():
+        moved |= dict(zip(sorted(lost[fields]), sorted(surplus[fields]), strict=False))
+    doubled = {offset: copies[fields] for fields in surplus.keys() & copies.keys() for offset in surplus[fields]}
+    return joined_findings(
+        renamed
+        for one in matched
+        for finding in one.findings
+        for single in _single(finding)
+        if (renamed := _renamed(single, moved, doubled)) is not None
+    )
+
+
+def _single(finding: Finding) -> Iterable[Finding]:
+    """A finding of several records without a counterpart as one for each."""
+    if finding.difference not in (Difference.MISSING, Difference.EXTRA):
+        yield finding
+        return
+    for number in range(finding.count):
+        upstream, downstream = finding.upstream, finding.downstream
+        yield replace(
+            finding,
+            upstream=None if upstream is None else upstream + number,
+            downstream=None if downstream is None else downstream + number,
+            count=1,
+        )
+
+
+def _renamed(finding: Finding, moved: Mapping[int, int], doubled: Mapping[int, int]) -> Finding | None:
+    """`moved`: the target's offset by that of the source; `doubled`: the other way round."""
+    if finding.difference is Difference.MISSING and finding.upstream is not None and finding.upstream in moved:
+        return replace(finding, difference=Difference.REORDERED, downstream=moved[finding.upstream])
+    if finding.difference is not Difference.EXTRA or finding.downstream is None:
+        return finding
+    if finding.downstream in moved.values():
+        return None
+    if finding.downstream in doubled:
+        return replace(finding, difference=Difference.DUPLICATE, upstream=doubled[finding.downstream])
+    return finding
+
+
+def counted(plan: PartitionPlan, target_markers: bool, notes: Iterable[str] = ()) -> PartitionReport:
+    """What offsets alone say. `target_markers`: transactions of MM2's own (exactly once) take offsets there, too."""
+    surplus = sum(
+        max(0, (window.downstream_end - window.downstream) - (window.upstream_end - window.upstream))
+        for window in plan.windows
+        if window.closed
+    )
+    last = plan.windows[-1] if plan.windows else None
+    behind = 0
+    if last is not None and last.ends_open:
+        behind = max(0, (last.upstream_end - last.upstream) - (last.downstream_end - last.downstream))
+    doubled = bool(surplus) and not target_markers
+    return PartitionReport(
+        plan.where,
+        plan.remote.topic,
+        Verdict.DIFFERENT if doubled else Verdict.CONSISTENT,
+        f"the target has {surplus} offsets more than the source between offset-syncs: records are there twice, or "
+        "somebody else writes there"
+        if doubled
+        else None,
+        start=plan.windows[0].upstream if plan.windows else plan.source.start,
+        through=plan.source.end - behind,
+        pending=behind,
+        notes=tuple(notes),
+    )
+
+
+LEVELS_THAT_READ = frozenset({Level.DIGESTS, Level.RECORDS})

@@ -1,0 +1,177 @@
+"""What there is to compare: topics, logs, syncs of both clusters. Reads metadata and MM2's topics, and no record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster import Reader
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import PartitionTime, RecordReader
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.translation import without_truncated
+from sinks.kinds.topics.listing import Listed
+from sinks.verify.partition_check import PartitionPlan
+from sinks.verify.verdicts import Level, PartitionReport, Verdict
+from sinks.verify.windows import cut
+from streaming.mm2.records import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is compared: topics of the source (empty: all that are replicated), from a time on (`since_ms`), or the last
+    so many offsets of each partition, or everything; and how closely."""
+
+    topics: tuple[str, ...] = ()
+    since_ms: int | None = None
+    last: int | None = None
+    level: Level = Level.RECORDS
+
+
+@dataclass(frozen=True)
+class SurveyedSide:
+    """One cluster, with a reader that gets what MM2 gets there, or what consumers of its copies get."""
+
+    reader: Reader
+    records: RecordReader
+
+
+@dataclass
+class Survey:
+    """`plans`: partitions to be compared. `reports`: of those of which there is nothing to compare.
+
+    `compacted`: topics that lose records from their midst on either side, by their names on the source. `truncated`:
+    partitions whose target has lost its tail since MM2 wrote its newest offset-sync. `recreated`: topics.
+    """
+
+    plans: list[PartitionPlan] = field(default_factory=list)
+    reports: list[PartitionReport] = field(default_factory=list)
+    compacted: set[str] = field(default_factory=set)
+    truncated: set[TopicPartition] = field(default_factory=set)
+    recreated: set[str] = field(default_factory=set)
+
+
+def survey(
+    settings: FlowSettings,
+    source: SurveyedSide,
+    target: SurveyedSide,
+    listed: Listed,
+    memory: OffsetMemory,
+    scope: Scope,
+) -> Survey:
+    """Everything that must be known before records are read. Raises ClusterUnreachable, RightsMissing."""
+    found = Survey()
+    remote = _chosen(settings, listed, scope.topics, found.reports)
+    there = _partitions(listed, remote, found.reports)
+    # The target's ends first: what it has by then, the source has when its ends are read.
+    theirs = target.records.readable([TopicPartition(remote[where.topic], where.partition) for where in there])
+    ours = source.records.readable(there)
+    found.recreated = _recreated(source.reader, target.reader, memory, remote)
+    found.compacted = _compacted(source, target, remote)
+    since = _since(source.records, {where: ours.items[where] for where in there if where in ours.items}, scope)
+    for where in there:
+        across = TopicPartition(remote[where.topic], where.partition)
+        fault = ours.errors.get(where) or theirs.errors.get(across)
+        if fault is not None:
+            found.reports.append(
+                PartitionReport(where, across.topic, Verdict.UNVERIFIABLE, f"its log cannot be read: {fault}")
+            )
+            continue
+        log, copy = ours.items[where], theirs.items[across]
+        history = memory.histories.of(where)
+        if history is not None and without_truncated(history, copy) is None:
+            found.truncated.add(where)
+            history = None
+        windows = cut(
+            history.pairs() if history else (), history.restarts() if history else (), log, copy, since[where]
+        )
+        resending = history is not None and history.resending_since(copy.end) is not None
+        found.plans.append(PartitionPlan(where, across, log, copy, windows, since[where], resending))
+    return found
+
+
+def _chosen(
+    settings: FlowSettings, listed: Listed, topics: Sequence[str], reports: list[PartitionReport]
+) -> dict[str, str]:
+    """Remote names by names on the source, of what is to be compared and on both sides."""
+    wanted = topics or sorted(listed.desired.remote)
+    chosen: dict[str, str] = {}
+    for topic in wanted:
+        remote = listed.desired.remote.get(topic)
+        if remote is not None and remote in listed.target:
+            chosen[topic] = remote
+        else:
+            reason = _why_not(settings, listed, topic, remote)
+            reports.append(PartitionReport(TopicPartition(topic, 0), remote or "", Verdict.NOT_MIRRORED, reason))
+    return chosen
+
+
+def _why_not(settings: FlowSettings, listed: Listed, topic: str, remote: str | None) -> str:
+    flow = settings.flow
+    if topic not in listed.source:
+        return f"the cluster {flow.source} has no topic of this name: name it as it is called there"
+    if remote is None:
+        return f"{flow.name} does not replicate it: its topic filter or the replication policy leaves it out"
+    return f"the cluster {flow.target} has no topic {remote}: MM2 has not made it yet, or somebody deleted it"
+
+
+def _partitions(listed: Listed, remote: Mapping[str, str], reports: list[PartitionReport]) -> list[TopicPartition]:
+    found = []
+    for topic, name in sorted(remote.items()):
+        here, there = listed.source[topic], listed.target[name]
+        if not here or not there:
+            where = TopicPartition(topic, 0)
+            reports.append(PartitionReport(where, name, Verdict.UNVERIFIABLE, "its metadata came back with an error"))
+            continue
+        for partition in range(here):
+            where = TopicPartition(topic, partition)
+            if partition < there:
+                found.append(where)
+            else:
+                reason = f"{name} has {there} partitions only"
+                reports.append(PartitionReport(where, name, Verdict.NOT_MIRRORED, reason))
+    return found
+
+
+def _recreated(source: Reader, target: Reader, memory: OffsetMemory, remote: Mapping[str, str]) -> set[str]:
+    """Topics that were recreated since they were remembered; their syncs are forgotten."""
+    known = {topic: name for topic, name in remote.items() if topic in memory.topics()}
+    if not known:
+        return set()
+    return memory.recognize(known, source.topic_ids(known), target.topic_ids(known.values()))
+
+
+def _compacted(source: SurveyedSide, target: SurveyedSide, remote: Mapping[str, str]) -> set[str]:
+    there = target.records.compacted(remote.values())
+    return source.records.compacted(remote) | {topic for topic, name in remote.items() if name in there}
+
+
+def _since(records: RecordReader, logs: Mapping[TopicPartition, LogRange], scope: Scope) -> dict[TopicPartition, int]:
+    """The source's offset from which on each partition is compared."""
+    if scope.since_ms is not None:
+        times = [PartitionTime(where, scope.since_ms) for where in logs]
+        seen = records.offsets_for_times(times).items
+        offsets = {time.where: offset for time, offset in seen.items()}
+        return {where: _or(offsets.get(where), log.end) for where, log in logs.items()}
+    if scope.last is not None:
+        return {where: max(log.start, log.end - scope.last) for where, log in logs.items()}
+    return {where: log.start for where, log in logs.items()}
+
+
+def _or(offset: int | None, otherwise: int) -> int:
+    return otherwise if offset is None else offset
+
+
+def moved_starts(plans: Iterable[PartitionPlan], source: RecordReader, target: RecordReader) -> set[TopicPartition]:
+    """Partitions of which records that were to be read have been deleted meanwhile, by retention or by somebody."""
+    chosen: Collection[PartitionPlan] = [plan for plan in plans if plan.windows]
+    ours = source.readable([plan.where for plan in chosen]).items
+    theirs = target.readable([plan.remote for plan in chosen]).items
+    gone = LogRange(2**63 - 1, 2**63 - 1)
+    return {
+        plan.where
+        for plan in chosen
+        if ours.get(plan.where, gone).start > plan.windows[0].upstream
+        or theirs.get(plan.remote, gone).start > plan.windows[0].downstream
+    }

@@ -1,0 +1,142 @@
+"""What `lockstep verify` says of a partition, a topic and a flow: verdicts and figures. Plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from enum import Enum
+from typing import Any
+
+from sinks.verify.differences import Difference, Finding, Run
+from streaming.flow import Flow
+from streaming.mm2.records import TopicPartition
+
+
+class Level(str, Enum):
+    """How closely is looked: each level does what the one before does, and more."""
+
+    COUNTS = "counts"
+    DIGESTS = "digests"
+    RECORDS = "records"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Verdict(str, Enum):
+    """How a partition stands."""
+
+    VERIFIED = "VERIFIED"
+    """Every record of the source from one offset to another is on the target once, in order, unchanged."""
+    CONSISTENT = "CONSISTENT"
+    """Of the level counts alone: offsets contradict nothing; no record was read."""
+    DIFFERENT = "DIFFERENT"
+    """Records are missing, doubled, changed, out of order, or on the target alone."""
+    UNVERIFIABLE = "UNVERIFIABLE"
+    """Nothing could be compared; the reason says why."""
+    NOT_MIRRORED = "NOT_MIRRORED"
+    """The target has no such partition."""
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing is wrong as far as it was looked at."""
+        return self in (Verdict.VERIFIED, Verdict.CONSISTENT)
+
+
+@dataclass(frozen=True)
+class PartitionReport:
+    """One partition. Offsets and counts of records are those of the source unless they say otherwise.
+
+    `start`, `through`: what was compared, [start, through), up to the timestamp `through_ms`. `pending`: records
+    behind that, the oldest of them of `pending_ms`. `differences`: how many records of each kind; `findings` the first
+    of them by place. `times`: whether timestamps were compared. `runs`: where its records are on the target, as far
+    as that is known exactly. `notes`: what else a reader should know.
+    """
+
+    where: TopicPartition
+    remote: str
+    verdict: Verdict
+    reason: str | None = None
+    start: int | None = None
+    through: int | None = None
+    through_ms: int | None = None
+    records: int = 0
+    pending: int = 0
+    pending_ms: int | None = None
+    differences: Mapping[Difference, int] = field(default_factory=dict)
+    findings: Sequence[Finding] = ()
+    times: bool = True
+    runs: Sequence[Run] = ()
+    notes: Sequence[str] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """One row of the report."""
+        return {
+            "topic": self.where.topic,
+            "partition": self.where.partition,
+            "remote_topic": self.remote,
+            "verdict": self.verdict.value,
+            "reason": self.reason,
+            "from_offset": self.start,
+            "through_offset": self.through,
+            "through_timestamp": as_time(self.through_ms),
+            "records": self.records,
+            "pending": self.pending,
+            "pending_since": as_time(self.pending_ms),
+            "differences": {kind.value: count for kind, count in self.differences.items() if count},
+            "findings": [finding.as_json() for finding in self.findings],
+            "timestamps_compared": self.times,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class FlowReport:
+    """All partitions of a flow that were looked at, sorted. `level`: how closely. `seconds`: how long it took."""
+
+    flow: Flow
+    level: Level
+    partitions: Sequence[PartitionReport]
+    seconds: float = 0.0
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing differs, and nothing was found that could not be compared."""
+        return all(one.verdict.is_good for one in self.partitions)
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many partitions have each verdict."""
+        return {verdict: sum(one.verdict is verdict for one in self.partitions) for verdict in Verdict}
+
+    @property
+    def records(self) -> int:
+        """Records of the source that were compared."""
+        return sum(one.records for one in self.partitions)
+
+    def as_json(self) -> dict[str, Any]:
+        """One flow of the document."""
+        return {
+            "source": self.flow.source,
+            "target": self.flow.target,
+            "level": self.level.value,
+            "seconds": round(self.seconds, 3),
+            "records": self.records,
+            "verdicts": {verdict.value: count for verdict, count in self.counts.items()},
+            "partitions": [one.as_json() for one in self.partitions],
+        }
+
+
+def as_time(ms: int | None) -> str | None:
+    """A timestamp as text, in UTC; None where there is none that a calendar has."""
+    if ms is None or ms < 0:
+        return None
+    try:
+        found = datetime.fromtimestamp(ms / 1000, tz=timezone.utc)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")

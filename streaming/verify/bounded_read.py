@@ -1,0 +1,110 @@
+"""Reading records of known offsets on two clusters, once and in bounded jobs: Spark's Kafka source as a batch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
+from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
+
+from streaming.mm2.records import MAX_INT64
+from streaming.source import SPARKS_OWN
+from streaming.verify.rows import PartitionRead
+
+READ_OPTIONS: Mapping[str, str] = {
+    "includeHeaders": "true",
+    "failOnDataLoss": "false",
+    "kafka.fetch.max.wait.ms": "20",
+    "kafka.max.poll.records": "10000",
+    "kafka.max.partition.fetch.bytes": str(4 * 1024 * 1024),
+    "kafka.default.api.timeout.ms": "30000",
+    "kafkaConsumer.pollTimeoutMs": "60000",
+}
+"""What every read is made with; the cluster's own client properties win.
+
+`failOnDataLoss`: retention may take records meanwhile; who reads compares the logs' starts again afterwards.
+`max.poll.records`, `max.partition.fetch.bytes`: long reads of one partition after the other.
+"""
+
+BOUNDS = StructType(
+    [
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("id", IntegerType()),
+        StructField("bounds", ArrayType(LongType())),
+    ]
+)
+"""Of a partition: where its cells begin, rising; filled up to a power of two."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideRead:
+    """How one cluster is read: Java client properties (perhaps secret) and MM2's `isolation.level`."""
+
+    options: Mapping[str, str] = field(repr=False)
+    isolation: str = "read_uncommitted"
+
+
+def read_options(side: SideRead, partitions: Sequence[PartitionRead], tasks: int) -> dict[str, str]:
+    """The options of Spark's Kafka source for these partitions, none of them empty, split into so many tasks."""
+    client = {f"kafka.{name}": value for name, value in side.options.items() if name not in SPARKS_OWN}
+    assigned: dict[str, list[int]] = {}
+    starts: dict[str, dict[str, int]] = {}
+    ends: dict[str, dict[str, int]] = {}
+    for one in partitions:
+        assigned.setdefault(one.topic, []).append(one.partition)
+        starts.setdefault(one.topic, {})[str(one.partition)] = one.bounds[0]
+        ends.setdefault(one.topic, {})[str(one.partition)] = one.bounds[-1]
+    return {
+        **READ_OPTIONS,
+        **client,
+        "kafka.isolation.level": side.isolation,
+        "assign": json.dumps(assigned),
+        "startingOffsets": json.dumps(starts),
+        "endingOffsets": json.dumps(ends),
+        "minPartitions": str(tasks),
+    }
+
+
+def read_cells(
+    spark: SparkSession, side: SideRead, partitions: Sequence[PartitionRead], tasks: int
+) -> DataFrame | None:
+    """The records of these partitions as Spark's Kafka source has them, with their cells (`with_cells`).
+
+    None where all partitions are empty on this side.
+    """
+    filled = [one for one in partitions if one.bounds[-1] > one.bounds[0]]
+    if not filled:
+        return None
+    frame = spark.read.format("kafka").options(**read_options(side, filled, tasks)).load()
+    return with_cells(frame, filled)
+
+
+def with_cells(frame: DataFrame, partitions: Sequence[PartitionRead]) -> DataFrame:
+    """Adds `id`, `cell` and `base`, the offset at which the cell begins, to records of these partitions."""
+    size = _power_of_two(max(len(one.bounds) - 1 for one in partitions))
+    rows = [
+        (one.topic, one.partition, one.id, [*one.bounds[:-1], *[MAX_INT64] * (size - len(one.bounds) + 1)])
+        for one in partitions
+    ]
+    bounds = frame.sparkSession.createDataFrame(rows, BOUNDS)
+    return _with_cell(frame.join(F.broadcast(bounds), ["topic", "partition"]), size)
+
+
+def _power_of_two(count: int) -> int:
+    return 1 << max(0, count - 1).bit_length()
+
+
+def _with_cell(frame: DataFrame, size: int) -> DataFrame:
+    """Adds the number of the last cell that begins at or before the offset, by binary search, a column a step."""
+    cell: Column = F.lit(0)
+    frame = frame.withColumn("cell", cell)
+    step = size // 2
+    while step:
+        reached = F.col("offset") >= F.get("bounds", F.col("cell") + step)
+        frame = frame.withColumn("cell", F.col("cell") + F.when(reached, step).otherwise(0))
+        step //= 2
+    return frame.withColumn("base", F.get("bounds", F.col("cell")))

@@ -1,0 +1,91 @@
+"""Digests of records and of cells, in Spark's own column expressions: no Python sees a record.
+
+Every field comes with its length, and null has one of its own, so that no two different records look alike to the
+digest but by chance: about 1 in 2^64 for each of two digests.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
+
+ABSENT = -1
+"""The length of what is null."""
+
+LOW = 0xFFFFFFFF
+
+APPEND_TIME = 1
+"""`timestampType` of a record whose timestamp the broker gave (LogAppendTime)."""
+
+
+COLUMNS = (
+    *("id", "cell", "side", "records", "content_high", "content_low", "mixed", "time_high", "time_low"),
+    *("place_high", "place_low", "appended", "first_ms", "last_ms"),
+)
+"""Of `digest_cells`."""
+
+
+def _measured(bytes_: Column) -> list[Column]:
+    return [F.coalesce(F.length(bytes_), F.lit(ABSENT)), bytes_]
+
+
+def _headers() -> list[Column]:
+    measured = F.transform("headers", lambda one: F.struct(one["key"], *_measured(one["value"])))
+    return [F.coalesce(F.size("headers"), F.lit(0)), F.when(F.col("headers").isNotNull(), measured)]
+
+
+def field_digests() -> dict[str, Column]:
+    """A digest of each field by itself: `key_digest`, `value_digest` (0 for null), `headers_digest`."""
+    return {
+        "key_digest": F.when(F.col("key").isNull(), F.lit(0)).otherwise(F.xxhash64(*_measured(F.col("key")))),
+        "value_digest": F.when(F.col("value").isNull(), F.lit(0)).otherwise(F.xxhash64(*_measured(F.col("value")))),
+        "headers_digest": F.xxhash64(*_headers()),
+    }
+
+
+def content_digest(salt: int) -> Column:
+    """A digest of key, value and headers; another one for each salt."""
+    return F.xxhash64(F.lit(salt), *_measured(F.col("key")), *_measured(F.col("value")), *_headers())
+
+
+def with_digests(frame: DataFrame) -> DataFrame:
+    """Adds `content`, `mixed` (two digests of key, value and headers) and `ms`, the timestamp."""
+    return frame.withColumns(
+        {"content": content_digest(1), "mixed": content_digest(2), "ms": F.unix_millis("timestamp")}
+    )
+
+
+def digest_cells(frame: DataFrame, side: int) -> DataFrame:
+    """One row for each cell of `bounded_read.read_cells`: `id`, `cell`, `side`, and the sums of a `Digest`."""
+    rows = with_digests(frame).select(
+        "id",
+        "cell",
+        "content",
+        "mixed",
+        "ms",
+        F.xxhash64("content", "ms").alias("timed"),
+        F.xxhash64("content", F.col("offset") - F.col("base")).alias("placed"),
+        F.col("timestampType").alias("stamp"),
+    )
+    return (
+        rows.groupBy("id", "cell")
+        .agg(
+            F.count(F.lit(1)).alias("records"),
+            *_halves("content", "content"),
+            F.bit_xor("mixed").alias("mixed"),
+            *_halves("timed", "time"),
+            *_halves("placed", "place"),
+            F.count(F.when(F.col("stamp") == APPEND_TIME, 1)).alias("appended"),
+            F.min("ms").alias("first_ms"),
+            F.max("ms").alias("last_ms"),
+        )
+        .select(*(F.lit(side).alias("side") if name == "side" else F.col(name) for name in COLUMNS))
+    )
+
+
+def _halves(name: str, called: str) -> list[Column]:
+    """Sums of the upper and of the lower half: a sum of whole digests would overflow, which is an error in Spark 4."""
+    return [
+        F.sum(F.shiftright(name, 32)).alias(f"{called}_high"),
+        F.sum(F.col(name).bitwiseAND(F.lit(LOW))).alias(f"{called}_low"),
+    ]

@@ -1,0 +1,70 @@
+"""Records of two sides brought together by content: which are equal, in which runs, and which have no counterpart."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
+
+from streaming.verify.record_digests import field_digests, with_digests
+from streaming.verify.rows import SOURCE, TARGET
+
+
+def identified(frame: DataFrame, side: int, times: bool) -> DataFrame:
+    """The records of `bounded_read.read_cells` as digests alone. `times`: timestamps count."""
+    stamp = F.col("ms") if times else F.lit(None).cast("long")
+    return with_digests(frame).select(
+        "id",
+        "cell",
+        F.lit(side).alias("side"),
+        "offset",
+        "content",
+        F.xxhash64("mixed", stamp).alias("identity"),
+        F.col("ms").alias("ms"),
+        *[column.alias(name) for name, column in field_digests().items()],
+    )
+
+
+def by_content(records: DataFrame) -> DataFrame:
+    """A row for each content of each cell: its offsets on both sides, rising, and the digests of its fields."""
+    ours = F.when(F.col("side") == SOURCE, F.col("offset"))
+    theirs = F.when(F.col("side") == TARGET, F.col("offset"))
+    return records.groupBy("id", "cell", "content", "identity").agg(
+        F.sort_array(F.collect_list(ours)).alias("upstreams"),
+        F.sort_array(F.collect_list(theirs)).alias("downstreams"),
+        *[F.first(name).alias(name) for name in ("key_digest", "value_digest", "headers_digest", "ms")],
+    )
+
+
+def unequal(contents: DataFrame) -> DataFrame:
+    """Those of `by_content` that are not as often on one side as on the other."""
+    return contents.where(F.size("upstreams") != F.size("downstreams"))
+
+
+def runs(contents: DataFrame) -> DataFrame:
+    """The others of `by_content` as runs: `id`, `cell`, `upstream`, `downstream`, `length`, `last_ms`, `descends`.
+
+    Records of one content are paired in their order. A run goes on while both offsets go up by one.
+    """
+    pairs = contents.where(F.size("upstreams") == F.size("downstreams")).select(
+        "id", "cell", "ms", F.inline(F.arrays_zip("upstreams", "downstreams")).alias("upstream", "downstream")
+    )
+    by_place = Window.partitionBy("id", "cell").orderBy("upstream")
+    goes_on = (F.col("upstream") == F.lag("upstream").over(by_place) + 1) & (
+        F.col("downstream") == F.lag("downstream").over(by_place) + 1
+    )
+    begins = F.when(goes_on, 0).otherwise(1)
+    descends = F.when(F.col("downstream") < F.lag("downstream").over(by_place), 1).otherwise(0)
+    marked = pairs.withColumns({"begins": begins, "descends": descends})
+    numbered = marked.withColumn("run", F.sum("begins").over(by_place))
+    return numbered.groupBy("id", "cell", "run").agg(
+        F.min("upstream").alias("upstream"),
+        F.min("downstream").alias("downstream"),
+        F.count(F.lit(1)).alias("length"),
+        F.max("ms").alias("last_ms"),
+        F.sum("descends").alias("descends"),
+    )
+
+
+def run_sums(found: DataFrame) -> DataFrame:
+    """Of `runs`, the columns of `PairSums` of each cell."""
+    return found.groupBy("id", "cell").agg(F.sum("length"), F.sum("descends"), F.max("last_ms"))

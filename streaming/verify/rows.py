@@ -1,0 +1,140 @@
+"""What is asked of the jobs of a comparison, and what they bring to the driver. Plain values, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+SOURCE, TARGET = 0, 1
+"""The sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRead:
+    """The cells of one partition: cell n has the offsets [`bounds[n]`, `bounds[n + 1]`) of its side.
+
+    `id`: the same on both sides, unique in a read.
+    """
+
+    id: int
+    topic: str
+    partition: int
+    bounds: Sequence[int]
+
+
+class DigestRow(NamedTuple):
+    """The digest of a cell on one side: columns of `digest_cells`."""
+
+    id: int
+    cell: int
+    side: int
+    records: int
+    content_high: int
+    content_low: int
+    mixed: int
+    time_high: int
+    time_low: int
+    place_high: int
+    place_low: int
+    appended: int
+    first_ms: int
+    last_ms: int
+
+
+class RunRow(NamedTuple):
+    """Equal records at successive offsets of both sides."""
+
+    id: int
+    cell: int
+    upstream: int
+    downstream: int
+    length: int
+    last_ms: int
+
+
+class ContentRow(NamedTuple):
+    """A content that is not as often on one side as on the other, with the digests of its fields."""
+
+    id: int
+    cell: int
+    upstreams: list[int]
+    downstreams: list[int]
+    key: int
+    value: int
+    headers: int
+    ms: int
+
+
+class Wanted(NamedTuple):
+    """A record to look for on the source, by the digests of its fields; `ms` None where timestamps do not count."""
+
+    id: int
+    key: int
+    value: int
+    headers: int
+    ms: int | None
+
+
+class Surplus(NamedTuple):
+    """How many records of a cell have no equal on the other side, and how many contents those are."""
+
+    id: int
+    cell: int
+    source: int
+    target: int
+    contents: int
+
+
+class PairSums(NamedTuple):
+    """Of a cell: how many records have an equal on the other side, how often the target's offset goes back from one to
+    the next in the source's order, and the greatest timestamp."""
+
+    id: int
+    cell: int
+    records: int
+    descents: int
+    last_ms: int | None
+
+
+@dataclass(frozen=True)
+class RecordRows:
+    """Records brought together. `contents` and `runs` may be cut off: then `surplus` says how many contents there are,
+    and `sums` what all runs come to."""
+
+    sums: list[PairSums]
+    surplus: list[Surplus]
+    contents: list[ContentRow]
+    runs: list[RunRow]
+
+
+class KeySums(NamedTuple):
+    """Of a partition: how many keys it has, how many do not agree, and the greatest offsets and times that do.
+
+    `appended`: records of the target whose timestamp the broker gave. `last_ms`: of the source.
+    """
+
+    id: int
+    keys: int
+    different: int
+    agreed: int | None
+    appended: int
+    last_ms: int | None
+
+
+class LastRecord(NamedTuple):
+    """The last record of a key on one side."""
+
+    offset: int
+    value: int
+    headers: int
+    ms: int
+    tombstone: bool
+
+
+class KeyRow(NamedTuple):
+    """A key whose last records do not agree; None where a side has none."""
+
+    id: int
+    source: LastRecord | None
+    target: LastRecord | None

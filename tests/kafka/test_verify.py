@@ -1,0 +1,211 @@
+"""`lockstep verify` on real brokers: every fault of a copy under its name and offset, and what a real MM2 makes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from app.local.jars import PROJECT
+from app.local.java import QUICK_START
+from app.local.local_mirror import LocalMirror, mirror_properties
+from app.local.waiting import wait_for
+from app.settings import load
+from app.verify.flow_check import NotComparable, verify_flow
+from sinks.verify.survey import Scope
+from sinks.verify.verdicts import FlowReport, Level, PartitionReport, Verdict
+from tests.conftest import Clusters
+from tests.kafka import mm2_records
+from tests.kafka.faulty_copies import (
+    COUNT,
+    Sent,
+    end_of,
+    faulty_copies,
+    make,
+    now_ms,
+    properties,
+    records,
+    send,
+    topic_of,
+    write,
+)
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+SOON = 90.0
+
+DIFFERENCES = {
+    "dropped": [("MISSING", 20, None, 1, [])],
+    "doubled": [("DUPLICATE", 20, 21, 1, [])],
+    "key": [("CHANGED", 20, 20, 1, ["key"])],
+    "value": [("CHANGED", 20, 20, 1, ["value"])],
+    "headers": [("CHANGED", 20, 20, 1, ["headers"])],
+    "timestamp": [("CHANGED", 20, 20, 1, ["timestamp"])],
+    "resent": [("DUPLICATE", 20, 25, 5, [])],
+    "truncated": [("MISSING", 12, None, 8, [])],
+    "recreated on source": [("EXTRA", None, 0, 30, [])],
+    "compacted, one value older": [("CHANGED", 35, 0, 1, ["value", "timestamp"])],
+}
+"""By fault: difference, offsets on source and target, how many records, which fields."""
+
+
+@pytest.fixture(scope="module")
+def copied(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a flow over topics with one fault each."""
+    write(clusters.a, clusters.b, "faulty", faulty_copies())
+    return properties(clusters.a, clusters.b, "faulty", tmp_path_factory.mktemp("copied"))
+
+
+def verified(path: Path, spark: SparkSession, scope: Scope) -> FlowReport:
+    with closing(load(path, environ={})) as settings:
+        return verify_flow(settings, settings.flows[0], scope, lambda: spark)
+
+
+@pytest.fixture(scope="module")
+def found(copied: Path, spark: SparkSession) -> dict[str, PartitionReport]:
+    """By topic."""
+    return {one.where.topic: one for one in verified(copied, spark, Scope()).partitions}
+
+
+@pytest.mark.parametrize("fault", DIFFERENCES)
+def test_a_fault_is_found_under_its_name_and_offsets(found: dict[str, PartitionReport], fault: str) -> None:
+    report = found[topic_of("faulty", fault)]
+    rows = [one.as_json() for one in report.findings]
+    names = ("difference", "upstream_offset", "downstream_offset", "count", "fields")
+    assert [tuple(row[name] for name in names) for row in rows] == DIFFERENCES[fault]
+    assert report.verdict is Verdict.DIFFERENT
+
+
+def test_records_exchanged_are_out_of_order(found: dict[str, PartitionReport]) -> None:
+    (finding,) = found[topic_of("faulty", "swapped")].findings
+    assert (finding.difference.value, finding.upstream, finding.downstream) in {
+        ("REORDERED", 20, 21),
+        ("REORDERED", 21, 20),
+    }
+
+
+@pytest.mark.parametrize(
+    ("sound", "start", "through", "pending"),
+    [
+        ("nothing", 0, COUNT, 0),
+        ("behind", 0, 35, 5),
+        ("expired on source", 12, COUNT, 0),
+        ("expired on target", 12, COUNT, 0),
+        ("append time", 0, COUNT, 0),
+        ("compacted", 0, COUNT, 0),
+        ("empty", None, 0, 0),
+    ],
+)
+def test_what_is_not_wrong_is_verified_from_where_to_where(
+    found: dict[str, PartitionReport], sound: str, start: int | None, through: int, pending: int
+) -> None:
+    report = found[topic_of("faulty", sound)]
+    assert report.verdict is Verdict.VERIFIED, report
+    assert (report.start, report.through, report.pending) == (start, through, pending)
+    assert report.times is (sound != "append time")
+
+
+def test_counts_alone_read_no_record_and_find_what_came_twice(copied: Path) -> None:
+    def no_spark() -> SparkSession:
+        raise AssertionError("Spark was started")
+
+    with closing(load(copied, environ={})) as settings:
+        report = verify_flow(settings, settings.flows[0], Scope(level=Level.COUNTS), no_spark)
+    different = {one.where.topic for one in report.partitions if one.verdict is Verdict.DIFFERENT}
+    assert different == {topic_of("faulty", fault) for fault in ("doubled", "resent")}
+
+
+def test_a_flow_with_transforms_is_refused(copied: Path, tmp_path: Path) -> None:
+    path = tmp_path / "transformed.properties"
+    path.write_text(f"{copied.read_text()}transforms = route\n")
+    with closing(load(path, environ={})) as settings, pytest.raises(NotComparable, match="transforms=route"):
+        verify_flow(settings, settings.flows[0], Scope(), lambda: pytest.fail("Spark was started"))
+
+
+def test_the_command_says_all_that_as_json_and_ends_with_3(copied: Path, tmp_path: Path) -> None:
+    topics = [topic_of("faulty", "dropped"), topic_of("faulty", "nothing"), "faulty-nowhere"]
+    report = tmp_path / "report.json"
+    command = ["verify", *topics, "--full", "--config", str(copied), "--report", str(report), "-o", "json"]
+    run = subprocess.run(
+        [sys.executable, "-m", "app.main", *command],
+        cwd=PROJECT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 3, run.stderr
+    document = json.loads(run.stdout)
+    assert json.loads(report.read_text()) == document
+    verdicts = {one["topic"]: one["verdict"] for one in document["flows"][0]["partitions"]}
+    assert verdicts == dict(zip(topics, ("DIFFERENT", "VERIFIED", "NOT_MIRRORED"), strict=True))
+
+
+@pytest.fixture(scope="module")
+def killed_mirror(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What a real MM2 copied that was killed before it had committed, and so sent records again."""
+    a, b = clusters.a, clusters.b
+    aliases = {"killed-a": a.bootstrap, "killed-b": b.bootstrap}
+    lines = mirror_properties(
+        aliases,
+        ["killed-a->killed-b"],
+        **{
+            "topics": "killed-.*",
+            "groups": "killed-.*",
+            "sync.topic.configs.enabled": "false",
+            "sync.topic.acls.enabled": "false",
+            "offset.lag.max": "10",
+            "refresh.topics.interval.seconds": "1",
+            "killed-a.consumer.isolation.level": "read_committed",
+            "killed-b.offset.flush.interval.ms": "600000",
+        },
+    )
+    folder = tmp_path_factory.mktemp("killed")
+    sent = [Sent(one.key, one.value, one.headers, now_ms() + at) for at, one in enumerate(records(500))]
+    make(a, {"killed-plain": {}, "killed-transactions": {}, "killed-compacted": {"cleanup.policy": "compact"}})
+    send(a, {"killed-plain": sent, "killed-compacted": [one for one in sent if one.key is not None]})
+    for number in range(4):
+        producer = send(a, {"killed-transactions": sent[number * 10 : number * 10 + 10]}, "killed")
+        producer.abort_transaction() if number == 1 else producer.commit_transaction()
+    first = LocalMirror(lines, folder / "first", java_options=QUICK_START)
+    with first:
+        wait_for(lambda: end_of(b, "killed-a.killed-plain") >= 500, SOON, "the first MM2 to copy everything")
+        wait_for(lambda: end_of(b, "killed-a.killed-transactions") >= 30, SOON, "MM2 to copy the transactions")
+        first.kill()
+    with LocalMirror(lines, folder / "second", java_options=QUICK_START):
+        wait_for(lambda: end_of(b, "killed-a.killed-plain") >= 1000, SOON, "the second MM2 to send everything again")
+        path = folder / "killed.properties"
+        text = "".join(f"{name} = {value}\n" for name, value in lines.items())
+        path.write_text(f"{text}lockstep.checkpoint.dir = {folder / 'checkpoints'}\n")
+        yield path
+
+
+def test_records_that_a_killed_mm2_sent_again_are_duplicates_and_nothing_else_is_wrong(
+    killed_mirror: Path, spark: SparkSession
+) -> None:
+    found = {one.where.topic: one for one in verified(killed_mirror, spark, Scope()).partitions}
+    plain = found["killed-plain"]
+    assert plain.verdict is Verdict.DIFFERENT
+    assert {str(kind): count for kind, count in plain.differences.items()} == {"DUPLICATE": 500}
+    assert set(map(str, found["killed-transactions"].differences)) <= {"DUPLICATE"}
+    assert found["killed-compacted"].verdict is Verdict.VERIFIED
+
+
+@pytest.mark.usefixtures("mirror")
+def test_what_mm2_copied_is_verified(clusters: Clusters, spark: SparkSession, unique: str, tmp_path: Path) -> None:
+    topic = f"mirrored-{unique}-verified"
+    make(clusters.a, {topic: {}})
+    send(clusters.a, {topic: records()})
+    remote = f"{mm2_records.SOURCE}.{topic}"
+    wait_for(lambda: end_of(clusters.b, remote) >= COUNT, SOON, f"{remote} to have all records")
+    lines = mm2_records.properties(clusters.a, clusters.b) | {"lockstep.checkpoint.dir": str(tmp_path / "checkpoints")}
+    path = tmp_path / "mirrored.properties"
+    path.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()), encoding="utf-8")
+    (report,) = verified(path, spark, Scope((topic,))).partitions
+    assert (report.verdict, report.start, report.through, report.records) == (Verdict.VERIFIED, 0, COUNT, COUNT)

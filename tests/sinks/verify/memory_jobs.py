@@ -1,0 +1,110 @@
+"""`RecordJobs` over lists, with the sums that Spark makes, by another digest."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import pairwise
+
+from sinks.verify.digest_rules import Digest
+from streaming.verify.rows import (
+    SOURCE,
+    TARGET,
+    ContentRow,
+    DigestRow,
+    KeyRow,
+    KeySums,
+    PairSums,
+    PartitionRead,
+    RecordRows,
+    RunRow,
+    Wanted,
+)
+from tests.sinks.verify.mirrored_log import Record
+
+Reads = Sequence[PartitionRead]
+
+
+def mixed_up(*values: object) -> int:
+    """A digest of 64 bits; Python's own of tuples is too regular for sums."""
+    return int.from_bytes(blake2b(repr(values).encode(), digest_size=8).digest(), "big", signed=True)
+
+
+def halves(digest: int) -> tuple[int, int]:
+    return digest >> 32, digest & 0xFFFFFFFF
+
+
+def content(record: Record) -> int:
+    return mixed_up(record.key, record.value, record.headers)
+
+
+def digest(records: Sequence[Record], base: int) -> Digest:
+    sums = [0] * 7
+    for record in records:
+        one = content(record)
+        digests = (one, mixed_up(one, record.ms), mixed_up(one, record.offset - base))
+        for at, half in enumerate(half for found in digests for half in halves(found)):
+            sums[at] += half
+        sums[6] ^= mixed_up(2, one)
+    times = [record.ms for record in records]
+    return Digest(len(records), sums[0], sums[1], sums[6], *sums[2:6], 0, min(times), max(times))
+
+
+@dataclass
+class MemoryJobs:
+    """Records of both sides by topic."""
+
+    source: Mapping[str, Sequence[Record]]
+    target: Mapping[str, Sequence[Record]]
+
+    def _cells(self, side: int, reads: Reads) -> Iterator[tuple[PartitionRead, int, list[Record]]]:
+        logs = self.source if side == SOURCE else self.target
+        for read in reads:
+            for cell, (start, end) in enumerate(zip(read.bounds, read.bounds[1:], strict=False)):
+                found = [one for one in logs.get(read.topic, ()) if start <= one.offset < end]
+                if found:
+                    yield read, cell, found
+
+    def digests(self, source: Reads, target: Reads) -> Iterator[DigestRow]:
+        for side, reads in ((SOURCE, source), (TARGET, target)):
+            for read, cell, records in self._cells(side, reads):
+                yield DigestRow(read.id, cell, side, *digest(records, read.bounds[cell]))  # type: ignore[arg-type]
+
+    def pairs(self, source: Reads, target: Reads, times: bool, most: int) -> RecordRows:
+        cells: dict[tuple[int, int], dict[Record, tuple[list[int], list[int]]]] = defaultdict(dict)
+        for side, reads in ((SOURCE, source), (TARGET, target)):
+            for read, cell, records in self._cells(side, reads):
+                if cell % 2 == 0:
+                    for one in records:
+                        cells[read.id, cell].setdefault(one.without_place(times), ([], []))[side].append(one.offset)
+        rows = RecordRows([], [], [], [])
+        for (number, cell), contents in cells.items():
+            pairs = []
+            for one, (ours, theirs) in contents.items():
+                if len(ours) == len(theirs):
+                    pairs += list(zip(ours, theirs, strict=True))
+                else:
+                    rows.contents.append(ContentRow(number, cell, ours, theirs, *fields(one), one.ms))
+            pairs.sort()
+            rows.runs.extend(RunRow(number, cell, upstream, downstream, 1, 0) for upstream, downstream in pairs)
+            descents = sum(one[1] > other[1] for one, other in pairwise(pairs))
+            rows.sums.append(PairSums(number, cell, len(pairs), descents, 0))
+        return rows
+
+    def find_on_source(self, partitions: Reads, wanted: Sequence[Wanted]) -> dict[Wanted, int]:
+        found: dict[Wanted, int] = {}
+        for read, _, records in self._cells(SOURCE, partitions):
+            for record in reversed(records):
+                for ms in (record.ms, None):
+                    found[Wanted(read.id, *fields(record), ms)] = record.offset
+        return {one: found[one] for one in wanted if one in found}
+
+    def last_values(self, source: Reads, target: Reads, most: int) -> tuple[list[KeySums], list[KeyRow]]:
+        raise NotImplementedError("no mix is compacted")
+
+
+def fields(record: Record) -> tuple[int, int, int]:
+    key, value = record.key, record.value
+    return 0 if key is None else mixed_up(key), 0 if value is None else mixed_up(value), mixed_up(record.headers)

@@ -1,0 +1,53 @@
+"""Two hundred random mixes of faults with a fixed seed: each is found, and nothing else is."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sinks.verify.record_checks import RecordChecks
+from sinks.verify.verdicts import Level, PartitionReport, Verdict
+from tests.sinks.verify.memory_jobs import MemoryJobs
+from tests.sinks.verify.mirrored_log import MIXES, MirroredLog, mixes, named
+
+
+def checked(logs: list[MirroredLog], level: Level, seed: int) -> list[PartitionReport]:
+    dice = random.Random(seed)
+    jobs = MemoryJobs({f"t{log.number}": log.source for log in logs}, {f"a.t{log.number}": log.target for log in logs})
+    plans = [log.plan(least=dice.choice((1, 5, 10_000)), cell=dice.choice((7, 1_000_000))) for log in logs]
+    return RecordChecks(level, lambda: jobs).run(plans, (), {plan.where: () for plan in plans})
+
+
+def check(logs: list[MirroredLog], level: Level, seed: int) -> None:
+    for log, report in zip(logs, checked(logs, level, seed), strict=True):
+        assert report.verdict is (Verdict.DIFFERENT if log.found else Verdict.VERIFIED), (log.number, report)
+        if level is Level.RECORDS:
+            assert named(report.findings, log) == log.expected, (log.number, report)
+            assert report.pending == log.pending, (log.number, report)
+
+
+@pytest.mark.parametrize("level", [Level.RECORDS, Level.DIGESTS])
+def test_every_fault_of_two_hundred_mixes_is_found_and_no_other(level: Level) -> None:
+    logs = mixes(13)
+    assert sum(bool(log.found) for log in logs) > MIXES / 3
+    check(logs, level, 13)
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 2**32))
+def test_every_fault_of_any_mix_is_found_and_no_other(seed: int) -> None:
+    check(mixes(seed, 5), Level.RECORDS, seed)
+
+
+def test_runs_say_exactly_where_records_are() -> None:
+    logs = mixes(13)
+    for log, report in zip(logs, checked(logs, Level.RECORDS, 13), strict=True):
+        theirs = {record.offset: record for record in log.target}
+        ours = {record.offset: record for record in log.source}
+        for run in report.runs:
+            for at in range(run.length):
+                if (source := ours.get(run.upstream + at)) is not None:
+                    assert source.without_place() == theirs[run.downstream + at].without_place()
