@@ -47,6 +47,7 @@ class Ledger:
         self._contents = Contents()
         self._there = False
         self._read_to = 0
+        self._unread: set[bytes] = set()
         self.refresh()
 
     @property
@@ -76,6 +77,8 @@ class Ledger:
         read = self._reader.read_log_from(self.topic, self._read_to)
         if read.whole and self._read_to:
             raise LedgerUntrusted(self._gone("ends before what was read of it: it was deleted and recreated"))
+        if self._unread - {key for _, key, _ in read.records}:
+            raise LedgerUntrusted(self._gone("lacks records that were written to it: it lost its tail"))
         try:
             self._contents = self._contents.taken([(key, value) for _, key, value in read.records], self._seal)
         except LedgerUntrusted as error:
@@ -84,6 +87,7 @@ class Ledger:
                 "docs/safety.md says what to do"
             ) from error
         self._there = True
+        self._unread.clear()
         if read.records:
             self._read_to = read.records[-1].position + 1
 
@@ -119,6 +123,8 @@ class Ledger:
             self._writer.create_log(self.topic, self._factor, CONFIGS)
             self._there = True
         self._writer.append_log(self.topic, [(key, self._seal.wrap(key, data)) for key, data in records])
+        # Of a key there is always a record, unless it was forgotten: compaction keeps the newest.
+        self._unread = (self._unread | {key for key, _ in records}) - {key for key, data in records if data is None}
 
     def histories(self) -> Iterator[tuple[TopicPartition, History]]:
         """The offset histories, by partition on the source; a damaged one is left out, and logged."""

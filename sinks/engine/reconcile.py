@@ -120,6 +120,9 @@ class FlowReconcile:
 
     def _observe(self, requested: Collection[str], everything: bool) -> PassContext:
         everything = everything or self._comparison_due()
+        if everything:
+            # Until all was found in order, no pass goes on by what was known before.
+            self._compared_at = None
         resting = frozenset() if requested or everything else self._intervals.resting(self._clock())
         ledger = self._ledger.read(everything)
         listed = self._parts.list_topics() if not self._ledger.ended else NOTHING_LISTED
