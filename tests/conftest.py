@@ -17,6 +17,7 @@ from app.job.submit_options import with_lockstep
 from app.local.jars import connector_jars, fetched
 from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
+from tests.examples import try_as_the_profile_says
 from tests.fetched_jars import MIRROR_CLIENT
 from tests.kafka.containers import broker_in_container, docker_answers
 from tests.work_units import UnitScheduling, sort_longest_first
@@ -37,6 +38,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test in tests/kafka needs brokers, one in tests/spark a session: nobody has to say so twice."""
     sort_longest_first(items)
+    try_as_the_profile_says(items)
     for item in items:
         for folder, marks in MARKED.items():
             if f"/tests/{folder}/" in str(item.path):

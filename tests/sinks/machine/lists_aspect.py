@@ -1,0 +1,230 @@
+"""ACLs, SCRAM users, client quotas, broker configs: altered on both sides, not shown at all, not permitted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from sinks.engine.model import Key, Kind, Op
+from sinks.engine.report import Report
+from sinks.kafka.memory.memory_users import Stored
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
+from sinks.kinds.quotas.controller import PORT
+from sinks.kinds.quotas.quota_port import Entity
+from tests.sinks.builders import World
+from tests.sinks.kinds.acls.acl_builders import acl
+from tests.sinks.machine.hazards import Written
+from tests.sinks.machine.origins import LISTS, Cluster
+from tests.sinks.machine.stage import SECRET, Stage
+from tests.sinks.machine.surroundings import Difference
+
+LINES = (
+    "ALLOW READ User:alice TOPIC x",
+    "DENY READ User:bob TOPIC y",
+    "ALLOW READ User:carol TOPIC z",
+    "ALLOW READ User:alice GROUP g",
+)
+ACLS = st.sampled_from([acl(line) for line in LINES])
+COPIES = st.sampled_from([acl(line.replace("TOPIC ", "TOPIC a.")) for line in LINES])
+USERS, MECHANISM = st.sampled_from(["alice", "bob", "carol"]), "SCRAM-SHA-256"
+ENTITIES = st.sampled_from([Entity("alice"), Entity(""), Entity("alice", "app"), Entity(ip="10.0.0.1")])
+CONFIGS = {"log.retention.bytes": ["1", "2"], "compression.type": ["gzip", "zstd"], "log.cleaner.threads": ["2", "3"]}
+FOREIGN: dict[Kind, Key] = {
+    Kind.ACL: acl("ALLOW READ User:dora TOPIC a.x").key,
+    Kind.SCRAM_USER: ("dora", MECHANISM),
+    Kind.CLIENT_QUOTA: (*Entity("dora"), "producer_byte_rate"),
+    Kind.BROKER_CONFIG: ("", "background.threads"),
+}
+"""What the target has, and no source. The user dora is one of the source, too."""
+
+
+def quota_of(entity: Entity) -> str:
+    return "producer_byte_rate" if entity.ip == Entity().ip else "connection_creation_rate"
+
+
+class ListsAspect(Stage):
+    """`origins`: the clusters that things come from; `theirs`: what others put onto the target; `removed`: what they
+    took away, `missed`: that of it which a pass has seen missing."""
+
+    def populate(self) -> None:
+        super().populate()
+        self.origins, self.onto = self.clusters()
+        self.theirs: dict[Kind, set[Key]] = {kind: {FOREIGN[kind]} for kind in LISTS}
+        self.removed: set[Difference] = set()
+        self.missed: set[Difference] = set()
+        self.compared: set[AclBinding] = set()
+        if "stays" not in self.source.topics:
+            self.source.create_topics({"stays": TopicSpec(1)})
+        for origin in self.origins:
+            origin.acls.bindings |= {acl("ALLOW READ User:stays TOPIC stays"), acl("ALLOW READ User:dora TOPIC x")}
+            origin.users.stored |= {(user, MECHANISM): Stored(4096, "unknown") for user in ("stays", "dora")}
+            origin.quotas.quotas[Entity("stays")] = {"producer_byte_rate": 1.0}
+            origin.levels.set_at[DEFAULT_OF_ALL] = {"log.cleanup.policy": "compact"}
+        for user in ("stays", "dora", "alice", "bob", "carol"):
+            self.world.provider.known[user] = (f"{SECRET}-0", "0")
+        self.onto.acls.bindings.add(acl("ALLOW READ User:dora TOPIC a.x"))
+        self.onto.users.stored["dora", MECHANISM] = Stored(8192, "own")
+        self.onto.quotas.quotas[Entity("dora")] = {"producer_byte_rate": 7.0}
+        self.onto.levels.set_at[DEFAULT_OF_ALL] = {"background.threads": "11"}
+        self.foreign = {kind: self.onto.items(kind)[key] for kind, key in FOREIGN.items()}
+
+    def clusters(self) -> tuple[list[Cluster], Cluster]:
+        """The sources, and the target."""
+        world, quotas = self.world, self.world.others[PORT]
+        source = Cluster("a", world.source_acls, world.source_users, quotas["a"], world.source_levels)
+        return [source], Cluster("b", world.target_acls, world.target_users, quotas["b"], world.target_levels)
+
+    def origin(self, which: int) -> Cluster:
+        return self.origins[which % len(self.origins)]
+
+    @rule(which=st.integers(0, 1), one=ACLS, there=st.booleans())
+    def grant_or_revoke_on_the_source(self, which: int, one: AclBinding, there: bool) -> None:
+        bindings = self.origin(which).acls.bindings
+        bindings.add(one) if there else bindings.discard(one)
+
+    @rule(which=st.integers(0, 1), user=USERS, there=st.booleans())
+    def add_or_remove_a_user(self, which: int, user: str, there: bool) -> None:
+        users = self.origin(which).users.stored
+        users.update({(user, MECHANISM): Stored(4096, "unknown")}) if there else users.pop((user, MECHANISM), None)
+
+    @rule(user=USERS, version=st.integers(1, 9))
+    def change_a_password(self, user: str, version: int) -> None:
+        self.world.provider.known[user] = (f"{SECRET}-{version}", str(version))
+
+    @rule(which=st.integers(0, 1), entity=ENTITIES, value=st.sampled_from([None, 1.0, 2.0]))
+    def set_a_quota(self, which: int, entity: Entity, value: float | None) -> None:
+        """Sources that both have it, have it alike: else two flows overwrite each other's."""
+        origin = self.origin(which)
+        for one in self.origins:
+            if value is not None and (one is origin or entity in one.quotas.quotas):
+                one.quotas.quotas[entity] = {quota_of(entity): value}
+        if value is None:
+            origin.quotas.quotas.pop(entity, None)
+
+    @rule(name=st.sampled_from(list(CONFIGS)), value=st.sampled_from([None, 0, 1]))
+    def configure_the_brokers(self, name: str, value: int | None) -> None:
+        there = self.origins[0].levels.set_at[DEFAULT_OF_ALL]
+        there.pop(name, None) if value is None else there.update({name: CONFIGS[name][value]})
+
+    @rule(kinds=st.sets(st.sampled_from(LISTS)))
+    def source_shows_nothing(self, kinds: set[Kind]) -> None:
+        self.upstream.blank = kinds
+
+    @rule(
+        which=st.sampled_from(["acls", "users", "quotas", "levels"]),
+        there=st.booleans(),
+        denied=st.sampled_from([[], ["describe"], ["alter"]]),
+    )
+    def deny_or_permit(self, which: str, there: bool, denied: list[str]) -> None:
+        port = getattr(self.onto if there else self.origins[0], which)
+        port.denied = set(denied)
+
+    @rule(one=COPIES, there=st.booleans())
+    def grant_or_revoke_by_hand(self, one: AclBinding, there: bool) -> None:
+        bindings = self.onto.acls.bindings
+        before = one in bindings
+        bindings.add(one) if there else bindings.discard(one)
+        self._taken(Kind.ACL, one.key, before, there)
+
+    @rule(user=USERS, there=st.booleans())
+    def add_or_remove_a_user_by_hand(self, user: str, there: bool) -> None:
+        key, users = (user, MECHANISM), self.onto.users.stored
+        before = key in users
+        users.setdefault(key, Stored(8192, "own")) if there else users.pop(key, None)
+        self._taken(Kind.SCRAM_USER, key, before, there)
+
+    @rule(entity=ENTITIES, value=st.sampled_from([None, 3.0]))
+    def set_a_quota_by_hand(self, entity: Entity, value: float | None) -> None:
+        quotas, name = self.onto.quotas.quotas, quota_of(entity)
+        before = entity in quotas
+        quotas.pop(entity, None) if value is None else quotas.update({entity: {name: value}})
+        self._taken(Kind.CLIENT_QUOTA, (*entity, name), before, value is not None)
+
+    @rule(name=st.sampled_from(list(CONFIGS)), value=st.sampled_from([None, 0, 1]))
+    def configure_the_targets_brokers_by_hand(self, name: str, value: int | None) -> None:
+        there = self.onto.levels.set_at[DEFAULT_OF_ALL]
+        before = name in there
+        there.pop(name, None) if value is None else there.update({name: CONFIGS[name][value]})
+        self._taken(Kind.BROKER_CONFIG, ("", name), before, value is not None)
+
+    def _taken(self, kind: Kind, key: Key, before: bool, after: bool) -> None:
+        """Somebody else put this there, or took it away."""
+        if not after:
+            self.mine[kind].pop(key, None)
+            self.theirs[kind].discard(key)
+            self.either.discard((kind, key))
+            self.removed.add((kind, key))
+        elif not before and (kind, key) not in self.missed and self.remembered(kind, key):
+            self.either.add((kind, key))
+        elif not before:
+            self.theirs[kind].add(key)
+
+    def forget(self) -> None:
+        for kind in LISTS:
+            self.theirs[kind] |= self.mine[kind].keys() | {key for one, key in self.either if one is kind}
+        super().forget()
+
+    def check_foreign(self) -> None:
+        super().check_foreign()
+        for kind in LISTS:
+            there = self.onto.items(kind)
+            assert self.theirs[kind] <= there.keys(), f"somebody else's is gone: {self.theirs[kind] - there.keys()}"
+            assert there[FOREIGN[kind]] == self.foreign[kind]
+        own = {self.onto.users.stored[key].password for key in self.theirs[Kind.SCRAM_USER]}
+        assert own == {"own"}, "a user of somebody else's has another password"
+
+    def check_pass(self, world: World, written: Collection[Written], report: Report | None) -> None:
+        """Nothing goes that a source has, whatever it shows."""
+        super().check_pass(world, written, report)
+        for kind in LISTS:
+            wanted = {key for origin in self.origins for key in origin.wanted(kind, self.world.provider)}
+            gone = {one.key for one in written if one.kind is kind and one.op is Op.DELETE}
+            assert not gone & wanted, f"deleted, and still on a source: {gone & wanted}"
+        if report is not None and report.everything:
+            self._note_missed(report)
+        saw = report is not None and report.everything and Kind.ACL not in report.paused and self._sees_acls
+        self.compared = set(self.origins[0].acls.bindings) if saw else set()
+
+    def differences(self, world: World) -> Iterator[Difference]:
+        yield from super().differences(world)
+        (origin,) = (one for one in self.origins if one.alias == world.settings.flow.source)
+        for kind in (kind for kind in LISTS if world.settings.enabled[kind]):
+            there, wanted = self.onto.items(kind), origin.wanted(kind, self.world.provider)
+            left = {key for key, value in wanted.items() if there.get(key) != value}
+            left -= self.theirs[kind] if kind is Kind.SCRAM_USER else set()
+            elsewhere = {key for one in self.origins for key in one.wanted(kind, self.world.provider)}
+            mine = {key for key, flow in self.mine[kind].items() if flow == world.settings.flow}
+            left |= {key for key in mine & there.keys() - elsewhere if (kind, key) not in self.unowned}
+            yield from ((kind, key) for key in left)
+
+    def _note_missed(self, report: Report) -> None:
+        """What this pass saw missing is not Lockstep's any more, whatever the ledger says."""
+        unseen = {one.kind for one in report.plan.errors} | {*report.trouble.faulted} | report.idle
+        gone = {(kind, key) for kind, key in self.removed if kind not in unseen and key not in self.onto.items(kind)}
+        self.missed, self.removed = self.missed | gone, self.removed - gone
+        self.missed -= {(kind, key) for kind, key in self.missed if key in self.onto.items(kind)}
+
+    def begin_anew(self) -> None:
+        super().begin_anew()
+        self.compared = set()
+
+    def told_later(self) -> set[Kind]:
+        """Users follow the ACLs that the pass before this one compared, if it saw them."""
+        known = self._sees_acls and self.origins[0].acls.bindings == self.compared
+        return super().told_later() | (set() if known else {Kind.SCRAM_USER})
+
+    @property
+    def _sees_acls(self) -> bool:
+        denied = self.origins[0].acls.denied | self.onto.acls.denied
+        return not denied and Kind.ACL not in self.upstream.blank
+
+    def clear(self) -> None:
+        super().clear()
+        for port in (
+            port for one in (*self.origins, self.onto) for port in (one.acls, one.users, one.quotas, one.levels)
+        ):
+            port.denied = set()

@@ -1,0 +1,87 @@
+"""What a machine needs around a flow in memory: its world, the pins of cluster ids, what is logged, what is told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sinks.engine.model import Key, Kind
+from sinks.engine.pins import Pins
+from sinks.engine.report import Report
+from sinks.kinds.quotas.controller import PORT
+from streaming.flow import Flow
+from tests.sinks.builders import World, flow_settings
+from tests.sinks.machine.faulty_lists import FaultyAcls, FaultyGroups, FaultyLevels, FaultyQuotas, FaultyUsers
+from tests.sinks.machine.hazards import FaultyCluster, Hazard
+
+Difference = tuple[Kind, Key]
+
+
+@dataclass
+class MemoryPins:
+    """The local file of cluster ids."""
+
+    where: str = "memory"
+    kept: dict[Flow, Pins] = field(default_factory=dict)
+
+    def of(self, flow: Flow) -> Pins | None:
+        return self.kept.get(flow)
+
+    def keep(self, flow: Flow, pins: Pins | None) -> None:
+        if pins is None:
+            self.kept.pop(flow, None)
+        else:
+            self.kept[flow] = pins
+
+
+class Heard(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+def world_of(
+    kinds: Collection[Kind],
+    source: FaultyCluster,
+    target: FaultyCluster,
+    upstream: Hazard,
+    now: Callable[[], datetime],
+) -> World:
+    """A flow from a to b, both clusters with ports that fail together. `upstream`: the hazard of the source's lists."""
+    both = (("a", upstream), ("b", target.hazard))
+    acls, users, groups, levels, quotas = (
+        [made(alias, hazard=hazard) for alias, hazard in both]
+        for made in (FaultyAcls, FaultyUsers, FaultyGroups, FaultyLevels, FaultyQuotas)
+    )
+    settings = flow_settings(topic_deletes=True, enabled=kinds, matching=True)
+    return World(
+        settings,
+        source,
+        target,
+        source_acls=acls[0],
+        target_acls=acls[1],
+        source_users=users[0],
+        target_users=users[1],
+        source_groups=groups[0],
+        target_groups=groups[1],
+        source_levels=levels[0],
+        target_levels=levels[1],
+        others={PORT: {"a": quotas[0], "b": quotas[1]}},
+        pins=MemoryPins(),
+        now=now,
+    )
+
+
+def unexplained(report: Report, differences: Collection[Difference]) -> set[Difference]:
+    """Those that a report has no word for: no change that failed, no refusal, no kind that is stopped or not seen."""
+    said = {(outcome.change.kind, outcome.change.key) for outcome in report.outcomes if outcome.error}
+    said |= {(refusal.kind, refusal.key) for refusal in report.plan.refused}
+    kinds = {one.kind for one in report.plan.errors} | {*report.trouble.faulted} | report.idle
+    return {one for one in differences if one not in said and one[0] not in kinds}

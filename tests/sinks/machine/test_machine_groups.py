@@ -1,0 +1,19 @@
+"""A machine that looks for groups that would skip records."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+from sinks.engine.model import Kind
+from tests.sinks.machine.groups_aspect import GroupsAspect
+from tests.sinks.machine.mishaps_aspect import MishapsAspect
+
+
+class GroupsMachine(MishapsAspect, GroupsAspect):
+    """Groups, and the topics that they read."""
+
+    kinds = (Kind.TOPIC, Kind.GROUP_OFFSET)
+
+
+GroupsMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestGroups = GroupsMachine.TestCase

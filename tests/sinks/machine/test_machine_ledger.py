@@ -1,0 +1,21 @@
+"""A machine that looks for writes by a ledger that is not to be trusted, or on a cluster that is not meant."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+from sinks.engine.model import Kind
+from tests.sinks.machine.ledger_aspect import LedgerAspect
+from tests.sinks.machine.lists_aspect import ListsAspect
+from tests.sinks.machine.mishaps_aspect import MishapsAspect
+from tests.sinks.machine.topics_aspect import TopicsAspect
+
+
+class LedgerMachine(LedgerAspect, MishapsAspect, TopicsAspect, ListsAspect):
+    """Topics and lists; without users, of whom those that Lockstep created are refused after a reset."""
+
+    kinds = (Kind.TOPIC, Kind.TOPIC_CONFIG, Kind.ACL, Kind.CLIENT_QUOTA, Kind.BROKER_CONFIG)
+
+
+LedgerMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestLedger = LedgerMachine.TestCase
