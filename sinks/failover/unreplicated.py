@@ -55,7 +55,12 @@ class _AsItWas:
         self._reader, self._ends, self.alias = reader, ends, reader.alias
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        seen = self._reader.ends(partitions)
+        return self._cut(self._reader.ends(partitions))
+
+    def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        return self._cut(self._reader.readable(partitions))
+
+    def _cut(self, seen: Observed[TopicPartition, LogRange]) -> Observed[TopicPartition, LogRange]:
         items = {
             where: replace(log, end=max(log.start, min(log.end, self._ends.get(where, log.end))))
             for where, log in seen.items.items()

@@ -143,7 +143,11 @@ def make(cluster: LocalCluster, topics: Mapping[str, Mapping[str, str]]) -> None
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     there = admin.list_topics(timeout=SOON).topics
     # The records are older than a week.
-    new = [NewTopic(name, 1, 1, config={"retention.ms": "-1", **configs}) for name, configs in topics.items() if name not in there]
+    new = [
+        NewTopic(name, 1, 1, config={"retention.ms": "-1", **configs})
+        for name, configs in topics.items()
+        if name not in there
+    ]
     for made in admin.create_topics(new).values() if new else ():
         made.result()
     wait_for(lambda: topics.keys() <= admin.list_topics(timeout=SOON).topics.keys(), SOON, "the topics to be listed")
