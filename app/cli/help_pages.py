@@ -30,6 +30,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "promote": (f"promote {FILE} --dry-run", f"promote {FILE} --flow 'a->b'"),
     "failover": (f"failover {FILE} --dry-run", f"failover {FILE} --flow 'a->b' --yes 1200"),
     "failback": (f"failback {FILE} --export lost", f"failback {FILE} --out back.properties"),
+    "verify": (f"verify {FILE}", f"verify orders {FILE} --since 1h --report verify.json"),
     "rights": (
         f"rights --principal User:lockstep {FILE}",
         f"rights --principal User:lockstep {FILE} -o json",
@@ -78,6 +79,8 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--export": "FOLDER",
     "--flow": "A->B",
     "--iterations": "NUMBER",
+    "--last": "OFFSETS",
+    "--level": "counts|digests|records",
     "--mechanism": "SCRAM-SHA-256|SCRAM-SHA-512",
     "--out": "FILE",
     "--output": "text|json",
