@@ -10,6 +10,7 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, loaded
 from app.cli.output import FAILED, print_line, print_table
 from app.wiring import both_clusters, guard
+from sinks.engine.ledger import milliseconds, utc_now
 from sinks.engine.pins import PinFile
 from sinks.engine.resigning import Raw, newest_records, resigned
 from sinks.engine.seal import Seal
@@ -37,7 +38,7 @@ def _sign(one: FlowSettings, config: ConfigOption, yes: bool) -> None:
     with both_clusters(settings, one) as clusters:
         guard(one, clusters.source, clusters.target).check_ids()
         topic, seal = one.internal.ledger, Seal(one.flow.name, one.safety.ledger_secret)
-        records = newest_records(clusters.target.read_log(topic))
+        records = newest_records(clusters.target.read_log(topic), seal)
         signed = resigned(records, seal)
         if not signed:
             print_line(f"{one.flow.name}: all {len(records)} records of {topic} are signed already")
@@ -45,7 +46,8 @@ def _sign(one: FlowSettings, config: ConfigOption, yes: bool) -> None:
         print_table(f"{one.flow.name}: {topic}", ("entry", "key", "value"), _rows(signed))
         if not (yes or typer.confirm(f"Did you look? Sign these {len(signed)} records of {one.flow.name}?")):
             raise typer.Exit(FAILED)
-        clusters.target.append_log(topic, [(record.key, seal.wrap(record.key, record.data)) for record in signed])
+        now = milliseconds(utc_now())
+        clusters.target.append_log(topic, [(record.key, seal.wrap(record.key, record.data, now)) for record in signed])
         print_line(f"{one.flow.name}: {len(signed)} records are signed")
 
 

@@ -29,6 +29,11 @@ def utc_now() -> datetime:
     return datetime.now(timezone.utc)
 
 
+def milliseconds(at: datetime) -> int:
+    """Since the epoch."""
+    return round(at.timestamp() * 1000)
+
+
 class Ledger:
     """The ledger of one flow. Reads at once what there is; writes nothing until something is to be remembered."""
 
@@ -122,7 +127,10 @@ class Ledger:
         if not self._there:
             self._writer.create_log(self.topic, self._factor, CONFIGS)
             self._there = True
-        self._writer.append_log(self.topic, [(key, self._seal.wrap(key, data)) for key, data in records])
+        now, known = milliseconds(self._now()), self._contents.signed_at
+        # Not before what it replaces, though this clock be late.
+        signed = [(key, self._seal.wrap(key, data, max(now, known.get(key, 0)))) for key, data in records]
+        self._writer.append_log(self.topic, signed)
         # Of a key there is always a record, unless it was forgotten: compaction keeps the newest.
         self._unread = (self._unread | {key for key, _ in records}) - {key for key, data in records if data is None}
 

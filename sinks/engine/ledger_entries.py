@@ -17,7 +17,7 @@ import orjson
 
 from sinks.engine.avro import SingleObject
 from sinks.engine.model import Key
-from sinks.engine.seal import Seal
+from sinks.engine.seal import SIGN_COMMAND, TOLERATED_MS, Seal
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.ports.cluster import Record
 from sinks.kinds.offsets.history import History
@@ -66,20 +66,36 @@ class Contents:
 
     entries: dict[EntryKey, Remembered] = field(default_factory=dict)
     histories: dict[TopicPartition, bytes] = field(default_factory=dict)
+    signed_at: dict[bytes, int] = field(default_factory=dict)
+    """When the newest record of each key was signed, in ms, whether it is remembered or forgotten."""
 
     def taken(self, records: Iterable[Record], seal: Seal) -> Contents:
         """With the newest value of each key in these. Raises LedgerUntrusted with the first key that is refused."""
-        after = Contents(dict(self.entries), dict(self.histories))
-        newest: dict[bytes, bytes | None] = {}
+        after = Contents(dict(self.entries), dict(self.histories), dict(self.signed_at))
+        values: dict[bytes, list[bytes | None]] = {}
         for key, value in records:
-            newest.pop(key, None)
-            newest[key] = value
-        for key, value in newest.items():
+            # In the order of the newest of each.
+            values[key] = values.pop(key, [])
+            values[key].append(value)
+        for key, (*older, value) in values.items():
             try:
-                after._take(key, seal.unwrap(key, value))
+                found = seal.unwrap(key, value)
+                after._check_order(key, found.at, seal.newest_at(key, older, found.at + TOLERATED_MS))
+                after._take(key, found.data)
             except (LockstepError, ValueError, TypeError) as error:
                 raise LedgerUntrusted(f"the record with the key {key!r}: {error}") from error
         return after
+
+    def _check_order(self, key: bytes, at: int, older: int) -> None:
+        """Raises LedgerUntrusted where a record was signed long before one that it replaces: `older`, or known."""
+        before = max(older, self.signed_at.get(key, 0))
+        if at < before - TOLERATED_MS:
+            raise LedgerUntrusted(
+                f"it was signed {(before - at) // 1000} s before the one that it replaces: somebody wrote an old "
+                f"record again. {SIGN_COMMAND} shows what was there, and signs that anew"
+            )
+        if at or before:
+            self.signed_at[key] = max(at, before)
 
     def _take(self, key: bytes, data: bytes | None) -> None:
         try:

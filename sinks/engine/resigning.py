@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import orjson
 
 from sinks.engine.ledger_entries import HISTORY_KEY, SCHEMA, Entry
-from sinks.engine.seal import Seal, unsealed
+from sinks.engine.seal import TOLERATED_MS, Seal, unsealed
 from sinks.kafka.ports.cluster import Record
 from streaming.errors import LockstepError
 
@@ -41,9 +41,22 @@ class Raw:
         return str(name), key, "(not shown)" if name == Entry.OVERRIDE.value else value
 
 
-def newest_records(records: Iterable[Record]) -> list[Raw]:
-    """The newest record of each key, in the order of their keys."""
-    return [Raw(key, value, unsealed(value)) for key, value in sorted(dict(records).items())]
+def newest_records(records: Iterable[Record], seal: Seal) -> list[Raw]:
+    """The newest record of each key, in the order of their keys; by when they were signed, where that tells that an old
+    one was written again: such a one stands there without a value that could be accepted."""
+    values: dict[bytes, list[bytes | None]] = {}
+    for key, value in records:
+        values.setdefault(key, []).append(value)
+    return [_newest(key, found, seal) for key, found in sorted(values.items())]
+
+
+def _newest(key: bytes, values: list[bytes | None], seal: Seal) -> Raw:
+    last = Raw(key, values[-1], unsealed(values[-1]))
+    if not seal.signs or not _accepted(last, seal):
+        return last
+    newest = max(values, key=lambda value: seal.newest_at(key, [value]))
+    replayed = seal.newest_at(key, [newest]) - TOLERATED_MS > seal.newest_at(key, [last.value])
+    return Raw(key, None, unsealed(newest)) if replayed else last
 
 
 def resigned(records: Iterable[Raw], seal: Seal) -> list[Raw]:

@@ -27,12 +27,12 @@ def test_ledger_that_was_signed_again_is_the_same_under_the_new_secret(before: S
     ledger.put_histories({TopicPartition("t", 0): History(10, 5, 0)})
     with pytest.raises(LedgerUntrusted):
         Ledger(TOPIC, cluster, None, 1, seal=NEW)
-    signed = resigned(newest_records(cluster.read_log(TOPIC)), NEW)
-    cluster.append_log(TOPIC, [(record.key, NEW.wrap(record.key, record.data)) for record in signed])
+    signed = resigned(newest_records(cluster.read_log(TOPIC), NEW), NEW)
+    cluster.append_log(TOPIC, [(record.key, NEW.wrap(record.key, record.data, 1)) for record in signed])
     after = Ledger(TOPIC, cluster, None, 1, seal=NEW)
     assert (after.paused(), after.get(Entry.CLUSTER_ID, "a")) == ({Kind.TOPIC}, "id")
     assert [where for where, _ in after.histories()] == [TopicPartition("t", 0)]
-    assert resigned(newest_records(cluster.read_log(TOPIC)), NEW) == []
+    assert resigned(newest_records(cluster.read_log(TOPIC), NEW), NEW) == []
 
 
 def test_rows_show_what_is_signed_but_no_override_s_value() -> None:
@@ -40,7 +40,7 @@ def test_rows_show_what_is_signed_but_no_override_s_value() -> None:
     ledger = Ledger(TOPIC, cluster, cluster, 1, lambda: NOON)
     ledger.put({(Entry.OVERRIDE, ("flow", "my.key")): '{"value":"t0ps3cr3t"}', (Entry.PAUSED, ("acl",)): ""})
     cluster.append_log(TOPIC, [(b"no json", b"x"), (b'["PAUSED","topic"]', b"x"), (b'["PAUSED","acl"]', None)])
-    assert [record.row() for record in newest_records(cluster.read_log(TOPIC))] == [
+    assert [record.row() for record in newest_records(cluster.read_log(TOPIC), Seal("a->b"))] == [
         ("OVERRIDE", "flow my.key", "(not shown)"),
         ("PAUSED", "acl", "(forgotten)"),
         ("PAUSED", "topic", "(cannot be read)"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Kind
-from sinks.engine.seal import SIGNED, Seal, unsealed
+from sinks.engine.seal import SIGNED, Seal, Unwrapped, unsealed
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import History
@@ -34,20 +34,21 @@ def cluster() -> MemoryCluster:
 @given(st.binary(max_size=20), DATA)
 def test_what_was_signed_is_read_again(key: bytes, data: bytes | None) -> None:
     seal = Seal("a->b", SECRET)
-    value = seal.wrap(key, data)
+    value = seal.wrap(key, data, 7)
     assert value is not None
-    assert seal.unwrap(key, value) == unsealed(value) == data
+    assert seal.unwrap(key, value) == Unwrapped(data, 7)
+    assert unsealed(value) == data
 
 
-SIGNED_FOR = st.tuples(st.sampled_from(["a->b", "b->a"]), st.binary(max_size=20), DATA)
+SIGNED_FOR = st.tuples(st.sampled_from(["a->b", "b->a"]), st.binary(max_size=20), DATA, st.integers(0, 2))
 
 
 @settings(max_examples=60, deadline=None)
 @given(SIGNED_FOR, SIGNED_FOR)
-def test_signatures_are_equal_only_for_the_same_flow_key_and_value(
-    one: tuple[str, bytes, bytes | None], other: tuple[str, bytes, bytes | None]
+def test_signatures_are_equal_only_for_the_same_flow_key_value_and_time(
+    one: tuple[str, bytes, bytes | None, int], other: tuple[str, bytes, bytes | None, int]
 ) -> None:
-    wrapped = [Seal(flow, SECRET).wrap(key, data) for flow, key, data in (one, other)]
+    wrapped = [Seal(flow, SECRET).wrap(key, data, at) for flow, key, data, at in (one, other)]
     signatures = {SIGNED.decode(value)["signature"] for value in wrapped if value is not None}
     assert len(signatures) == len({one, other})
 
