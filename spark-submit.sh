@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Runs `lockstep run` on Spark: local by default, any master, in client mode.
-#   ./spark-submit.sh [spark-submit options] [-- lockstep options]
+# Runs `lockstep run`, or `lockstep verify`, on Spark: local by default, any master, in client mode.
+#   ./spark-submit.sh [spark-submit options] [-- [verify] lockstep options]
 #   ./spark-submit.sh --master spark://host:7077 -- --config /etc/lockstep/mirror.properties --flow 'a->b'
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 submit=()
 while [ $# -gt 0 ] && [ "$1" != "--" ]; do submit+=("$1"); shift; done
 [ $# -gt 0 ] && shift
+command=run
+if [ "${1-}" = verify ]; then command=verify; shift; fi
 
 bin=${SPARK_HOME:+$SPARK_HOME/bin/}
 if [ -z "$bin" ] && [ -x "$here/.venv/bin/spark-submit" ]; then bin=$here/.venv/bin/; fi
@@ -33,7 +35,7 @@ LOCKSTEP_PID_FILE=$(mktemp "${TMPDIR:-/tmp}/lockstep-pid.XXXXXX")
 export LOCKSTEP_PID_FILE
 trap 'rm -f "$LOCKSTEP_PID_FILE"' EXIT
 set -m
-"${bin}spark-submit" "${options[@]}" "$here/app/submit.py" run "$@" </dev/null &
+"${bin}spark-submit" "${options[@]}" "$here/app/submit.py" "$command" "$@" </dev/null &
 job=$!
 set +m
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
+from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
+from app.cli.since import parse_since
+from sinks.engine.ledger import utc_now
 from sinks.verify.survey import Scope
 from sinks.verify.verdicts import FlowReport, Level, PartitionReport, as_time
 from streaming.errors import LockstepError
@@ -26,7 +28,9 @@ LAST = 100_000
 TopicsArgument = Annotated[
     list[str] | None, typer.Argument(help="Topics, as the source calls them. Default: all that are replicated.")
 ]
-SinceOption = Annotated[datetime | None, typer.Option("--since", help="Records from this time on (UTC).")]
+SinceOption = Annotated[
+    str | None, typer.Option("--since", help="Only records from then on: 15m, 1h, 2d ago, or a time in UTC.")
+]
 LastOption = Annotated[
     int | None, typer.Option("--last", min=1, help=f"The last so many offsets of each partition. Default: {LAST}.")
 ]
@@ -63,15 +67,15 @@ def verify(
     from app.verify.flow_check import verify_flow
 
     found: list[FlowReport] = []
-    failed = False
+    failed: list[Failed] = []
     with _Spark() as spark:
         for one in settings.flows:
             try:
                 found.append(verify_flow(settings, one, scope, spark))
             except LockstepError as error:
                 complain(f"{one.flow.name}: {error}")
-                failed = True
-    document = {"flows": [one.as_json() for one in found]}
+                failed.append((one.flow.name, error))
+    document = with_failures({"flows": [done.as_json() for done in found]}, failed)
     if report is not None:
         report.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     if output is Output.JSON:
@@ -81,13 +85,13 @@ def verify(
             _print(done)
     if failed:
         raise typer.Exit(FAILED)
-    raise typer.Exit(DONE if all(one.is_good for one in found) else PENDING)
+    raise typer.Exit(DONE if all(done.is_good for done in found) else PENDING)
 
 
-def _scope(topics: Sequence[str] | None, since: datetime | None, last: int | None, full: bool, level: Level) -> Scope:
+def _scope(topics: Sequence[str] | None, since: str | None, last: int | None, full: bool, level: Level) -> Scope:
     if sum((since is not None, last is not None, full)) > 1:
-        raise typer.BadParameter("say one of --since, --last and --full", param_hint="--full")
-    since_ms = None if since is None else int(since.replace(tzinfo=since.tzinfo or timezone.utc).timestamp() * 1000)
+        raise typer.BadParameter("say only one of --since, --last and --full", param_hint="--full")
+    since_ms = None if since is None else int(parse_since(since, utc_now()).timestamp() * 1000)
     most = None if full or since is not None else last or LAST
     return Scope(tuple(dict.fromkeys(topics or ())), since_ms, most, level)
 
