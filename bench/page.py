@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import groups_page
+from bench import endurance_page, groups_page
 from bench.acls import section
 from bench.drill import run as drill
 from bench.drill import section as drill_section
@@ -49,6 +49,7 @@ def render(results: Sequence[Result], facts: dict[str, Any], folder: Path) -> No
     if "acls" in facts:
         parts.append(section(facts["acls"]))
     parts += _offsets(folder)
+    parts += _endurance(folder)
     notes = folder / "benchmarks-notes.md"
     if notes.exists():
         parts.append(notes.read_text())
@@ -59,6 +60,16 @@ def _offsets(folder: Path) -> list[str]:
     """What was measured of synced offsets, each from its own file."""
     moved, ages = drill.read(folder / drill.RESULTS.name), groups_page.read(folder / groups_page.RESULTS.name)
     return [*([drill_section.section(moved)] if moved else []), *([groups_page.section(ages)] if ages else [])]
+
+
+def _endurance(folder: Path) -> list[str]:
+    """What became of everything while brokers, MM2 and the job went down."""
+    bounced = endurance_page.read(folder / endurance_page.BOUNCES.name)
+    chaos = endurance_page.read(folder / endurance_page.CHAOS.name)
+    return [
+        *([endurance_page.bounces_section(bounced)] if bounced else []),
+        *([endurance_page.chaos_section(chaos)] if chaos else []),
+    ]
 
 
 def _goals(results: Sequence[Result]) -> str:

@@ -117,6 +117,10 @@ class LocalCluster(Startable):
         """One node alone, by its id; its data stays. The others go on while most of them are there."""
         self._processes[number - 1].stop()
 
+    def kill_node(self, number: int) -> None:
+        """SIGKILL to one node alone, by its id, as a crash; its data stays."""
+        self._processes[number - 1].kill()
+
     def start_node(self, number: int) -> None:
         """Starts one that was stopped, and returns when every node knows all others again."""
         self._processes[number - 1] = self._started(self._nodes[number - 1])

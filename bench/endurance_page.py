@@ -1,0 +1,104 @@
+"""Of docs/benchmarks.md, the part on what the job and commands make of brokers that go down, and of chaos."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from app.local.jars import PROJECT
+from bench.command_loop import COMMANDS, Ran
+
+BOUNCES: Final = PROJECT / "docs" / "benchmarks-bounces.json"
+CHAOS: Final = PROJECT / "docs" / "benchmarks-chaos.json"
+
+
+def save(path: Path, found: Mapping[str, Any]) -> None:
+    """As JSON."""
+    path.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """What was saved; None where there is no file."""
+    found: dict[str, Any] | None = orjson.loads(path.read_bytes()) if path.exists() else None
+    return found
+
+
+def summed_up(ran: Sequence[Ran]) -> dict[str, Any]:
+    """By command how many ran, how many of them failed with a reason, and the slowest; and all that was wrong."""
+    by_name = {name: [one for one in ran if one.command == name] for name in COMMANDS}
+    counts = {
+        name: {
+            "ran": len(rows),
+            "failed": sum(one.code == 1 for one in rows),
+            "slowest": max((one.seconds for one in rows), default=0.0),
+        }
+        for name, rows in by_name.items()
+    }
+    return {"by_name": counts, "wrong": [f"{one.command}: {one.wrong}" for one in ran if one.wrong]}
+
+
+def bounces_section(found: Mapping[str, Any]) -> str:
+    """From what `bench.bounces` saved."""
+    rows = [
+        "## Brokers that go down without notice",
+        "Every kind is on. The brokers of each cluster are killed (SIGKILL) and started again at random moments, away "
+        "for up to 20 s, of three brokers one alone or all at once; the source changes meanwhile, and `plan`, `apply "
+        "--yes`, `status` and `offsets` run beside the job without a pause. Seconds from when the last cluster serves "
+        f"again until the target has the last change of every kind; the goal is {found['limit']:g}. A command may fail "
+        "with a reason while brokers are away; it must not crash, hang or say what is not so. Made by `python -m "
+        "bench.bounces`.\n",
+        "| brokers of each cluster | bounces of each | changes of every kind | equal after | commands (failed with a "
+        "reason) | wrong | slowest command |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    return "\n".join([*rows, *map(_bounced, found["runs"])]) + "\n"
+
+
+def _bounced(run: Mapping[str, Any]) -> str:
+    commands = run["commands"]["by_name"].values()
+    late = f"not within {run['seconds']:.0f} s: {', '.join(run['missing'])}"
+    equal = late if run["missing"] else f"{run['seconds']:.1f} s"
+    return (
+        f"| {run['brokers']} | {run['bounces']} | {run['changes']} | {equal} | "
+        f"{sum(one['ran'] for one in commands)} ({sum(one['failed'] for one in commands)}) | "
+        f"{len(run['commands']['wrong'])} | {max(one['slowest'] for one in commands):.0f} s |"
+    )
+
+
+def chaos_section(found: Mapping[str, Any]) -> str:
+    """From what `bench.chaos` saved."""
+    faults = found["faults"]
+    seconds = [one["seconds"] for one in faults if one["seconds"] is not None]
+    rows = [
+        "## Chaos",
+        f"{len(faults)} faults one after another, drawn with the seed {found['seed']}, on two clusters of one broker, "
+        "with MM2 and the job between them; changes of every kind on the source go with each. Seconds from a fault's "
+        "end until source and target are equal, the restart of what was killed included. Made by `python -m "
+        f"bench.chaos --faults {len(faults)}`.\n",
+        f"- Equal after the last fault: {'yes' if found['equal'] else 'no'}. {_times(seconds)}",
+        f"- Objects of somebody else's on the target that were deleted or changed: {len(found['foreign'])}.",
+        f"- Writes on the target without an event in the audit topic: {len(found['untold'])}.\n",
+        "| fault | times | equal after, median | slowest | given up |",
+        "|---|---|---|---|---|",
+    ]
+    return "\n".join([*rows, *_by_fault(faults)]) + "\n"
+
+
+def _times(seconds: Sequence[float]) -> str:
+    if not seconds:
+        return "Never equal."
+    return f"Until equal, median {statistics.median(seconds):.1f} s, slowest {max(seconds):.1f} s."
+
+
+def _by_fault(faults: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = []
+    for name in sorted({one["fault"] for one in faults}):
+        these = [one["seconds"] for one in faults if one["fault"] == name]
+        known = [seconds for seconds in these if seconds is not None]
+        figures = f"{statistics.median(known):.1f} s | {max(known):.1f} s" if known else "- | -"
+        rows.append(f"| {name} | {len(these)} | {figures} | {len(these) - len(known)} |")
+    return rows

@@ -1,0 +1,160 @@
+"""One thing of every kind, changed again and again on the source, and whether the target has the last change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.settings.load import load
+from app.wiring import both_clusters
+from sinks.engine.model import Kind
+from sinks.faults import ClusterUnreachable
+from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.cluster_ports import ClusterPorts
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels
+from sinks.kafka.ports.users import Mechanism, Upsertion
+from sinks.kinds.quotas.jvm_quotas import JvmQuotas
+from sinks.kinds.quotas.quota_port import ClientQuotas, Entity
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+NAME, GROUP, USER = "changed", "changed-group", "changed-user"
+HERE, THERE = TopicPartition(NAME, 0), TopicPartition(f"a.{NAME}", 0)
+BROKER_CONFIG, QUOTA = "log.cleaner.delete.retention.ms", "producer_byte_rate"
+CREDENTIAL: Final = (USER, Mechanism.SHA_256.value)
+STEPS: Final = 8000
+"""As many as a credential has other iterations for, between 4,096 and 16,384."""
+
+KEYS: Mapping[str, str] = {
+    "topics": f"{NAME}.*",
+    "groups": GROUP,
+    "sync.topic.configs.enabled": "false",
+    "lockstep.sync.topic.configs.enabled": "true",
+    "sync.topic.acls.enabled": "false",
+    "lockstep.sync.topic.acls.enabled": "true",
+    "lockstep.sync.full.acl.enabled": "true",
+    "sync.group.offsets.enabled": "false",
+    "lockstep.sync.group.offsets.enabled": "true",
+    "lockstep.sync.broker.configs.enabled": "true",
+    "lockstep.sync.client.quotas.enabled": "true",
+    "lockstep.credential.provider.class": "lockstep.credentials:DirectoryCredentialProvider",
+}
+"""Of the properties file, beside `credential_keys`."""
+
+
+def credential_keys(folder: Path) -> dict[str, str]:
+    """Of the properties file, once the folder has the user's password."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / USER).write_text("of no use to anybody")
+    return {"lockstep.credential.store": str(folder)}
+
+
+@dataclass
+class Side:
+    """One cluster, as who changes it or looks at it needs it."""
+
+    ports: ClusterPorts
+    levels: ConfigLevels
+    quotas: ClientQuotas
+
+
+@dataclass
+class EveryKind:
+    """`step` numbers the changes; the last one is what counts. `offset`: the group's on the target that is due."""
+
+    source: Side
+    target: Side
+    brokers: int
+    step: int = 0
+    offset: int | None = None
+
+    def change(self, offset: int) -> None:
+        """Changes something of every kind on the source; its group is at `offset`. Raises LockstepError."""
+        self.step += 1
+        source = self.source.ports
+        quota, levels = {QUOTA: 1000.0 + self.step}, {BROKER_CONFIG: self._milliseconds}
+        faults: list[object] = [
+            *source.cluster.create_topics({f"{NAME}-{self.step}": TopicSpec(1, self.brokers)}).values(),
+            *source.cluster.alter_topic_configs({NAME: {"retention.ms": self._milliseconds}}).values(),
+            *source.acls.create([self._acl(NAME)]).values(),
+            *source.users.upsert([Upsertion(*CREDENTIAL, self._iterations, "the source's")]).values(),
+            *self.source.quotas.alter({Entity(USER): quota}).values(),
+            *self.source.levels.alter({DEFAULT_OF_ALL: levels}).values(),
+            *source.groups.commit({GROUP: {HERE: offset}})[GROUP].values(),
+        ]
+        if found := [fault for fault in faults if fault is not None]:
+            raise ClusterUnreachable(f"not every change was taken: {found[0]}")
+
+    def missing(self) -> dict[Kind, str]:
+        """Of each kind that is not as it should be on the target, what is there. Raises LockstepError."""
+        has: Mapping[Kind, Callable[[], tuple[object, object]]] = {
+            Kind.TOPIC: lambda: (f"a.{NAME}-{self.step}" in self.target.ports.cluster.list_topics(), True),
+            Kind.TOPIC_CONFIG: lambda: (self._retention(), self._milliseconds),
+            Kind.ACL: lambda: (self._acl(THERE.topic) in self.target.ports.acls.describe(), True),
+            Kind.SCRAM_USER: lambda: (self._user(), self._iterations),
+            Kind.CLIENT_QUOTA: lambda: (self._quota(), 1000.0 + self.step),
+            Kind.BROKER_CONFIG: lambda: (self._broker_config(), self._milliseconds),
+            Kind.GROUP_OFFSET: lambda: (self._committed(), self.offset),
+        }
+        seen = {kind: look() for kind, look in has.items()}
+        return {kind: f"{there}, not {due}" for kind, (there, due) in seen.items() if there != due}
+
+    @property
+    def _milliseconds(self) -> str:
+        return str(86_400_000 + self.step)
+
+    @property
+    def _iterations(self) -> int:
+        return 4096 + self.step % STEPS
+
+    def _acl(self, topic: str) -> AclBinding:
+        # The user is named by all of them; a new host makes each another one.
+        return AclBinding(
+            TOPIC, topic, LITERAL, f"User:{USER}", f"10.0.{self.step // 250}.{self.step % 250}", "READ", "ALLOW"
+        )
+
+    def _retention(self) -> str | None:
+        configs = self.target.ports.cluster.describe_topic_configs([THERE.topic]).items.get(THERE.topic, {})
+        return configs["retention.ms"].value if configs else None
+
+    def _user(self) -> int | None:
+        user, mechanism = CREDENTIAL
+        return self.target.ports.users.describe([user]).get(user, {}).get(mechanism)
+
+    def _quota(self) -> float | None:
+        return self.target.quotas.describe().get(Entity(USER), {}).get(QUOTA)
+
+    def _broker_config(self) -> str | None:
+        entry = self.target.levels.describe([DEFAULT_OF_ALL]).items.get(DEFAULT_OF_ALL, {}).get(BROKER_CONFIG)
+        return entry.value if entry else None
+
+    def _committed(self) -> int | None:
+        return self.target.ports.groups.committed([GROUP]).items.get(GROUP, {}).get(THERE)
+
+
+@contextmanager
+def every_kind(config: Path, brokers: int) -> Iterator[EveryKind]:
+    """Over the clusters of a properties file with one flow, a->b."""
+    settings = load(config)
+    with both_clusters(settings, settings.flows[0]) as clusters:
+        source, target = (Side(ports, ports.levels(), JvmQuotas(ports)) for ports in clusters.ports)
+        try:
+            yield EveryKind(source, target, brokers)
+        finally:
+            for side in (source, target):
+                side.levels.close()
+                side.quotas.close()
+            settings.close()
+
+
+def tried(step: Callable[[], object]) -> bool:
+    """Whether it went through; a cluster that is away is what all this is about."""
+    try:
+        step()
+    except LockstepError:
+        return False
+    return True
