@@ -18,7 +18,7 @@ from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from bench.every_kind import HERE, KEYS, NAME, THERE, USER, EveryKind, Side, credential_keys, every_kind, tried
-from sinks.engine.audit import read_audit
+from sinks.engine.audit_events import read_audit
 from sinks.engine.model import Key, Kind
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 from sinks.kafka.ports.cluster import TopicSpec

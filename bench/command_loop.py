@@ -31,12 +31,13 @@ EXPECTED: Final = frozenset({0, 1, 3})
 
 @dataclass(frozen=True)
 class Ran:
-    """One command. `wrong`: what it must not do; empty where all is well."""
+    """One command. `wrong`: what it must not do; empty where all is well. `said`: its last line on stderr."""
 
     command: str
     seconds: float
     code: int | None
     wrong: str = ""
+    said: str = ""
 
 
 def judge(command: str, code: int | None, out: str, err: str, last: int) -> str:
@@ -118,4 +119,5 @@ class CommandLoop:
         except subprocess.TimeoutExpired:
             return Ran(name, ENDS_WITHIN, None, judge(name, None, "", "", self.last()))
         seconds = time.monotonic() - begun
-        return Ran(name, seconds, done.returncode, judge(name, done.returncode, done.stdout, done.stderr, self.last()))
+        wrong = judge(name, done.returncode, done.stdout, done.stderr, self.last())
+        return Ran(name, seconds, done.returncode, wrong, "".join(done.stderr.strip().splitlines()[-1:]))

@@ -38,7 +38,8 @@ def summed_up(ran: Sequence[Ran]) -> dict[str, Any]:
         }
         for name, rows in by_name.items()
     }
-    return {"by_name": counts, "wrong": [f"{one.command}: {one.wrong}" for one in ran if one.wrong]}
+    reasons = sorted({f"{one.command}: {one.said}" for one in ran if one.code == 1})
+    return {"by_name": counts, "reasons": reasons, "wrong": [f"{one.command}: {one.wrong}" for one in ran if one.wrong]}
 
 
 def bounces_section(found: Mapping[str, Any]) -> str:
