@@ -21,12 +21,12 @@ from sinks.engine.report import Observer
 from sinks.engine.seal import Seal
 from sinks.failover.source_ends import SourceEndsKeeper
 from sinks.flow_settings import FlowSettings
+from sinks.kafka.jvm.epoch_signal import EpochSignal
 from sinks.kafka.jvm.java_client import JavaAdmin
 from sinks.kafka.jvm.jvm_acls import JvmAclWatch
 from sinks.kafka.jvm.jvm_configs import JvmWatch
 from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.jvm.quorum_signal import QuorumSignal
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.login import try_login
@@ -196,7 +196,7 @@ def flow_in_job(
         writers=made.writers,
         topic_ids=target.topic_ids,
         keep=keeper.keep,
-        signal=QuorumSignal(source.alias, gateway, clients[0], count, on_signal),
+        signal=EpochSignal(source.alias, gateway, clients[0], count, on_signal),
         observers=told,
         on_ledger=on_ledger,
         close=close,

@@ -33,7 +33,7 @@ AT_ONCE = 1_000
 ARRIVES_WITHIN = 300.0
 
 WAYS = (
-    Scenario("Lockstep, default", rate=1000, own={"sync.full.acl.enabled": "true"}),
+    Scenario("Lockstep, default", own={"sync.full.acl.enabled": "true"}),
     Scenario("MM2, intervals of 5 s", mirror=5),
 )
 
@@ -67,7 +67,7 @@ def _acl(principal: str, topic: str) -> AclBinding:
 
 def _changes(bench: Bench, source: KafkaCluster, way: Scenario, changes: int) -> dict[str, list[float]]:
     target, choice = AdminClient({"bootstrap.servers": bench.target.bootstrap}), random.Random(1)
-    name = "lockstep" if way.rate is not None else "mm2"
+    name = "lockstep" if way.is_lockstep else "mm2"
     first = _acl(f"User:{name}-first", topic_name(0))
     source.acls.create([first])
     _wait(target, first, there=True)
@@ -78,7 +78,7 @@ def _changes(bench: Bench, source: KafkaCluster, way: Scenario, changes: int) ->
         source.acls.create([one])
         seconds["granted"].append(_wait(target, one, there=True))
         # MM2 revokes nothing, so there is nothing to wait for.
-        if way.rate is not None:
+        if way.is_lockstep:
             _pause(choice)
             source.acls.delete([one])
             seconds["revoked"].append(_wait(target, one, there=False))

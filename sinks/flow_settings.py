@@ -65,13 +65,14 @@ class AclRules:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often and how much a flow looks. Seconds; `observe_rate` in topics a second, 0: all at every trigger.
+    """How often and how much a flow polls. Seconds; `observe_share`: of the time, for polling topic configs;
+    `observe_rate` in topics a second, 0: as many as that allows.
 
-    `intervals`: kinds that are not looked at in every trigger, and how long they rest.
+    `intervals`: kinds that are not polled in every pass, and how long they rest.
     """
 
-    trigger_interval: float = 1.0
-    observe_rate: int = 1000
+    observe_share: float = 0.1
+    observe_rate: int = 0
     full_comparison_interval: float = 60.0
     shard_topics: int = 2000
     heartbeat_timeout: float = 30.0

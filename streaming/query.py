@@ -46,6 +46,12 @@ def start(spark: SparkSession, plan: QueryPlan, sink: Sink, once: bool = False) 
     return writer.trigger(processingTime=f"{round(plan.trigger_interval * 1000)} milliseconds").start()
 
 
+def describe_jobs(batch: DataFrame, more: str) -> None:
+    """Adds this to what Spark's UI says of the batch's jobs from now on."""
+    context = batch.sparkSession.sparkContext
+    context.setJobDescription(f"{context.getLocalProperty('spark.job.description')}; {more}")
+
+
 def summarize(batch: DataFrame) -> DataFrame:
     """One row for all rows of a batch that say the same (`hints.Summary`), with the offsets that they tell of.
 

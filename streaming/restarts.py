@@ -104,17 +104,14 @@ class Restarts:
         return Failure(root_cause(trace), damaged and not _MACHINE.search(trace), suspect=found is not None)
 
 
-SLOWEST_BATCH = 10.0
-"""Seconds without a batch after which a query that runs counts as stuck, at a trigger interval of three or less."""
+LONGEST_GAP = 3.0
+"""Seconds between two batches after which a query that runs counts as stuck: Spark looks for a cluster that is away for
+20 s before the query fails."""
 
 
-def step_is_due(idle: float, running: bool, interval: float) -> bool:
-    """Whether the flows take a step without the query, `idle` seconds after their last one.
-
-    While no query runs that is at every trigger `interval` (seconds). One that runs may be slow: Spark looks for a
-    cluster that is away for 20 s before the query fails.
-    """
-    return idle >= (max(SLOWEST_BATCH, 3 * interval) if running else interval)
+def serves_without_query(idle: float, running: bool) -> bool:
+    """Whether the flows have their passes without the query, `idle` seconds after the last batch ended."""
+    return not running or idle >= LONGEST_GAP
 
 
 def root_cause(trace: str) -> str:

@@ -9,6 +9,7 @@ from app.local.jars import PROJECT
 from app.properties import keys
 from sinks.engine.metrics import EFFECTIVE, WORST, Family, Metrics
 from sinks.engine.model import Kind, Op
+from sinks.engine.pass_schedule import Reason
 from sinks.engine.status import FlowState, Task
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.notify.notifier import Result
@@ -16,7 +17,7 @@ from streaming.restarts import QueryState
 
 PAGE = PROJECT / "docs" / "metrics.md"
 
-MEASURED = ("observe", "plan", "apply", "record")
+PHASES = ("observe", "plan", "apply", "record")
 """Phases of a pass."""
 
 
@@ -38,7 +39,8 @@ LABELS: Mapping[str, str] = {
     "topic": "The internal topic of MM2's that the record was read from.",
     "verdict": f"{_words(Verdict)}; `lockstep offsets` says why.",
     "group": f"The consumer group; only the {WORST:,} with the largest value are shown.",
-    "phase": f"{_words(MEASURED)}.",
+    "phase": f"{_words(PHASES)}.",
+    "reason": f"{_words(Reason)}: ARCHITECTURE.md says what each means.",
     "error": "What ended a pass: `ClusterUnreachable`, `LedgerUntrusted`, `WrongCluster` … or one of Python's.",
     "reporter": "The class, as `metric.reporters` names it.",
     "version": "Of Lockstep.",

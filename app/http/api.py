@@ -129,7 +129,9 @@ class Api:
         return as_json({"ready": ready}, 200 if ready else 503)
 
     async def metrics(self, _: Request) -> Response:
-        """Prometheus' text format."""
+        """Prometheus' text format; how flows stand is that of now, not of their last pass."""
+        for task in self._tasks.values():
+            self._metrics.status(task.status())
         return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     async def status(self, _: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Lets the flows of a target take their steps while its query does not: polling does not depend on Spark."""
+"""Lets the flows of a target have their passes while its query does not: polling does not depend on Spark."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from streaming.query import Sink
-from streaming.restarts import step_is_due
+from streaming.restarts import serves_without_query
 
 log = logging.getLogger(__name__)
 
-LONGEST_SLEEP = 0.5
-"""Seconds between two looks at whether a step is due."""
+Serve = Callable[[float], None]
+"""Lets the flows have passes as reasons come, for so many seconds."""
+
+SLICE = 0.5
+"""Seconds that it serves at a time: a micro-batch that comes meanwhile waits so long."""
+
+PAUSE = 0.1
+"""Seconds between two looks at whether it is its turn."""
 
 
 class QueryFallback:
-    """Calls `step` at every trigger interval while no micro-batch does the same.
+    """Serves while no micro-batch does. They never do so at the same time: whichever comes second waits."""
 
-    A step and a batch never run at the same time: whichever comes second waits, or is left out.
-    """
-
-    def __init__(self, step: Callable[[], None], interval: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """`interval`: of the trigger, in seconds."""
-        self.interval = interval
+    def __init__(self, serve: Serve, clock: Callable[[], float] = time.monotonic) -> None:
         self.running = False
         """Whether there is a query, as far as its supervisor knows."""
-        self._step, self._clock = step, clock
+        self._serve, self._clock = serve, clock
         self._last = clock()
         self._busy = threading.Lock()
         self._closed = threading.Event()
@@ -37,7 +38,7 @@ class QueryFallback:
         self._error: str | None = None
 
     def guard(self, sink: Sink) -> Sink:
-        """The same sink; while it runs no step is taken."""
+        """The same sink; while it runs nobody else serves."""
 
         def guarded(batch: DataFrame, number: int) -> None:
             with self._busy:
@@ -48,37 +49,36 @@ class QueryFallback:
 
         return guarded
 
-    def look(self) -> bool:
-        """Takes a step if one is due, and says whether it did."""
-        if not step_is_due(self._clock() - self._last, self.running, self.interval):
+    def take_turn(self) -> bool:
+        """Serves for a slice if no batch does, and says whether it did."""
+        if not serves_without_query(self._clock() - self._last, self.running):
             return False
         if self._closed.is_set() or not self._busy.acquire(blocking=False):
             return False
         try:
-            self._step()
+            self._serve(SLICE)
             self._error = None
         except Exception as error:
-            # A fault in one step must not end the polling.
+            # A fault in one slice must not end the polling.
             if str(error) != self._error:
-                log.exception("a step without the query failed; the next one is taken all the same")
+                log.exception("serving without the query failed; the next slice comes all the same")
             self._error = str(error)
         finally:
-            self._last = self._clock()
             self._busy.release()
         return True
 
     def start(self) -> None:
-        """Looks again and again, in a thread of its own."""
+        """Takes its turns, in a thread of its own."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._look_until_closed, name="fallback", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="fallback", daemon=True)
             self._thread.start()
 
-    def _look_until_closed(self) -> None:
-        while not self._closed.wait(min(self.interval, LONGEST_SLEEP)):
-            self.look()
+    def _run(self) -> None:
+        while not self._closed.wait(PAUSE):
+            self.take_turn()
 
     def close(self) -> None:
-        """No more steps; waits for the one under way."""
+        """Serves no more; waits for the slice under way."""
         self._closed.set()
         if self._thread is not None:
             self._thread.join()

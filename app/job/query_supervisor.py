@@ -12,7 +12,7 @@ from threading import Event
 from pyspark.sql import DataFrame
 
 from app.job.cluster_probe import BackgroundProbe, Readable
-from app.job.query_fallback import QueryFallback
+from app.job.query_fallback import QueryFallback, Serve
 from app.settings import Settings
 from sinks.engine.ledger import utc_now
 from streaming.mm2.topic_roles import roles_of_flow
@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 PROBE_INTERVAL = 10.0
 """Seconds between probes of what the query runs without."""
 
+SHORTEST_BATCH = 1.0
+"""Seconds between two starts of micro-batches at least; a batch that stays for reasons makes them rarer. So there is a
+gap between two of them to stop the query in, when the one that stays is let go."""
+
 STOP_WITHIN = 60.0
 """Seconds that the running batch may take to end."""
 
@@ -35,8 +39,12 @@ Observe = Callable[[str, QueryStatus], None]
 """Called with the target and what its query does now, at every change."""
 
 
-def _nothing() -> None:
-    """No step without the query."""
+Hold = Callable[[bool], None]
+"""Called with whether a micro-batch may stay for reasons; False lets the one that stays end."""
+
+
+def _nothing(_: object) -> None:
+    """Nobody serves without the query, and no batch stays."""
 
 
 def _unobserved(target: str, status: QueryStatus) -> None:
@@ -46,7 +54,7 @@ def _unobserved(target: str, status: QueryStatus) -> None:
 class QuerySupervisor:
     """The query of one target cluster. What cannot be read is left out of it, and taken in when it can.
 
-    Its flows take their steps in every batch, and without the query (`without_query`) where there are no batches.
+    Its flows have their passes in its batches, and without the query (`without_query`) where there are none.
     """
 
     def __init__(
@@ -56,18 +64,19 @@ class QuerySupervisor:
         target: str,
         sink: Sink,
         once: bool,
-        without_query: Callable[[], None] = _nothing,
+        without_query: Serve = _nothing,
         *,
+        hold: Hold = _nothing,
         observe: Observe = _unobserved,
         probe: BackgroundProbe | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`without_query`: lets the flows take a step, as a batch does; never called while a batch runs."""
+        """`without_query`: lets the flows have passes, as a batch does; never called while a batch runs."""
         self._settings, self._queries, self._target, self._once = settings, queries, target, once
-        self._observe, self._clock = observe, clock
+        self._observe, self._hold, self._clock = observe, hold, clock
         self._probe = probe or BackgroundProbe()
         self._plan = self._whole_plan()
-        self.fallback = QueryFallback(without_query, self._plan.trigger_interval, clock)
+        self.fallback = QueryFallback(without_query, clock)
         self._sink = self.fallback.guard(sink)
         self._query: RunningQuery | None = None
         self._running = Readable(self._plan)
@@ -85,7 +94,7 @@ class QuerySupervisor:
             options = {alias: self._settings.cluster(alias, flow.flow).consumer for alias in aliases}
             flows.append(FlowTopics(flow.flow, roles, options))
         job = self._settings.job
-        return QueryPlan(self._target, sources_of(flows), job.trigger_interval, job.checkpoint_dir)
+        return QueryPlan(self._target, sources_of(flows), min(job.trigger_interval, SHORTEST_BATCH), job.checkpoint_dir)
 
     def status(self) -> QueryStatus:
         """What the query does now; may be called from any thread."""
@@ -107,7 +116,7 @@ class QuerySupervisor:
             return
         log.info("%s: the query is restarted with other settings", plan.name)
         self._stop()
-        self._plan, self._start_at, self.fallback.interval = plan, 0.0, plan.trigger_interval
+        self._plan, self._start_at = plan, 0.0
         self._running = Readable(plan)
 
     def tend(self) -> None:
@@ -142,6 +151,8 @@ class QuerySupervisor:
                 log.warning("%s: the query runs without all: %s", self._plan.name, reason)
         self._running, self._probe_at, self._started_at = found, now + PROBE_INTERVAL, now
         self._tell(QueryState.STARTING, "; ".join(found.reasons) or self._status.reason)
+        # Until it is known that Spark can commit a batch none stays.
+        self._hold(False)
         try:
             self._query = self._queries.start(found.plan, _Commits(self._sink, self._committed), self._once)
         except QueryRefused as refused:
@@ -152,6 +163,7 @@ class QuerySupervisor:
     def _committed(self) -> None:
         """Spark began a batch after another one of the same run: what it needs is there."""
         reasons = self._running.reasons
+        self._hold(True)
         self._tell(QueryState.PARTIAL if reasons else QueryState.RUNNING, "; ".join(reasons) or None)
 
     def _take_in(self, now: float) -> None:
@@ -192,6 +204,7 @@ class QuerySupervisor:
         return self._failed(trace, now) if trace is not None else failure
 
     def _stop(self) -> None:
+        self._hold(False)
         if self._query is not None and self._query.is_active():
             self._query.stop(STOP_WITHIN)
         self._query, self.fallback.running = None, False

@@ -19,9 +19,10 @@ from pyspark.sql import SparkSession
 from app.http.api import Api, Server
 from app.http.history import FlowHistory, sampling
 from app.job.adopted_flows import AdoptedFlows
-from app.job.batch import PATIENCE, Batch, ChangedFlows
+from app.job.batch import Batch
 from app.job.closing import side_by_side
 from app.job.differences import Difference
+from app.job.flow_passes import FlowPasses
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
 from app.job.reloading import Reloading
@@ -35,6 +36,7 @@ from sinks.engine.audit_events import SettingChange
 from sinks.engine.claims import Claims
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
+from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.status import FlowState
 from sinks.flow_settings import FlowSettings
@@ -66,30 +68,28 @@ class Job:
         self._overrides = OverrideWatch(settings.stored_overrides, permitted(settings.job_properties))
         self._adopted = AdoptedFlows()
         self._adopted.adopt(settings.flows)
-        self._changed: dict[str, ChangedFlows] = {}
+        self._passes: dict[str, FlowPasses] = {}
         self._supervisors: list[QuerySupervisor] = []
         self._tasks: dict[Flow, FlowTask] = {}
         self._histories = {flow.flow: FlowHistory() for flow in settings.flows}
         self._batches: dict[str, Batch] = {}
         self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
-        interval = settings.job.trigger_interval
         for target in sorted({flow.flow.target for flow in settings.flows}):
-            changed = self._changed[target] = ChangedFlows()
-            into = [flow for flow in settings.flows if flow.flow.target == target]
-            tasks = {flow.flow: FlowTask(self._flow(settings, flow), self._metrics) for flow in into}
-            self._tasks |= tasks
-            self._batches[target] = Batch(
-                list(tasks.values()), self._metrics, passes=not once, changed=changed, interval=interval
-            )
+            passes = self._passes[target] = FlowPasses(self._metrics, settings.job.pass_min_interval)
+            self._batches[target] = Batch(passes, self._metrics, settings.job.trigger_interval, serves=not once)
+            for flow in (flow for flow in settings.flows if flow.flow.target == target):
+                wake = partial(passes.give, flow.flow, Reason.REQUEST)
+                task = self._tasks[flow.flow] = FlowTask(self._flow(settings, flow), self._metrics, wake=wake)
+                passes.take_on(task)
 
     def _flow(self, settings: Settings, flow: FlowSettings) -> FlowReconcile:
-        hear, see = self._changed[flow.flow.target].hear, self._overrides.see
+        give, see = self._passes[flow.flow.target].give, self._overrides.see
         built = flow_in_job(
             settings,
             flow,
             self._spark.sparkContext._gateway,
             self._metrics,
-            partial(hear, flow.flow),
+            partial(give, flow.flow, Reason.SIGNAL),
             partial(see, flow.flow),
             self._claims[flow.flow.target],
             [self._histories[flow.flow]],
@@ -111,8 +111,11 @@ class Job:
                     task.tell(partial(tell, flow, names, settings.plugin_properties[flow.flow]), changes)
                 else:
                     task.renew(partial(self._flow, settings, flow), changes)
-        for batch in self._batches.values():
-            batch.interval = settings.job.trigger_interval
+        for target, batch in self._batches.items():
+            batch.interval, self._passes[target].shortest = (
+                settings.job.trigger_interval,
+                settings.job.pass_min_interval,
+            )
         for supervisor in self._supervisors:
             supervisor.renew(settings)
         self._settings = settings
@@ -142,7 +145,8 @@ class Job:
                 target,
                 batch,
                 self._once,
-                partial(batch.step, PATIENCE),
+                self._passes[target].serve,
+                hold=self._passes[target].hold,
                 observe=self._query_changed,
             )
             for target, batch in self._batches.items()
@@ -172,14 +176,11 @@ class Job:
         return job.http_host, job.http_port, job.http_token
 
     def _until_stopped(self, supervisors: Sequence[QuerySupervisor]) -> None:
-        for batch in self._batches.values():
-            # Spark needs several seconds for its first batch; what the flows compare first does not wait for it.
-            batch.step(0)
         while not self._stop.is_set():
             for supervisor in supervisors:
                 supervisor.tend()
             if self._reloading is not None:
-                if self._overrides.news():
+                if self._overrides.differing():
                     self._reloading.request()
                 self._reloading.tick()
             self._stop.wait(0.5)
@@ -187,20 +188,20 @@ class Job:
     def _once_through(self, supervisors: Sequence[QuerySupervisor]) -> None:
         for supervisor in supervisors:
             supervisor.drain(self._stop)
-        for target, batch in self._batches.items():
+        for target, passes in self._passes.items():
             if not self._stop.is_set():
-                batch.step(everything=True)
+                passes.compare_everything()
             # Each flow has said by now what it wants: what was held for that can go.
             if self._claims[target].waiting() and not self._stop.is_set():
-                batch.step(everything=True)
+                passes.compare_everything()
 
     def _end(self, supervisors: Sequence[QuerySupervisor], server: Server | None) -> None:
         for batch in self._batches.values():
             batch.stop()
         for supervisor in supervisors:
             supervisor.end()
-        for batch in self._batches.values():
-            batch.close()
+        for passes in self._passes.values():
+            passes.close()
         side_by_side([task.close for task in self._tasks.values()])
         self._adopted.close()
         self._reporters.close()

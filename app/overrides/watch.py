@@ -22,7 +22,7 @@ class OverridesRefused(LockstepError):
 class OverrideWatch:
     """Compares what each flow's ledger holds with what the job's settings were made from.
 
-    `see` is called by the flows' passes, `news` and `adopt` by the job's own thread.
+    `see` is called by the flows' passes, `differing` and `adopt` by the job's own thread.
     """
 
     def __init__(self, in_force: Mapping[Flow, InLedger | None], opened: Collection[str] = ()) -> None:
@@ -45,7 +45,7 @@ class OverrideWatch:
                 "waiting, the log says what is wrong with them"
             )
 
-    def news(self) -> frozenset[Flow]:
+    def differing(self) -> frozenset[Flow]:
         """The flows whose ledger holds something else than is in force; each such content is told of once."""
         differ = {flow: seen for flow, seen in self._seen.items() if seen != (self._in_force.get(flow) or {})}
         told, self._told = self._told, dict(differ)

@@ -84,7 +84,7 @@ def check_flow(properties: Properties, flow: Flow, findings: Findings) -> None:
     for key, enabled in INTERVAL_OF.items():
         entry = properties.mm2_entry(key.name, flow)
         if entry is not None and properties.get(key, flow) is None and properties.get(enabled, flow):
-            findings.warn(entry, f"holds for MM2 only: Lockstep looks in every trigger, or as lockstep.{key.name} says")
+            findings.warn(entry, f"holds for MM2 only: Lockstep polls at each change, or as lockstep.{key.name} says")
 
 
 def _check_checkpoints(properties: Properties, flow: Flow, findings: Findings) -> None:

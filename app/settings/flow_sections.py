@@ -159,7 +159,7 @@ def _listeners(properties: Properties, flow: Flow, topics: TopicListener, groups
 
 def _pace(properties: Properties, flow: Flow) -> Pace:
     return Pace(
-        trigger_interval=properties.get(keys.TRIGGER_INTERVAL),
+        observe_share=properties.get(keys.OBSERVE_SHARE, flow),
         observe_rate=properties.get(keys.OBSERVE_RATE, flow),
         full_comparison_interval=properties.get(keys.FULL_COMPARISON_INTERVAL, flow),
         shard_topics=properties.get(keys.SHARD_TOPICS, flow),

@@ -47,6 +47,7 @@ class JobSettings:
     """What holds for the whole job. Seconds; port 0 is a free one. `http_token`: None where anybody here may ask."""
 
     trigger_interval: float
+    pass_min_interval: float
     checkpoint_dir: Path
     http_host: str
     http_port: int

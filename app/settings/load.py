@@ -145,6 +145,7 @@ def _flow(properties: Properties, flow: Flow, findings: Findings, before: Settin
 def _job(properties: Properties) -> JobSettings:
     return JobSettings(
         trigger_interval=properties.get(keys.TRIGGER_INTERVAL),
+        pass_min_interval=properties.get(keys.PASS_MIN_INTERVAL),
         checkpoint_dir=properties.get(keys.CHECKPOINT_DIR),
         http_host=properties.get(keys.HTTP_HOST),
         http_port=properties.get(keys.HTTP_PORT),

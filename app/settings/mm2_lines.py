@@ -33,7 +33,7 @@ INTERVALS: Mapping[str, tuple[tuple[Kind, ...], str]] = {
     ),
     "refresh.groups.interval.seconds": (
         (Kind.GROUP_OFFSET,),
-        f"{MM2_ONLY} lists groups in every trigger, or as lockstep.{keys.SYNC_GROUP_OFFSETS_INTERVAL.name} says",
+        f"{MM2_ONLY} lists groups every second, or as lockstep.{keys.SYNC_GROUP_OFFSETS_INTERVAL.name} says",
     ),
 }
 """Intervals for which Lockstep has none of its own: the kinds that they are about, and when those are looked at."""

@@ -40,3 +40,8 @@ class Attempts:
         if step == controller.compare or not answer:
             self._failed.pop(id(controller), None)
         return answer
+
+    def due(self, controller: Controller) -> float | None:
+        """When a controller in trouble is asked again, in monotonic seconds; None without trouble."""
+        schedule, _ = self._failed.get(id(controller), (None, None))
+        return schedule.not_before if schedule is not None else None

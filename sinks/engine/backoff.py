@@ -80,6 +80,10 @@ class Backoff:
         """Whether any change is to be tried again now."""
         return any(backed_off.due <= now for backed_off in self._changes.values())
 
+    def next_at(self) -> float:
+        """When the next change is to be tried again; infinite without any."""
+        return min((backed_off.due for backed_off in self._changes.values()), default=float("inf"))
+
     def retain(self, still_wanted: Iterable[Change]) -> None:
         """Forgets all but these, after a plan of everything."""
         wanted = {(change.kind, change.key) for change in still_wanted}

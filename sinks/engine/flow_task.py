@@ -14,6 +14,7 @@ from sinks.engine.flow_status import KnownStatus
 from sinks.engine.ledger import utc_now
 from sinks.engine.mailbox import Build, Mail, Mailbox
 from sinks.engine.metrics import Metrics
+from sinks.engine.plan import Plan
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.engine.retry_schedule import RetrySchedule
@@ -26,10 +27,18 @@ log = logging.getLogger(__name__)
 
 
 class FlowTask:
-    """`step` and `hear` belong to the batch's threads; everything else may be called from any."""
+    """`step` and `hear` belong to the threads of passes; everything else may be called from any."""
 
-    def __init__(self, reconcile: FlowReconcile, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        reconcile: FlowReconcile,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`wake`: called, from any thread, when somebody asks for a pass."""
         self.flow = reconcile.settings.flow
+        self._wake, self._report = wake, Report(Plan(self.flow))
         self._reconcile, self._metrics, self._clock = reconcile, metrics, clock
         self._mailbox, self._retries = Mailbox(), RetrySchedule()
         self._known = KnownStatus(reconcile.settings)
@@ -37,10 +46,12 @@ class FlowTask:
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
         """The next pass begins by closing what the flow is made of and building it again, and audits the changes."""
         self._mailbox.renew(build, changes)
+        self._wake()
 
     def tell(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
         """The next pass begins with this call, audits the changes, and compares everything."""
         self._mailbox.tell(call, changes)
+        self._wake()
 
     def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What MM2 told of offsets in a batch; the next pass takes it in."""
@@ -50,8 +61,17 @@ class FlowTask:
         """Why the streaming query does not run; None while it does."""
         self._known.query(reason)
 
+    def due_at(self) -> float:
+        """When the next pass is due without any other reason, in monotonic seconds."""
+        return max(self._retries.not_before, self._report.due)
+
+    @property
+    def wants_stream(self) -> bool:
+        """Whether MM2 wrote something that the stream has not brought yet, and that a group waits for."""
+        return self._report.stream_moved
+
     def step(self, heartbeats: Heartbeats | None, *, everything: bool = False) -> FlowStatus:
-        """One micro-batch of this flow. Never raises what concerns the flow alone: its status says it."""
+        """One pass of this flow. Never raises what concerns the flow alone: its status says it."""
         if heartbeats is not None:
             self._known.heartbeat(heartbeats)
         if self._retries.is_due(self._clock()) or self._mailbox.is_asked():
@@ -109,6 +129,7 @@ class FlowTask:
         if self._known.error is not None:
             log.info("%s: works again", self.flow.name)
         self._retries.succeeded()
+        self._report = report
         self._metrics.report(report)
         for outcome in report.outcomes:
             if outcome.error:
@@ -125,7 +146,7 @@ class FlowTask:
 
         `wait` in seconds; 0 only asks. False: no pass was done in that time, or the flow is in error.
         """
-        return self._mailbox.ask(topics, wait) and self._known.error is None
+        return self._mailbox.ask(topics, wait, self._wake) and self._known.error is None
 
     def close(self) -> None:
         """Lets go of the flow's clients."""

@@ -23,3 +23,8 @@ class KindIntervals:
     def polled(self, kinds: Collection[Kind], now: float) -> None:
         """These were read. One that could not be read is due again in the next pass."""
         self._polled_at |= dict.fromkeys(kinds, now)
+
+    def waking(self, kinds: Collection[Kind], now: float) -> list[float]:
+        """When those of these kinds that rest now are due again."""
+        resting = self.resting(now) & set(kinds)
+        return sorted(self._polled_at[kind] + self._intervals[kind] for kind in resting)

@@ -102,10 +102,13 @@ class Mailbox:
             self._done = number
             self._changed.notify_all()
 
-    def ask(self, topics: Collection[str], wait: float) -> bool:
-        """Asks for a pass that looks at these upstream topics (none: at all); whether one was done within `wait` s."""
+    def ask(self, topics: Collection[str], wait: float, wake: Callable[[], None] = lambda: None) -> bool:
+        """Asks for a pass that looks at these upstream topics (none: at all); whether one was done within `wait` s.
+
+        `wake`: called once the request is in."""
         with self._changed:
             self._requested.update(topics)
             self._everything |= not topics
             goal = self._begun + 1
+            wake()
             return self._changed.wait_for(lambda: self._done >= goal, timeout=wait)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from sinks.engine.model import Kind
+from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
 from sinks.engine.status import FlowState, FlowStatus, Task
 from sinks.kinds.controller import GroupSummary
 from streaming.flow import Flow
 from streaming.restarts import QueryState, QueryStatus
 
-PHASES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """Histogram bounds in seconds: a look takes hundredths, a first comparison of a large cluster a minute."""
 
 EFFECTIVE = "effective"
@@ -54,6 +55,7 @@ class Metrics:
         self._task = self._gauge("task_state", "1 for the state that a kind is in", *flow, "kind", "state")
         self._last = self._gauge("last_success_timestamp_seconds", "When a kind was last in step", *flow, "kind")
         self._changes = self._counter("changes", "Changes tried", *flow, "kind", "op", "result")
+        self._passes = self._counter("passes", "Passes by reason; one may have several", *flow, "reason")
         self._refusals = self._counter("refused", "Changes that the target refused", *flow, "kind")
         self._requests = self._counter("admin_requests", "Requests of the admin API", "cluster", "api", "result")
         self._listeners = self._counter("listener_calls", "Calls of listeners", *flow, "listener", "result")
@@ -65,7 +67,9 @@ class Metrics:
         self._summary: dict[Flow, GroupSummary] = {}
         self._shown: dict[Flow, frozenset[str]] = {}
         self._reconcile = self._histogram("reconcile_seconds", "Seconds of a pass's phases", *flow, "phase")
-        self._batch_seconds = self._histogram("batch_seconds", "Seconds of a micro-batch in the sink")
+        self._batch_seconds = self._histogram(
+            "batch_seconds", "Seconds of work in a micro-batch: MM2's records and passes"
+        )
         self._batch_rows = self._gauge("batch_rows", "Records in the last micro-batch")
         self._query_state = self._gauge("query_state", "1 for the state that a query is in", "target", "state")
         self._restarts = self._counter("query_restarts", "Starts of a query after it failed", "target")
@@ -86,7 +90,7 @@ class Metrics:
         return Counter(*self._family("counter", f"{name}_total", text, labels), registry=self.registry)
 
     def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
-        return Histogram(*self._family("histogram", name, text, labels), registry=self.registry, buckets=PHASES)
+        return Histogram(*self._family("histogram", name, text, labels), registry=self.registry, buckets=BOUNDS)
 
     def _family(self, of_type: str, name: str, text: str, labels: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
         self.families.append(Family(of_type, f"lockstep_{name}", text, labels))
@@ -108,8 +112,13 @@ class Metrics:
         """A pass that was ended by what it raised."""
         self._failures.labels(flow.source, flow.target, type(error).__name__).inc()
 
+    def passed(self, flow: Flow, reasons: Collection[Reason]) -> None:
+        """A pass begins, for these reasons."""
+        for reason in reasons:
+            self._passes.labels(flow.source, flow.target, reason.value).inc()
+
     def batch(self, seconds: float, rows: int, undecodable: Mapping[tuple[str, str], int]) -> None:
-        """One micro-batch; `undecodable` counts by (topic, reason)."""
+        """One micro-batch and the work since the one before; `undecodable` counts by (topic, reason)."""
         self._batch_seconds.observe(seconds)
         self._batch_rows.set(rows)
         for (topic, _), count in undecodable.items():

@@ -27,13 +27,14 @@ from sinks.engine.kind_intervals import KindIntervals
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Outcome
+from sinks.engine.next_pass import due_at
 from sinks.engine.plan import Plan, join_plans
 from sinks.engine.recorder import Recorder, TopicIds
-from sinks.engine.report import Observer, Report, Stopwatch
+from sinks.engine.report import Observer, Report, Stopwatch, with_status
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.metadata_signal import MetadataSignal, NoSignal
-from sinks.kinds.controller import Comparison, Controller, ControllerStatus, PassContext, StreamListener
-from sinks.kinds.topics.listing import NOTHING_LISTED, Listed
+from sinks.kinds.controller import Comparison, Controller, PassContext, StreamListener
+from sinks.kinds.topics.listing import NOTHING_LISTED, Listed, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -128,7 +129,7 @@ class FlowReconcile:
         listed = self._parts.list_topics() if not self._ledger.ended else NOTHING_LISTED
         now, signal = self._clock(), self._parts.signal
         idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused
-        return PassContext(now, listed, ledger, signal.news(), signal.quiet, requested, everything, idle)
+        return PassContext(now, listed, ledger, signal.signalled(), signal.works, requested, everything, idle)
 
     def _comparison_due(self) -> bool:
         interval = self.settings.pace.full_comparison_interval
@@ -185,7 +186,7 @@ class FlowReconcile:
             for kind, reason in one.unsupported.items():
                 compared.trouble.unsupported.setdefault(kind, reason)
         return Report(
-            plan=_with_status(compared.plan, seen),
+            plan=with_status(compared.plan, seen),
             outcomes=outcomes,
             everything=context.everything,
             polled=sum(one.polled for one in seen),
@@ -193,26 +194,30 @@ class FlowReconcile:
             paused=frozenset(Kind) if ended else self._ledger.paused,
             ended=ended,
             idle=context.idle,
-            missing_topics=() if ended else self._missing_topics(context.listed),
+            missing_topics=() if ended else missing_internal_topics(self.settings, context.listed),
             groups=next((one.groups for one in seen if one.groups is not None), None),
             effective=tuple(group for one in seen for group in one.effective),
             listed=context.listed,
             now=context.now,
+            due=due_at(
+                self._parts.controllers if seen else (),
+                seen,
+                self._attempts,
+                context.idle,
+                self._others_due(context.now),
+            ),
+            stream_moved=any(one.stream_moved for one in seen),
         )
+
+    def _others_due(self, now: float) -> list[float]:
+        """The full comparison, and kinds that rest for an interval of their own."""
+        enabled = {kind for kind, is_enabled in self.settings.enabled.items() if is_enabled}
+        full = (self._compared_at or now) + self.settings.pace.full_comparison_interval
+        return [full, *self._intervals.waking(enabled - self._ledger.paused, now)]
 
     def look_only(self, compared: Compared) -> Report:
         """The report of a pass that ends with its plan: nothing is written, recorded or told."""
         return replace(self._report(compared, ()), effective=compared.plan.effective)
-
-    def _missing_topics(self, listed: Listed) -> tuple[str, ...]:
-        flow, internal = self.settings.flow, self.settings.internal
-        topics = {flow.source: listed.source, flow.target: listed.target}
-        places = (
-            (self.settings.policy.format_remote_topic(flow.source, internal.heartbeats), flow.target),
-            (internal.checkpoints, flow.target),
-            (internal.offset_syncs, internal.offset_syncs_cluster),
-        )
-        return tuple(f"{topic} on {alias}" for topic, alias in places if topic not in topics[alias])
 
     def _tell(self, report: Report) -> None:
         for observer in self._parts.observers:
@@ -241,9 +246,3 @@ class FlowReconcile:
                 stack.callback(controller.close)
             stack.callback(self._parts.signal.close)
             stack.callback(self._parts.audit.close)
-
-
-def _with_status(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:
-    refused = dict.fromkeys((*plan.refused, *(refusal for one in status for refusal in one.refused)))
-    errors = dict.fromkeys((*plan.errors, *(error for one in status for error in one.errors)))
-    return replace(plan, refused=tuple(refused), errors=tuple(errors))

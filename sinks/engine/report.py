@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan
-from sinks.kinds.controller import GroupSummary
+from sinks.kinds.controller import ControllerStatus, GroupSummary
 from sinks.kinds.topics.listing import Listed
 
 
@@ -22,8 +22,9 @@ class Report:
     `trouble`: what stopped kinds. `idle`: kinds that were paused or waited for their interval, `paused` those of them
     that `lockstep pause` stopped. `missing_topics`: MM2's internal topics that do not exist yet, each with its cluster.
     `seconds`: by phase. `groups`: None where they are not looked at. `effective`: configs that differ in effect, of all
-    topics, also those that this pass did not look at. `now`: monotonic seconds at its start. `ended`: why nothing is
-    written for the flow any more; all kinds are paused then.
+    topics, also those that this pass did not look at. `now`: monotonic seconds at its start; `due`: when the next pass
+    is wanted without any other reason. `stream_moved`: MM2 wrote something that a group waits for.
+    `ended`: why nothing is written for the flow any more; all kinds are paused then.
     """
 
     plan: Plan
@@ -40,6 +41,8 @@ class Report:
     listed: Listed | None = None
     now: float = 0.0
     ended: str | None = None
+    due: float = float("-inf")
+    stream_moved: bool = False
 
 
 class Observer(Protocol):
@@ -64,3 +67,10 @@ class Stopwatch:
         now = time.perf_counter()
         self.laps[phase] = now - self._last
         self._last = now
+
+
+def with_status(plan: Plan, status: Sequence[ControllerStatus]) -> Plan:
+    """The plan with what its controllers know of besides: refusals, and what could not be observed."""
+    refused = dict.fromkeys((*plan.refused, *(refusal for one in status for refusal in one.refused)))
+    errors = dict.fromkeys((*plan.errors, *(error for one in status for error in one.errors)))
+    return replace(plan, refused=tuple(refused), errors=tuple(errors))

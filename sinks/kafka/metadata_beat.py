@@ -3,15 +3,14 @@
 A KRaft controller appends a NoOpRecord every `metadata.max.idle.interval.ms` (500 ms) and one record for each change
 of a topic, a config, an ACL. So while nothing changes the log grows by a steady beat, and anything more is a
 metadata-change signal.
-`DescribeQuorum` (KIP-595) tells the length for the price of describing thirty topics. It is a hint and no
-more: topics take their turns all the same, and what a beat hides is found by them.
+It is a hint and no more: a full comparison comes all the same.
 """
 
 from __future__ import annotations
 
 import statistics
 
-BEATS_TO_LEARN = 6
+BEATS_TO_LEARN = 8
 """Beats in a row that must agree before the rhythm counts as known."""
 
 SHORTEST = 0.25
@@ -26,7 +25,10 @@ UNEVEN = 0.3
 MISSED = 2
 """Beats that may be overdue; more of them, and the rhythm is another one."""
 
-EARLY = 0.1
+TUNING = 0.1
+"""How far the rhythm follows a beat that came at another time than expected, as a share of the difference."""
+
+EARLY = 0.03
 """How far the anchor follows an early beat, as a share: a change just before a beat must not pass as that beat."""
 
 NOISY = 20
@@ -34,7 +36,7 @@ NOISY = 20
 
 
 class MetadataBeat:
-    """Listens to one metadata log. `quiet` says whether its silence means anything."""
+    """The rhythm of one metadata log, from samples of its length."""
 
     def __init__(self) -> None:
         self._last: tuple[float, int] | None = None
@@ -44,14 +46,18 @@ class MetadataBeat:
         self._anchor = 0.0
         self._base = 0
         self._recent: list[bool] = []
+        self._grew = False
 
     @property
-    def quiet(self) -> bool:
+    def is_known(self) -> bool:
         """Whether the rhythm is known, so that no signal means no change."""
         return self._period is not None
 
-    def heard(self, at: float, length: int) -> int:
-        """Takes the length of the log at a time, every 0.1 s or so; how many records it grew by beyond its beat."""
+    def sample(self, at: float, length: int) -> int:
+        """Takes the length of the log at a time; how many records it grew by beyond its beat.
+
+        Samples come every 0.1 s or so while `is_known` is False, and at uneven distances of up to half a second later.
+        """
         before, self._last = self._last, (at, length)
         if before is None or length < before[1]:
             self._forget(at)
@@ -59,26 +65,27 @@ class MetadataBeat:
         if self._period is None:
             self._learn(at, before, length)
             return 0
-        news = self._compare(at, before, length)
+        extra = self._compare(at, before, length)
         if length > before[1]:
-            self._recent = [*self._recent[-(NOISY - 1) :], news > 0]
+            self._recent = [*self._recent[-(NOISY - 1) :], extra > 0]
             if len(self._recent) == NOISY and all(self._recent):
                 self._forget(at)
-        return news
+        return extra
 
     def _forget(self, at: float) -> None:
         self._period, self._grown_at, self._intervals, self._recent = None, at, [], []
 
     def _learn(self, at: float, before: tuple[float, int], length: int) -> None:
         if length == before[1]:
-            if self._grown_at is not None and at - self._grown_at > SILENCE:
+            # A number that never moved may be no log's length: what a broker without such a log answers.
+            if self._grew and self._grown_at is not None and at - self._grown_at > SILENCE:
                 self._know(float("inf"), at, length)
             return
         if self._grown_at is not None and length == before[1] + 1:
             self._intervals = [*self._intervals[-(BEATS_TO_LEARN - 1) :], at - self._grown_at]
         else:
             self._intervals = []
-        self._grown_at = at
+        self._grown_at, self._grew = at, True
         if len(self._intervals) == BEATS_TO_LEARN:
             middle = statistics.fmean(self._intervals)
             if middle >= SHORTEST and all(abs(interval - middle) <= UNEVEN * middle for interval in self._intervals):
@@ -105,4 +112,5 @@ class MetadataBeat:
         """The newest beat fell between two samples: the anchor moves there, so that a slow drift is never a signal."""
         expected = self._anchor + beats * period
         self._anchor = min(max(expected, since), max(at, expected - EARLY * period))
+        self._period = period + TUNING * (self._anchor - expected) / beats
         self._base += beats

@@ -96,7 +96,8 @@ class GroupSummary:
 class ControllerStatus:
     """What a controller knows of besides this pass's plan: refused changes that wait, what could not be observed, and
     kinds that a cluster does not support, each with the reason. `effective`: configs that differ in effect, of all
-    topics. `polled`: how many items this pass looked at."""
+    topics. `polled`: how many items this pass looked at. `due`: when the controller is to be polled again without any
+    other reason, in monotonic seconds. `stream_moved`: MM2 wrote something that the stream has not brought yet."""
 
     refused: Sequence[Refusal] = ()
     errors: Sequence[Unobserved] = ()
@@ -104,6 +105,8 @@ class ControllerStatus:
     groups: GroupSummary | None = None
     effective: Sequence[DriftGroup] = ()
     polled: int = 0
+    due: float = float("inf")
+    stream_moved: bool = False
 
 
 class Controller(Protocol):

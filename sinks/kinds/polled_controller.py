@@ -30,6 +30,10 @@ class ListWatch(Protocol):
         """Lets go of its client."""
 
 
+ASKS_AFTER = 1.5
+"""Times its rest, after which a list asks for a pass of its own: one that runs anyway polls it before that."""
+
+
 @dataclass(frozen=True)
 class Surveyed:
     """A plan for all of a kind, and the keys of what the target has of it now. `remember`: called with its outcomes."""
@@ -95,10 +99,11 @@ class PolledController:
         return context.everything or context.signalled > 0 or self._rested(context)
 
     def _rested(self, context: PassContext) -> bool:
+        return self._polled is None or context.now - self._polled >= self._rest(context)
+
+    def _rest(self, context: PassContext) -> float:
         rest = self._rules.signalled_rest if context.signal_works else self._rules.rest
-        if self._last.refused:
-            rest = max(rest, self._rules.refused_rest)
-        return self._polled is None or context.now - self._polled >= rest
+        return max(rest, self._rules.refused_rest) if self._last.refused else rest
 
     def _waits(self, context: PassContext) -> bool:
         """What could not be observed, is not supported or was refused is compared again with the next poll, not in
@@ -185,7 +190,13 @@ class PolledController:
         unsupported = {self._rules.kind: self._unsupported} if self._unsupported else {}
         refused: tuple[Refusal, ...] = (*self._last.refused, *self._backoff.waiting(context.now))
         errors: tuple[Unobserved, ...] = self._last.errors
-        return ControllerStatus(refused, errors, unsupported)
+        return ControllerStatus(refused, errors, unsupported, due=self._due(context))
+
+    def _due(self, context: PassContext) -> float:
+        if (self._dirty or self._fresh) and not (self._last.errors or self._unsupported or self._untried):
+            return context.now
+        polled = context.now if self._polled is None else self._polled
+        return min(polled + ASKS_AFTER * self._rest(context), self._backoff.next_at())
 
     def close(self) -> None:
         """Closes the watches, and what the kind says."""

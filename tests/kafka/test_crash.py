@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from app.job.batch import Batch
+from app.job.flow_passes import FlowPasses
 from app.job.query_supervisor import QuerySupervisor
 from app.settings import Settings, load
 from app.wiring import flow_in_job
@@ -40,10 +41,13 @@ class Attempts:
         """
         metrics, flow, gateway = Metrics("test"), self.settings.flows[0], self.spark.sparkContext._gateway
         task = FlowTask(flow_in_job(self.settings, flow, gateway, metrics), metrics)
-        batch = Batch([task], metrics, passes=True)
+        passes = FlowPasses(metrics, shortest=0.0)
+        passes.take_on(task)
+        batch = Batch(passes, metrics, 0.0, serves=False)
 
         def sink(frame: DataFrame, number: int) -> None:
             batch(frame, number)
+            passes.compare_everything()
             self.batches.append(number)
             if broken:
                 raise RuntimeError("the process dies here")
@@ -53,7 +57,7 @@ class Attempts:
             keeper.drain(threading.Event())
         finally:
             keeper.end()
-            batch.close()
+            passes.close()
             task.close()
         return writes(metrics.registry)
 

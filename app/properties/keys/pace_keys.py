@@ -10,9 +10,19 @@ from app.properties.value_types import DURATION_SECONDS, FOLDER, TEXT, TOKEN, in
 TRIGGER_INTERVAL = Key(
     "lockstep.trigger.interval",
     DURATION_SECONDS,
-    1.0,
+    10.0,
     "Lockstep",
-    "Time between two batches.",
+    "How long a micro-batch stays at most, and so how often Spark's query brings what MM2 wrote at least. A pass does "
+    "not wait for it: each has a reason of its own (ARCHITECTURE.md).",
+    Scope.JOB,
+    live=Live.QUERY,
+)
+PASS_MIN_INTERVAL = Key(
+    "lockstep.pass.min.interval",
+    DURATION_SECONDS,
+    0.2,
+    "Lockstep",
+    "Time between two passes of a flow at least, however many reasons there are.",
     Scope.JOB,
     live=Live.QUERY,
 )
@@ -53,12 +63,20 @@ HTTP_TOKEN: Key[str | None] = Key(
     Scope.JOB,
     live=Live.JOB,
 )
+OBSERVE_SHARE = Key(
+    "lockstep.observe.share",
+    number(0.001, 1),
+    0.1,
+    "Lockstep",
+    "The share of the time in which topics' configs are polled on the source, per flow, measured from what polls took; "
+    "what is not needed is saved for the next change, up to 30 seconds' worth.",
+)
 OBSERVE_RATE = Key(
     "lockstep.observe.rate",
     integer(0, unit="topics a second"),
-    1000,
+    0,
     "Lockstep",
-    "How many topics' configs are polled on the source, per flow; 0: all of them at every trigger.",
+    "How many topics' configs are polled on the source at most, per flow, whatever the share allows; 0: no limit.",
 )
 FULL_COMPARISON_INTERVAL = Key(
     "lockstep.full.comparison.interval",

@@ -9,10 +9,10 @@ class MetadataSignal(Protocol):
     """Tells whether a cluster's metadata changed at all, without polling it. A hint: it may miss a change."""
 
     @property
-    def quiet(self) -> bool:
+    def works(self) -> bool:
         """Whether no signal means no change; False where no log can be watched."""
 
-    def news(self) -> int:
+    def signalled(self) -> int:
         """How many changes were signalled since the last call."""
 
     def close(self) -> None: ...
@@ -21,9 +21,9 @@ class MetadataSignal(Protocol):
 class NoSignal:
     """Never signals: for clusters whose metadata log cannot be watched."""
 
-    quiet = False
+    works = False
 
-    def news(self) -> int:
+    def signalled(self) -> int:
         return 0
 
     def close(self) -> None:

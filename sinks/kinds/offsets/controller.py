@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from sinks.engine.backoff import Backoff
 from sinks.engine.ledger import Ledger
@@ -13,7 +12,6 @@ from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import make_plan
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.group_watch import GroupWatch
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
 from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext
 from sinks.kinds.offsets.checkpoints import CheckpointEmitter
@@ -21,6 +19,7 @@ from sinks.kinds.offsets.direction import (
     ClusterGroups,
     Direction,
     GroupOffset,
+    OffsetClusters,
     backward,
     count_verdicts,
     forward,
@@ -36,18 +35,11 @@ from sinks.kinds.topics.listing import Listed
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 
+POLL_REST = 1.0
+"""Seconds between two polls of the groups that may have committed."""
+
 Emit = Callable[[Collection[GroupOffset]], None]
 """Called with the rows of the groups that were just compared."""
-
-
-@dataclass(frozen=True)
-class OffsetClusters:
-    """What a flow's groups are looked at with. `watch` is on the cluster that the groups come from."""
-
-    source: ClusterGroups
-    target: ClusterGroups
-    topics: MirrorTopics
-    watch: GroupWatch
 
 
 class OffsetController:
@@ -208,7 +200,13 @@ class OffsetController:
             rows = [row for rows in self._rows.values() for row in rows]
             verdicts = {verdict.value: count for verdict, count in count_verdicts(rows).items()}
             self._summary = GroupSummary(verdicts, worst_bounds(rows), rows)
-        return ControllerStatus(refused=self._backoff.waiting(context.now), groups=self._summary)
+        refused = self._backoff.waiting(context.now)
+        return ControllerStatus(refused=refused, groups=self._summary, due=self._due(context))
+
+    def _due(self, context: PassContext) -> float:
+        if not self._active:
+            return float("inf")
+        return min(context.now + POLL_REST, self._schedule.next_at(), self._backoff.next_at())
 
     def close(self) -> None:
         """Writes down what came since the last full comparison; a command leaves that to the job."""

@@ -10,7 +10,9 @@ from sinks.engine.model import Change, Key, Kind
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
+from sinks.kafka.ports.group_watch import GroupWatch
 from sinks.kafka.ports.groups import GroupReader
+from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
 from sinks.kinds.topics.listing import Listed
@@ -26,6 +28,16 @@ class ClusterGroups:
 
     reader: Reader
     groups: GroupReader
+
+
+@dataclass(frozen=True)
+class OffsetClusters:
+    """What a flow's groups are looked at with. `watch` is on the cluster that the groups come from."""
+
+    source: ClusterGroups
+    target: ClusterGroups
+    topics: MirrorTopics
+    watch: GroupWatch
 
 
 @dataclass(frozen=True)

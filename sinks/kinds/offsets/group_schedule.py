@@ -49,6 +49,10 @@ class GroupSchedule:
             self._due.pop(group, None)
             self._tries.pop(group, None)
 
+    def next_at(self) -> float:
+        """When the next group is to be compared; infinite where none is."""
+        return min(self._due.values(), default=float("inf"))
+
     def is_due(self, now: float) -> bool:
         """Whether any group is to be compared now."""
         return any(due <= now for due in self._due.values())

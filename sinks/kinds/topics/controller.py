@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from sinks.engine.backoff import Backoff
@@ -35,11 +36,13 @@ class TopicController:
         progress: Progress = no_progress,
         *,
         once: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`watches`: on the source and on the target. `once`: for a command's single pass."""
+        """`watches`: on the source and on the target. `once`: for a command's single pass. `clock`: measures polls."""
         self._deletions = TopicDeletions(settings, source, target, once=once)
         self._settings, self._source, self._target, self._progress = settings, source, target, progress
         self._source_watch, self._target_watch = watches
+        self._clock = clock
         self._schedule = PollSchedule(settings.pace)
         self._backoff = Backoff()
         self._dirty: set[str] = set()
@@ -57,11 +60,11 @@ class TopicController:
         self._backoff.keep(frozenset(context.listed.desired.remote.values()), context.listed.target)
         configs = self._settings.enabled[Kind.TOPIC_CONFIG] and Kind.TOPIC_CONFIG not in context.idle
         if configs:
-            self._look_at_configs(context)
+            self._poll_configs(context)
         differ = Kind.TOPIC not in context.idle and self._topics_differ(context)
         return differ or (configs and bool(self._dirty))
 
-    def _look_at_configs(self, context: PassContext) -> None:
+    def _poll_configs(self, context: PassContext) -> None:
         remote = context.listed.desired.remote
         differing = self._differing(context)
         self._dirty |= self._fresh
@@ -80,15 +83,17 @@ class TopicController:
         self._dirty = dirty & remote.keys()
 
     def _differing(self, context: PassContext) -> set[str]:
-        turn = self._schedule.turn(context.now, quiet=context.signal_works, news=context.signalled)
+        turn = self._schedule.turn(context.now, signal_works=context.signal_works, signalled=context.signalled)
         groups = [self._schedule.all_shards()] if context.everything else turn
         differing: set[str] = set()
         for group in groups:
+            start = self._clock()
             found = self._source_watch.changed(group)
             # Noted before anything else can fail: a watch reports a difference once.
             self._dirty |= found
-            # Those that were forgotten after a write explain no signal.
-            self._schedule.found(len(found - self._written))
+            if not context.everything:
+                # Those that were forgotten after a write explain no signal.
+                self._schedule.polled(group, self._clock() - start, len(found - self._written))
             self._written.difference_update(*group)
             differing |= found
             self._polled += sum(len(shard) for shard in group)
@@ -169,7 +174,18 @@ class TopicController:
         errors = tuple(why for topic, why in self._unobserved.items() if topic in wanted)
         refused = (*context.listed.desired.refused, *self._backoff.waiting(context.now))
         self._drifts.keep(wanted)
-        return ControllerStatus(refused, errors, effective=self._drifts.groups(), polled=self._polled)
+        due = (
+            context.now
+            if self._fresh or self._dirty
+            else self._schedule.due(context.now, signal_works=context.signal_works)
+        )
+        return ControllerStatus(
+            refused,
+            errors,
+            effective=self._drifts.groups(),
+            polled=self._polled,
+            due=min(due, self._backoff.next_at()),
+        )
 
     def close(self) -> None:
         """The clusters themselves are the pass's."""

@@ -32,3 +32,15 @@ def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
 def replicated_topics(listed: Listed) -> dict[str, str]:
     """Those that are on the target: name on the source to name there, as `lockstep topics` shows them."""
     return {topic: remote for topic, remote in sorted(listed.desired.remote.items()) if remote in listed.target}
+
+
+def missing_internal_topics(settings: FlowSettings, listed: Listed) -> tuple[str, ...]:
+    """MM2's topics of a flow that do not exist yet, each with its cluster."""
+    flow, internal = settings.flow, settings.internal
+    topics = {flow.source: listed.source, flow.target: listed.target}
+    places = (
+        (settings.policy.format_remote_topic(flow.source, internal.heartbeats), flow.target),
+        (internal.checkpoints, flow.target),
+        (internal.offset_syncs, internal.offset_syncs_cluster),
+    )
+    return tuple(f"{topic} on {alias}" for topic, alias in places if topic not in topics[alias])

@@ -1,12 +1,12 @@
-"""Which topics to look at in this trigger. Pure: time comes in as an argument, in seconds of a monotonic clock.
+"""Which topics' configs to poll in this pass. Pure: time comes in as an argument, in seconds of a monotonic clock.
 
-A look costs the source's brokers about 85 µs of CPU a topic, so it has a budget, `lockstep.observe.rate` topics a
-second. Topics that changed lately are looked at first, at every trigger, with up to half of the budget; the others
-take turns, in shards, with what is left. Who changes a config often changes it, or its neighbours, again soon.
+Polls have a budget (`sinks.kinds.topics.poll_budget`). Where the metadata log tells of changes
+(`sinks.kafka.metadata_beat`) nothing is polled while it does not; at a signal shard after shard is, until as many
+topics were found to differ as there are records of it. For one change that is half of all topics on average. Where no
+log tells of changes, topics take turns.
 
-Where the metadata log can be listened to (`sinks.kafka.metadata_beat`) the budget is spent when it is of use: while the
-log is quiet only a quarter of it, and the rest is saved; at a signal, what was saved, shard by shard, until as many
-topics were found to differ as there are records of it. For one change that is half of all topics on average.
+Topics that changed lately come first in any case, with up to half of the budget: who changes a config often changes
+it, or its neighbours, again soon.
 """
 
 from __future__ import annotations
@@ -16,39 +16,40 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import ceil
 
 from sinks.flow_settings import Pace
+from sinks.kinds.topics.poll_budget import PollBudget
 
 LATELY = 300.0
-"""A topic that changed within so many seconds counts as lately changed, and is polled at every trigger."""
+"""A topic that changed within so many seconds counts as lately changed."""
 
-SHARDS_A_TRIGGER = 4
-"""Into how many requests one trigger's topics are split: while one answer is compared, the broker makes the next."""
+TURN = 1.0
+"""Seconds between two turns where no signal tells when one is of use, and until a signal that nothing explained is
+followed once more."""
 
+SHARDS = 8
+"""Requests for all topics: the sooner one of them explains a signal, the fewer are polled for it."""
 
-QUIET_SHARE = 0.25
-"""Of the budget that is spent while the metadata log says that nothing changes: what a beat may hide is found by it."""
+SMALLEST = 100
+"""Topics in a shard, unless the rate allows fewer: a request for fewer costs nearly as much."""
 
-ROUNDS_AT_NEWS = 2
-"""Rounds through all topics until a signal that no difference explains is given up: the broker that is asked may be a
-moment behind the log, so that the first round misses what the second one finds."""
+ROUNDS = 2
+"""Times that all topics are polled until a signal that no difference explains is given up: the broker that is asked may
+be a moment behind the log, so that the first round misses what the second one finds."""
 
 
 class PollSchedule:
     """The turns of one flow's topics."""
 
     def __init__(self, pace: Pace) -> None:
-        self._pace = pace
+        self._pace, self._budget = pace, PollBudget(pace)
         self._shards: list[tuple[str, ...]] = []
         self._topics: frozenset[str] = frozenset()
         self._next = 0
-        self._saved = 0.0
-        self._last_turn: float | None = None
         self._changed: dict[str, float] = {}
         self._owed = 0
         self._unexplained = 0
-        self._spared = 0.0
 
     def members(self, topics: Collection[str]) -> None:
-        """Says which topics there are. New shards only when they differ, so that a look can reuse what it built."""
+        """Says which topics there are. New shards only when they differ, so that a poll can reuse what it built."""
         if len(topics) == len(self._topics) and self._topics.issuperset(topics):
             return
         upcoming = self._shards[self._next][0] if self._shards else ""
@@ -60,10 +61,10 @@ class PollSchedule:
         self._changed = {topic: at for topic, at in self._changed.items() if topic in self._topics}
 
     def _shard_size(self) -> int:
-        if self._pace.observe_rate == 0:
-            return max(1, min(self._pace.shard_topics, ceil(len(self._topics) / SHARDS_A_TRIGGER)))
-        a_trigger = self._pace.observe_rate * self._pace.trigger_interval
-        return max(1, min(self._pace.shard_topics, round(a_trigger / SHARDS_A_TRIGGER)))
+        size = max(SMALLEST, ceil(len(self._topics) / SHARDS))
+        if rate := self._pace.observe_rate:
+            size = min(size, max(1, round(rate * TURN / SHARDS)))
+        return min(size, self._pace.shard_topics)
 
     def changed(self, topics: Iterable[str], now: float) -> None:
         """Notes topics that were seen to differ."""
@@ -73,61 +74,54 @@ class PollSchedule:
         """Every topic, for a comparison of everything."""
         return list(self._shards)
 
-    def turn(self, now: float, *, quiet: bool = False, news: int = 0) -> Iterator[list[Sequence[str]]]:
-        """The shards to look at now, in groups; together no more topics than the budget that came in and was not spent.
+    def turn(self, now: float, *, signal_works: bool = False, signalled: int = 0) -> Iterator[list[Sequence[str]]]:
+        """The shards to poll now, in groups. `polled` is to be told of each group before the next one is asked for.
 
-        `found` is to be told of each group before the next one is asked for. `quiet`: the metadata log is listened
-        to. `news`: how many records it has beyond its beat since the last turn.
+        `signal_works`: the metadata log tells of changes; `signalled`: how many since the last turn.
         """
-        if self._pace.observe_rate == 0:
-            yield list(self._shards)
-            return
-        self._earn(now, quiet)
-        if news:
-            self._unexplained += news
-            self._owed = ROUNDS_AT_NEWS * len(self._shards)
-        if not quiet:
-            lately = self._paid(self._lately(now))
-            yield [*lately, *self._paid(self._shards_within(self._saved))]
-        elif not self._owed:
-            yield self._paid(self._shards_within(min(self._spared, self._saved)))
-        else:
+        # Without a log that tells of changes, what a long pause saved up is not spent at once.
+        self._budget.earn(now, len(self._topics), float("inf") if signal_works else 2 * TURN)
+        if signalled:
+            self._unexplained += signalled
+            self._owed = ROUNDS * len(self._shards)
+        if not signal_works:
+            lately = self._lately(now)
+            yield [*lately, *self._shards_within(self._budget.left - sum(map(len, lately)))]
+        elif self._owed:
             yield from self._until_explained(now)
 
-    def _until_explained(self, now: float) -> Iterator[list[Sequence[str]]]:
-        """One shard at a time: the one that explains the signal spares all that would come after it."""
-        group: list[Sequence[str]] = self._lately(now)
-        for _ in range(len(self._shards)):
-            if group:
-                yield self._paid(group)
-            if not self._owed or len(self._shards[self._next]) > self._saved:
-                return
-            group = [self._next_shard()]
-        yield self._paid(group)
+    def due(self, now: float, *, signal_works: bool) -> float:
+        """When the next turn is wanted without any signal."""
+        if signal_works and not self._owed:
+            return float("inf")
+        if not self._shards:
+            return now + TURN
+        wait = self._budget.wait_for(len(self._shards[self._next]))
+        # A round that found nothing gives the brokers a moment before the next one.
+        return now + (wait if self._owed % len(self._shards) else max(wait, TURN))
 
-    def found(self, differing: int) -> None:
-        """How many topics of the last group differed: so many records of the signal are explained."""
+    def _until_explained(self, now: float) -> Iterator[list[Sequence[str]]]:
+        """One shard at a time, each once: the one that explains the signal spares all that would come after it."""
+        if lately := self._lately(now):
+            yield lately
+        for _ in range(len(self._shards)):
+            if not self._owed or not self._budget.affords(len(self._shards[self._next])):
+                return
+            yield [self._next_shard()]
+            if self._owed and self._owed % len(self._shards) == 0:
+                return
+
+    def polled(self, group: Iterable[Sequence[str]], seconds: float, differing: int) -> None:
+        """What a group cost, and how many of its topics differed: so many records of the signal are explained."""
+        self._budget.spend(sum(map(len, group)), seconds)
         self._unexplained = max(0, self._unexplained - differing)
         if not self._unexplained:
             self._owed = 0
-
-    def _paid(self, group: list[Sequence[str]]) -> list[Sequence[str]]:
-        spent = sum(len(shard) for shard in group)
-        self._saved -= spent
-        self._spared = max(0.0, self._spared - spent)
-        return group
-
-    def _earn(self, now: float, quiet: bool) -> None:
-        since = self._pace.trigger_interval if self._last_turn is None else now - self._last_turn
-        self._last_turn = now
-        income = since * self._pace.observe_rate
-        everything = len(self._topics) + len(self._changed)
-        # Without a log to listen to, what a long pause saved up is not spent at once: two triggers' worth at most.
-        a_trigger = self._pace.observe_rate * self._pace.trigger_interval
-        most = max(everything if quiet else min(everything, 2 * a_trigger), a_trigger + self._shard_size())
-        # Rounded, so that the sum of many small budgets is what it should be when a shard's size is compared with it.
-        self._saved = round(min(self._saved + income, most), 6)
-        self._spared = round(min(self._spared, self._shard_size()) + income * QUIET_SHARE, 6)
+        elif differing and self._shards:
+            # The broker that is asked is not behind: one round tells of what is left, if it is of a topic at all.
+            whole = len(self._shards)
+            self._owed = whole if self._owed == ROUNDS * whole else self._owed % whole
+            self._unexplained = self._unexplained if self._owed else 0
 
     def _shards_within(self, budget: float) -> list[Sequence[str]]:
         """Whole shards, in turn, as many as the budget allows, none twice."""
@@ -146,8 +140,9 @@ class PollSchedule:
         return shard
 
     def _lately(self, now: float) -> list[Sequence[str]]:
-        """What changed lately as one shard, newest first up to half of what is saved."""
+        """What changed lately as one shard, newest first up to half of what is left."""
         self._changed = {topic: at for topic, at in self._changed.items() if now - at < LATELY}
         newest = sorted(self._changed.items(), key=lambda row: (-row[1], row[0]))
-        lately = sorted(topic for topic, _ in newest[: int(self._saved / 2)])
+        most = min(len(newest), max(0, int(self._budget.left / 2)))
+        lately = sorted(topic for topic, _ in newest[:most])
         return [lately] if lately else []

@@ -1,4 +1,4 @@
-"""Who lets the flows take their steps: the query's batches, or, where there are none, the fallback."""
+"""Who lets the flows have their passes: the query's batches, or, where there are none, the fallback."""
 
 from __future__ import annotations
 
@@ -7,57 +7,48 @@ import threading
 import pytest
 
 from app.job.query_fallback import QueryFallback
-from streaming.restarts import step_is_due
+from streaming.restarts import LONGEST_GAP, serves_without_query
 from tests.app.job.query_script import NO_BATCH
 
 
 class World:
-    """A fallback of a trigger interval of two seconds."""
+    """A fallback, and how often it served."""
 
     def __init__(self) -> None:
-        self.now, self.steps = 0.0, 0
+        self.now, self.slices = 0.0, 0
         self.error: Exception | None = None
-        self.fallback = QueryFallback(self.step, 2.0, lambda: self.now)
+        self.fallback = QueryFallback(self.serve, lambda: self.now)
 
-    def step(self) -> None:
-        self.steps += 1
+    def serve(self, seconds: float) -> None:
+        self.slices += 1
         if self.error is not None:
             raise self.error
 
     def after(self, seconds: float) -> bool:
         self.now += seconds
-        return self.fallback.look()
+        return self.fallback.take_turn()
 
 
 @pytest.mark.parametrize(
-    ("idle", "running", "due"),
-    [(1.9, False, False), (2.0, False, True), (9.9, True, False), (10.0, True, True)],
+    ("idle", "running", "serves"),
+    [(0.0, False, True), (LONGEST_GAP - 0.1, True, False), (LONGEST_GAP, True, True)],
 )
-def test_a_step_is_due_at_every_trigger_and_later_where_a_query_runs_and_may_be_slow(
-    idle: float, running: bool, due: bool
+def test_flows_are_served_without_a_query_at_once_and_beside_one_when_its_batch_is_late(
+    idle: float, running: bool, serves: bool
 ) -> None:
-    assert step_is_due(idle, running, interval=2.0) is due
+    assert serves_without_query(idle, running) is serves
 
 
-def test_a_slow_trigger_leaves_a_running_query_the_time_of_three() -> None:
-    assert [step_is_due(idle, True, interval=60.0) for idle in (179.0, 180.0)] == [False, True]
-
-
-def test_without_a_query_the_flows_take_a_step_at_every_trigger() -> None:
+def test_a_batch_of_a_running_query_puts_off_the_fallback() -> None:
     world = World()
-    assert [world.after(1.0) for _ in range(4)] == [False, True, False, True]
-    assert world.steps == 2
-
-
-def test_a_batch_is_a_step() -> None:
-    world = World()
+    world.fallback.running = True
     sink = world.fallback.guard(lambda batch, number: None)
-    world.now = 1.5
+    world.now = LONGEST_GAP
     sink(NO_BATCH, 0)
-    assert [world.after(1.0) for _ in range(2)] == [False, True]
+    assert [world.after(LONGEST_GAP - 0.5), world.after(0.5)] == [False, True]
 
 
-def test_no_step_is_taken_while_a_batch_runs() -> None:
+def test_nobody_serves_while_a_batch_runs() -> None:
     world = World()
     inside, go_on = threading.Event(), threading.Event()
 
@@ -71,18 +62,18 @@ def test_no_step_is_taken_while_a_batch_runs() -> None:
     assert not world.after(60.0)
     go_on.set()
     batch.join()
-    assert world.steps == 0
+    assert world.slices == 0
 
 
-def test_a_step_that_fails_is_followed_by_the_next() -> None:
+def test_a_slice_that_fails_is_followed_by_the_next() -> None:
     world = World()
     world.error = RuntimeError("a bug")
     assert world.after(2.0)
     assert world.after(2.0)
-    assert world.steps == 2
+    assert world.slices == 2
 
 
-def test_no_step_is_taken_after_the_end() -> None:
+def test_nobody_serves_after_the_end() -> None:
     world = World()
     world.fallback.close()
     assert not world.after(60.0)

@@ -38,6 +38,7 @@ class World:
     clock: Clock = field(default_factory=Clock)
     steps: int = 0
     observed: list[QueryStatus] = field(default_factory=list)
+    holds: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.supervisor = QuerySupervisor(
@@ -47,12 +48,13 @@ class World:
             lambda batch, number: None,
             self.once,
             self.step,
+            hold=self.holds.append,
             observe=lambda target, status: self.observed.append(status),
             probe=BackgroundProbe(self.answers, run=lambda call: call()),
             clock=self.clock,
         )
 
-    def step(self) -> None:
+    def step(self, _: float) -> None:
         self.steps += 1
 
     def after(self, seconds: float) -> QueryStatus:
@@ -71,6 +73,16 @@ def world(tmp_path: Path) -> Iterator[World]:
     world = World(tmp_path)
     yield world
     world.supervisor.end()
+
+
+def test_batches_stay_once_spark_committed_one_and_are_let_go_before_the_query_is_stopped(world: World) -> None:
+    world.after(0)
+    world.queries.last.batch()
+    assert world.holds == [False]
+    world.queries.last.batch()
+    assert world.holds[-1]
+    world.supervisor.end()
+    assert not world.holds[-1]
 
 
 def test_a_query_runs_once_a_batch_of_it_was_committed(world: World) -> None:
@@ -194,9 +206,8 @@ def test_nobody_waits_for_a_cluster_that_is_silent(tmp_path: Path) -> None:
 
 def test_polling_goes_on_in_a_thread_of_its_own_while_no_query_starts(tmp_path: Path) -> None:
     stepped = threading.Semaphore(0)
-    settings = settings_in(tmp_path, **{"lockstep.trigger.interval": "10 ms"})
     supervisor = QuerySupervisor(
-        settings, ScriptedQueries(), "b", lambda batch, number: None, False, lambda: stepped.release()
+        settings_in(tmp_path), ScriptedQueries(), "b", lambda batch, number: None, False, lambda _: stepped.release()
     )
     assert all(stepped.acquire(timeout=10.0) for _ in range(3))
     supervisor.end()

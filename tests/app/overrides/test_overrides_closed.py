@@ -61,7 +61,7 @@ def test_override_that_breaks_a_rule_refuses_all_of_the_ledger_s_for_the_job_and
     forged = stored(name, override, level)
     found = load_in_force(path, read=lambda settings: {AB: forged}, job=True)
     assert (found.stored_overrides, found.in_force) == ({AB: None}, {})
-    assert found.flows[0].pace.observe_rate == 1000
+    assert found.flows[0].pace.observe_rate == 0
     with pytest.raises(ConfigurationError, match=f"are refused, all of them.*{name}"):
         load_in_force(path, read=lambda settings: {AB: forged})
 

@@ -81,7 +81,7 @@ def test_reload_that_finds_the_same_overrides_loads_the_file_once_and_keeps_ever
 
 def test_overrides_hold_for_their_flow_and_the_settings_know_them_as_kept_and_in_plain(path: Path) -> None:
     found = load_in_force(path, read=reading({AB: RATE_7, BA: {}}))
-    assert [of(found, flow).pace.observe_rate for flow in (AB, BA)] == [7, 1000]
+    assert [of(found, flow).pace.observe_rate for flow in (AB, BA)] == [7, 0]
     assert found.stored_overrides == {AB: RATE_7, BA: {}}
     assert found.in_force == {AB: {"lockstep.observe.rate": "7"}}
 
@@ -95,7 +95,7 @@ def test_only_the_ledgers_of_the_flows_that_were_asked_for_are_read(path: Path) 
 def test_overrides_that_cannot_be_read_at_the_start_are_unknown_and_the_other_flow_has_its_own(path: Path) -> None:
     found = load_in_force(path, read=reading({AB: UNREADABLE, BA: RATE_7}))
     assert found.stored_overrides == {AB: None, BA: RATE_7}
-    assert [of(found, flow).pace.observe_rate for flow in (AB, BA)] == [1000, 7]
+    assert [of(found, flow).pace.observe_rate for flow in (AB, BA)] == [0, 7]
 
 
 def test_overrides_that_cannot_be_read_on_a_reload_are_those_of_before(path: Path) -> None:

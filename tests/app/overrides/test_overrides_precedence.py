@@ -41,7 +41,7 @@ class Case:
 
 NUMBERS = tuple(map(str, range(1, 7)))
 CASES = (
-    Case("observe.rate", False, NUMBERS, lambda flow: str(flow.pace.observe_rate), "1000"),
+    Case("observe.rate", False, NUMBERS, lambda flow: str(flow.pace.observe_rate), "0"),
     Case("topics", True, TOPICS, topics_of, ".*"),
     Case("replication.factor", True, NUMBERS, lambda flow: str(flow.replication_factor), "2"),
     Case(

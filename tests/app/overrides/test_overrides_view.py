@@ -58,7 +58,7 @@ def test_levels_come_the_one_in_force_first_each_with_its_place(tmp_path: Path) 
         ("override of the flow", "7"),
         ("override of all flows", "8"),
         ("m.properties:6", "9"),
-        ("built-in default", "1000"),
+        ("built-in default", "0"),
     ]
     assert [level.source.value for level in view.levels] == ["FLOW", "ALL_FLOWS", "FILE", "DEFAULT"]
 
@@ -69,7 +69,7 @@ def test_people_see_the_value_its_levels_and_what_a_deletion_falls_back_to(tmp_p
         "lockstep.observe.rate=7",
         "  * override of the flow: 7",
         "    m.properties:6: 9",
-        "    built-in default: 1000",
+        "    built-in default: 0",
         "    deleted here, it falls back to 9 (m.properties:6)",
     ]
 
@@ -116,7 +116,7 @@ def test_default_of_all_flows_falls_back_to_the_file_of_all_flows(tmp_path: Path
     (view,) = default_views(
         ledgers, properties_of(tmp_path, "a->b.lockstep.observe.rate=1\nlockstep.observe.rate=9\n"), FILE, False
     )
-    assert told(view) == [("override of all flows", "8"), ("m.properties:7", "9"), ("built-in default", "1000")]
+    assert told(view) == [("override of all flows", "8"), ("m.properties:7", "9"), ("built-in default", "0")]
     assert view.falls_back_to == view.levels[1]
 
 

@@ -41,7 +41,7 @@ def warnings(folder: Path, lines: str) -> list[str]:
         ("sync.topic.acls.interval.seconds=60", "Lockstep looks at ACLs when"),
         (
             "lockstep.sync.group.offsets.enabled=true\nrefresh.groups.interval.seconds=60",
-            "Lockstep lists groups in every trigger, or as lockstep.sync.group.offsets.interval.seconds says",
+            "Lockstep lists groups every second, or as lockstep.sync.group.offsets.interval.seconds says",
         ),
     ],
 )

@@ -73,7 +73,7 @@ def test_what_the_file_leaves_out_has_mm2s_default_or_ours(write: Write) -> None
     assert flow.topic_filter.should_replicate_topic("orders")
     assert not flow.topic_filter.should_replicate_topic("__consumer_offsets")
     job = settings.job
-    assert (job.trigger_interval, job.checkpoint_dir) == (1.0, Path(".lockstep/checkpoints"))
+    assert (job.trigger_interval, job.checkpoint_dir) == (10.0, Path(".lockstep/checkpoints"))
     assert (job.http_host, job.http_port) == ("127.0.0.1", 9464)
 
 
@@ -95,7 +95,7 @@ def test_every_key_reaches_its_place(write: Write) -> None:
     assert flow.internal.offset_syncs_cluster == "b"
     assert (flow.heartbeats_replication, flow.replication_factor, flow.topic_deletes) == (False, -1, True)
     assert flow.incremental is Incremental.REQUIRED
-    assert flow.pace == Pace(0.5, 0, 120.0, 7, 9.0, {Kind.TOPIC_CONFIG: 30.0})
+    assert flow.pace == Pace(0.1, 0, 120.0, 7, 9.0, {Kind.TOPIC_CONFIG: 30.0})
     assert flow.limits == Limits(12.5, 0)
     job = settings.job
     assert (job.trigger_interval, job.checkpoint_dir) == (0.5, Path("/var/lib/x"))

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind, Outcome
+from sinks.engine.pass_schedule import Reason
 from sinks.engine.plan import Plan
 from sinks.engine.reconcile import Report
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task
@@ -25,6 +26,7 @@ PROMISED = {
     "lockstep_replication_latency_seconds": {"source", "target"},
     "lockstep_drift": {"source", "target", "kind"},
     "lockstep_changes_total": {"source", "target", "kind", "op", "result"},
+    "lockstep_passes_total": {"source", "target", "reason"},
     "lockstep_refused_total": {"source", "target", "kind"},
     "lockstep_task_state": {"source", "target", "kind", "state"},
     "lockstep_last_success_timestamp_seconds": {"source", "target", "kind"},
@@ -76,6 +78,7 @@ def metrics() -> Metrics:
     refused = Outcome(config_change("a.t", "retention.ms", None, "x"), ItemFault("INVALID_CONFIG", "no"))
     passing = Outcome(topic_change("a.u", None, 1), ItemFault("REQUEST_TIMED_OUT", "", retriable=True))
     applied = Outcome(topic_change("a.t", None, 1))
+    built.passed(FLOW, [Reason.SIGNAL])
     built.report(Report(Plan(FLOW), (applied, passing, refused), seconds={"observe": 0.02, "apply": 0.3}))
     built.report(Report(Plan(FLOW), groups=GroupSummary({Verdict.SYNCED: 4}, {"late": 7})))
     built.status(

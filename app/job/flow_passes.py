@@ -1,0 +1,171 @@
+"""The passes of the flows into one target: each flow has its own, at its reasons, and none waits for another."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.metrics import Metrics
+from sinks.engine.pass_schedule import PassSchedule, Reason
+from sinks.engine.status import Heartbeats
+from streaming.flow import Flow
+from streaming.hints import Hints, LatestHeartbeats
+
+log = logging.getLogger(__name__)
+
+MOST_AT_ONCE = 256
+"""Passes side by side; threads are started as they are needed."""
+
+
+@dataclass
+class _OfFlow:
+    task: FlowTask
+    schedule: PassSchedule
+    running: Future[None] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self.running is not None
+
+
+@dataclass
+class Work:
+    """What passes did since the last time it was asked for: how many had which reason, and the seconds in which at
+    least one of them ran."""
+
+    reasons: Counter[Reason] = field(default_factory=Counter)
+    passes: int = 0
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.reasons.items()))
+        return f"{self.passes} passes ({reasons or 'no reason'}), {self.seconds:.2f} s of work"
+
+
+class FlowPasses:
+    """`give` and `hold` may be called from any thread; one thread at a time serves.
+
+    One flow whose cluster is silent must not hold up the others: its pass goes on, and it has no other meanwhile.
+    """
+
+    def __init__(self, metrics: Metrics, shortest: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """`shortest`: seconds between two passes of a flow."""
+        self._metrics, self.shortest, self._clock = metrics, shortest, clock
+        self._changed = threading.Condition()
+        self._flows: dict[Flow, _OfFlow] = {}
+        self._heartbeats = LatestHeartbeats()
+        self._pool = ThreadPoolExecutor(max_workers=MOST_AT_ONCE, thread_name_prefix="flow")
+        self._work, self._busy_since = Work(), 0.0
+        self._holds, self._stopped = True, False
+
+    def take_on(self, task: FlowTask) -> None:
+        """One more flow; its first pass is due."""
+        with self._changed:
+            self._flows[task.flow] = _OfFlow(task, PassSchedule(self.shortest))
+
+    def give(self, flow: Flow, reason: Reason) -> None:
+        """A pass of this flow is wanted."""
+        with self._changed:
+            if (of_flow := self._flows.get(flow)) is not None:
+                of_flow.schedule.give(reason)
+                self._changed.notify_all()
+
+    def hear(self, hints: Hints) -> None:
+        """What a micro-batch brought, which is a reason for a pass of every flow."""
+        self._heartbeats.note(hints)
+        for flow, of_flow in self._flows.items():
+            of_flow.task.hear(hints.syncs.get(flow, ()), hints.checkpoints.get(flow, ()))
+            self.give(flow, Reason.STREAM)
+
+    def hold(self, holds: bool) -> None:
+        """False: the batch that serves ends, and none serves for long until it is True again."""
+        with self._changed:
+            self._holds = holds
+            self._changed.notify_all()
+
+    def serve(self, seconds: float, *, in_batch: bool = False) -> None:
+        """Begins passes as reasons come, for so long; what is due already begins in any case.
+
+        Ends early when all is stopped; in a batch also when it is not to hold, or when the stream has what a flow
+        waits for.
+        """
+        with self._changed:
+            until = self._clock() + seconds
+            while not self._stopped:
+                now = self._clock()
+                self._begin_due(now)
+                if now >= until or (in_batch and (not self._holds or self._stream_is_wanted())):
+                    return
+                self._changed.wait(max(0.0, min(until, self._next_at()) - now))
+
+    def _next_at(self) -> float:
+        starts = (one.schedule.next_at() for one in self._flows.values() if not one.is_running)
+        return min(starts, default=float("inf"))
+
+    def _stream_is_wanted(self) -> bool:
+        return any(one.task.wants_stream for one in self._flows.values() if not one.is_running)
+
+    def _begin_due(self, now: float) -> None:
+        for of_flow in self._flows.values():
+            of_flow.schedule.shortest = self.shortest
+            if not of_flow.is_running and of_flow.schedule.next_at() <= now:
+                self._begin(of_flow, now, everything=False)
+
+    def _begin(self, of_flow: _OfFlow, now: float, *, everything: bool) -> Future[None]:
+        reasons = of_flow.schedule.begin()
+        if not any(one.is_running for one in self._flows.values()):
+            self._busy_since = now
+        self._work.passes += 1
+        self._work.reasons.update(reasons)
+        self._metrics.passed(of_flow.task.flow, reasons)
+        of_flow.running = self._pool.submit(self._pass, of_flow, everything)
+        return of_flow.running
+
+    def _pass(self, of_flow: _OfFlow, everything: bool) -> None:
+        task, start = of_flow.task, self._clock()
+        seen = self._heartbeats.of(task.flow)
+        try:
+            task.step(Heartbeats(seen.timestamp_ms, seen.latency_ms) if seen else None, everything=everything)
+        except Exception:
+            log.exception("a pass broke off: a defect of Lockstep's, please report it")
+        finally:
+            with self._changed:
+                now = self._clock()
+                of_flow.running = None
+                of_flow.schedule.end(now, now - start, task.due_at())
+                if not any(one.is_running for one in self._flows.values()):
+                    self._work.seconds += now - self._busy_since
+                self._changed.notify_all()
+
+    def compare_everything(self) -> None:
+        """One pass of each flow over everything, side by side; returns when all are done."""
+        with self._changed:
+            now = self._clock()
+            running = [self._begin(one, now, everything=True) for one in self._flows.values() if not one.is_running]
+        wait(running)
+
+    def worked(self) -> Work:
+        """What was done since this was last asked for."""
+        with self._changed:
+            now, work = self._clock(), self._work
+            if any(one.is_running for one in self._flows.values()):
+                work.seconds += now - self._busy_since
+                self._busy_since = now
+            self._work = Work()
+            return work
+
+    def stop(self) -> None:
+        """No other pass begins; whoever serves ends."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Waits for the passes under way."""
+        self._pool.shutdown()

@@ -1,0 +1,67 @@
+"""When the next pass of a flow begins, and why. Pure: times come in as arguments, in monotonic seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+BUSY_SHARE = 0.5
+"""Of the time that a flow's passes may take while one reason follows the other."""
+
+LONGEST_REST = 2.0
+"""Seconds that a long pass, of a first comparison say, keeps the next one waiting at most."""
+
+POLL_REST = 0.5
+"""Seconds from a pass to the next one that only a due poll asks for: what is compared once more must not spin."""
+
+
+class Reason(str, Enum):
+    """Why a pass runs."""
+
+    SIGNAL = "signal"
+    """The source's metadata log moved."""
+    STREAM = "stream"
+    """A micro-batch came."""
+    POLL = "poll"
+    """A controller wants to poll or to try again, or the full comparison is due."""
+    REQUEST = "request"
+    """Somebody asked, or the flow's settings changed."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass
+class PassSchedule:
+    """Of one flow. `shortest`: seconds between two passes, however many reasons there are.
+
+    `due`: when a pass is wanted without any other reason.
+    """
+
+    shortest: float = 0.2
+    due: float = float("-inf")
+    _reasons: set[Reason] = field(default_factory=set)
+    _ended: float = float("-inf")
+    _took: float = 0.0
+
+    def give(self, reason: Reason) -> None:
+        """The next pass has this reason, too."""
+        self._reasons.add(reason)
+
+    def next_at(self) -> float:
+        """When the next pass may begin."""
+        if Reason.REQUEST in self._reasons:
+            return self._ended + self.shortest
+        rest = max(self.shortest, min(self._took * (1 / BUSY_SHARE - 1), LONGEST_REST))
+        if self._reasons:
+            return self._ended + rest
+        return max(self.due, self._ended + max(rest, POLL_REST))
+
+    def begin(self) -> frozenset[Reason]:
+        """A pass begins now: its reasons. Those that come from now on are the next one's."""
+        reasons, self._reasons = frozenset(self._reasons), set()
+        return reasons or frozenset({Reason.POLL})
+
+    def end(self, now: float, took: float, due: float) -> None:
+        """It is over after so many seconds, and says when it wants the next one."""
+        self._ended, self._took, self.due = now, took, due

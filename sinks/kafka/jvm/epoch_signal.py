@@ -1,0 +1,161 @@
+"""Samples how far a broker has followed its cluster's metadata log, in a thread of its own.
+
+A KRaft broker's ApiVersions response says as `finalized_features_epoch` the offset of the log up to which the broker
+knows the cluster (Kafka's `KRaftMetadataCache.features`). So the sample grows with the log, needs no right, is answered
+by the broker itself for a third of what `DescribeQuorum` costs, and what it tells of can be described there at once.
+See `sinks.kafka.metadata_beat` for what is read off it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from sinks.kafka.jvm.java_admin import cause_of, java_admin
+from sinks.kafka.metadata_beat import MetadataBeat
+from sinks.kafka.ports.cluster import CountRequest
+from streaming.errors import LockstepError
+
+log = logging.getLogger(__name__)
+
+FAST = 0.1
+"""Seconds between two samples while the rhythm is learnt, and for `BUSY_FOR` seconds after that and after a signal."""
+
+BUSY_FOR = 10.0
+
+SLOW_LEAST, SLOW_MORE = 0.3, 0.2
+"""Seconds between two samples while nothing changes: from the first to the sum of both, at even chances, so that no
+beat is in step with them."""
+
+GOLDEN = 0.618034
+"""Multiples of it, without their whole part, fill the range between 0 and 1 evenly."""
+
+BACKWARDS_FOR = 5.0
+"""Seconds after which a shorter log is another one; until then a broker answered that is behind the others."""
+
+TIMEOUT_MS = 5_000
+
+API = "ApiVersions"
+
+
+class EpochSignal:
+    """A `MetadataSignal` by `Admin.describeFeatures` (KIP-584). On brokers without KRaft it never works."""
+
+    def __init__(
+        self,
+        alias: str,
+        gateway: Any,
+        properties: Mapping[str, str],
+        count_request: CountRequest,
+        on_signal: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
+        self._properties, self._on_signal = dict(properties), on_signal
+        self._beat, self._pace = MetadataBeat(), SamplePace()
+        self._highest = HighestLength()
+        self._lock = threading.Lock()
+        self._records = 0
+        self._works = False
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"metadata-signal-{alias}", daemon=True)
+        self._thread.start()
+
+    @property
+    def works(self) -> bool:
+        """Whether no signal means that nothing changed."""
+        return self._works
+
+    def signalled(self) -> int:
+        """Records beyond the beat since this was last asked."""
+        with self._lock:
+            records, self._records = self._records, 0
+        return records
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._end.set()
+        self._thread.join(TIMEOUT_MS / 1000)
+
+    def _run(self) -> None:
+        try:
+            admin = java_admin(self._alias, self._jvm, self._properties)
+        except LockstepError as error:
+            log.warning("its metadata log is not followed: %s", error)
+            return
+        unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        try:
+            while not self._end.wait(self._pace.next(time.monotonic(), self._beat.is_known)):
+                self._sample(admin, unit)
+        except Py4JError as error:
+            # The JVM is going down with the job; nobody waits for signals any more.
+            log.debug("%s: following its metadata log ended: %s", self._alias, error)
+        finally:
+            self._works = False
+            with suppress(Py4JError):
+                admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
+
+    def _sample(self, admin: Any, unit: Any) -> None:
+        try:
+            epoch = admin.describeFeatures().featureMetadata().get(TIMEOUT_MS, unit).finalizedFeaturesEpoch()
+        except Py4JJavaError as error:
+            self._count(self._alias, API, cause_of(error))
+            self._beat, self._works = MetadataBeat(), False
+            return
+        self._count(self._alias, API, "ok")
+        if not epoch.isPresent():
+            return
+        with self._lock:
+            now = time.monotonic()
+            if records := self._beat.sample(now, self._highest.of(now, epoch.get())):
+                self._records += records
+            self._works = self._beat.is_known
+        if records:
+            self._pace.signalled(now)
+            self._on_signal()
+
+
+class SamplePace:
+    """Seconds until the next sample: few while it is of use, more while nothing changes. Pure."""
+
+    def __init__(self) -> None:
+        self._signalled = float("-inf")
+        self._number = 0
+
+    def signalled(self, now: float) -> None:
+        """Something changed: something else may soon."""
+        self._signalled = now
+
+    def next(self, now: float, is_known: bool) -> float:
+        """`is_known`: whether the rhythm of the log is."""
+        if not is_known:
+            # When it is known, for a while longer: the first guess is a rough one.
+            self._signalled = now
+        if now - self._signalled < BUSY_FOR:
+            return FAST
+        self._number += 1
+        return SLOW_LEAST + SLOW_MORE * (self._number * GOLDEN % 1)
+
+
+class HighestLength:
+    """The length that any broker told; each follows the log at its own pace. Pure."""
+
+    def __init__(self) -> None:
+        self._highest = -1
+        self._lower_since: float | None = None
+
+    def of(self, now: float, length: int) -> int:
+        """The highest so far, unless the log has been shorter for a while: then it is another log."""
+        if length >= self._highest:
+            self._highest, self._lower_since = length, None
+            return length
+        if self._lower_since is None:
+            self._lower_since = now
+        if now - self._lower_since >= BACKWARDS_FOR:
+            self._highest, self._lower_since = length, None
+        return self._highest
