@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from app.cli.log_formats import TEXT, log_formatter
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, in_force
-from app.cli.output import DONE, FAILED, complain
-from app.cli.printable import PrintableFormatter
+from app.cli.output import DONE, FAILED
 from app.overrides.in_force import encode_again
 from app.settings import Settings
 
@@ -23,13 +23,14 @@ def run(
 ) -> None:
     """The streaming query, until SIGTERM."""
     handler = logging.StreamHandler()
-    handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(log_formatter(TEXT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("py4j").setLevel(logging.ERROR)
     settings = in_force(config, flow, job=True)
     encode_again(settings)
+    handler.setFormatter(log_formatter(settings.job.log_format))
     for warning in settings.warnings:
-        complain(f"warning: {warning}")
+        log.warning("%s", warning)
 
     def reread(before: Settings) -> Settings:
         after = in_force(config, flow, before, job=True)

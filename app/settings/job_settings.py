@@ -52,6 +52,7 @@ class JobSettings:
     http_host: str
     http_port: int
     http_token: str | None = field(default=None, repr=False)
+    log_format: str = "text"
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,7 @@ def _job(properties: Properties) -> JobSettings:
         http_host=properties.get(keys.HTTP_HOST),
         http_port=properties.get(keys.HTTP_PORT),
         http_token=properties.get(keys.HTTP_TOKEN),
+        log_format=properties.get(keys.LOG_FORMAT),
     )
 
 

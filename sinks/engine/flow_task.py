@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_status import KnownStatus
 from sinks.engine.ledger import utc_now
+from sinks.engine.log_context import in_pass
 from sinks.engine.mailbox import Build, Mail, Mailbox
 from sinks.engine.metrics import Metrics
 from sinks.engine.plan import Plan
@@ -41,6 +42,7 @@ class FlowTask:
         self._wake, self._report = wake, Report(Plan(self.flow))
         self._reconcile, self._metrics, self._clock = reconcile, metrics, clock
         self._mailbox, self._retries = Mailbox(), RetrySchedule()
+        self._passes = 0
         self._known = KnownStatus(reconcile.settings)
 
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
@@ -81,7 +83,11 @@ class FlowTask:
         return status
 
     def _pass(self, everything: bool) -> None:
-        mail = self._mailbox.take()
+        self._passes += 1
+        with in_pass(self.flow.name, self._passes):
+            self._run(self._mailbox.take(), everything)
+
+    def _run(self, mail: Mail, everything: bool) -> None:
         try:
             self._adopt(mail)
             report = self._reconcile.run_pass(mail.requested, everything or mail.everything)

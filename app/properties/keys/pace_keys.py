@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.properties.keys.key import Key, Live, Scope
-from app.properties.value_types import DURATION_SECONDS, FOLDER, TEXT, TOKEN, integer, number
+from app.properties.value_types import DURATION_SECONDS, FOLDER, TEXT, TOKEN, integer, number, one_of
 
 TRIGGER_INTERVAL = Key(
     "lockstep.trigger.interval",
@@ -60,6 +60,15 @@ HTTP_TOKEN: Key[str | None] = Key(
     None,
     "Lockstep",
     "What every request to that server must carry (`Authorization: Bearer`); needed unless its address is loopback.",
+    Scope.JOB,
+    live=Live.JOB,
+)
+LOG_FORMAT = Key(
+    "lockstep.log.format",
+    one_of("text", "json"),
+    "text",
+    "Lockstep",
+    "How the job's log lines look on stderr; `json`: an object a line, with flow and pass (operations.md).",
     Scope.JOB,
     live=Live.JOB,
 )
