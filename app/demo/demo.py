@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,12 @@ from types import FrameType
 
 from app.cli.output import complain, print_line, print_table
 from app.demo.demo_move import GROUP, READ, RECORDS, move
-from app.demo.demo_steps import MECHANISM, PASSWORD, STEPS, TOPICS, USER, override
+from app.demo.demo_steps import MECHANISM, PASSWORD, STEPS, TOPICS, USER, Step, override
 from app.local.certificates import write_private
 from app.local.jar_sets import home, is_checkout
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
-from app.local.local_mirror import LocalMirror, mirror_properties
+from app.local.local_mirror import LocalMirror, mirror_properties, with_discovery
 from app.local.ports import free_ports
 from app.local.waiting import WaitedTooLong, wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
@@ -29,6 +29,12 @@ from sinks.kafka.librdkafka.login import can_log_in
 from streaming.errors import LockstepError
 
 FOLDER = home() / "demo"
+CONFIG = FOLDER / "mirror.properties"
+"""What MM2 and the job are both started with."""
+
+CHECKS_EVERY = 1.0
+"""Seconds between two looks at whether the job and MM2 still run."""
+
 ARRIVES_WITHIN = 60.0
 EXCLUDED = "follower.replication.throttled.replicas"
 """In MM2's default `config.properties.exclude`; Cruise Control sets it while it moves replicas (KIP-894)."""
@@ -46,15 +52,20 @@ def demo(keep: bool) -> bool:
         a, b = (LocalCluster(alias, FOLDER / alias) for alias in ("a", "b"))
         source, target = (_client(stack, cluster) for cluster in (a, b))
         source.create_topics(TOPICS)
-        complain("starting MirrorMaker 2 with its default intervals ...")
-        clusters = {"a": a.bootstrap, "b": b.bootstrap}
-        stack.enter_context(LocalMirror(mirror_properties(clusters, ["a->b"], **HEARTBEATS), FOLDER / "mirror"))
         port = free_ports(1)[0]
-        config = _properties(clusters, port)
-        complain(f"starting the job with {'./spark-submit.sh' if is_checkout() else 'lockstep run'} ...")
-        job = stack.enter_context(LocalJob(config, port, FOLDER / "job.log"))
-        job.wait_until_compared()
-        rows, good = _changes(source, target, job)
+        properties = _properties({"a": a.bootstrap, "b": b.bootstrap}, port)
+        complain(f"starting MirrorMaker 2 with its default intervals and {_shown(CONFIG)} ...")
+        mirror = stack.enter_context(LocalMirror(properties, FOLDER / "mirror", file=CONFIG))
+        complain(f"starting the job with {_starter()} and the same file ...")
+        job = stack.enter_context(LocalJob(CONFIG, port, FOLDER / "job.log"))
+        job.wait_until_compared(mirror.check)
+        complain(f"its page is at {job.address}/")
+
+        def check() -> None:
+            job.check()
+            mirror.check()
+
+        rows, good = _changes(source, target, check)
         print_table("", ("change on a", "seconds until b had it", "MM2's own interval"), rows)
         survived = override(target, "a.orders", EXCLUDED) == "*"
         print_line(f"{EXCLUDED} set on b by another tool: {'survived' if survived else 'LOST'}")
@@ -66,7 +77,7 @@ def demo(keep: bool) -> bool:
             f"{moved.skipped} skipped, {moved.twice} read twice"
         )
         if keep:
-            _stay(config)
+            _stay(_what_to_try(job, a, b), check)
     return good and survived and refused is None and moved.skipped == 0
 
 
@@ -90,7 +101,8 @@ def _passwords() -> Path:
     return folder
 
 
-def _properties(clusters: Mapping[str, str], port: int) -> Path:
+def _properties(clusters: Mapping[str, str], port: int) -> dict[str, str]:
+    """Of MM2 and the job alike; written to `CONFIG`."""
     own = {
         "sync.topic.configs.enabled": "false",
         "lockstep.sync.topic.configs.enabled": "true",
@@ -102,21 +114,27 @@ def _properties(clusters: Mapping[str, str], port: int) -> Path:
         "lockstep.http.port": str(port),
         "lockstep.checkpoint.dir": str(FOLDER / "checkpoints"),
     }
-    path = FOLDER / "mirror.properties"
-    properties = mirror_properties(clusters, ["a->b"], **own)
-    path.write_text("".join(f"{name} = {value}\n" for name, value in properties.items()))
-    return path
+    properties = with_discovery(mirror_properties(clusters, ["a->b"], **HEARTBEATS, **own))
+    CONFIG.write_text("".join(f"{name} = {value}\n" for name, value in properties.items()))
+    return properties
 
 
-def _changes(source: KafkaCluster, target: KafkaCluster, job: LocalJob) -> tuple[list[tuple[str, str, str]], bool]:
+def _changes(
+    source: KafkaCluster, target: KafkaCluster, check: Callable[[], None]
+) -> tuple[list[tuple[str, str, str]], bool]:
+    """`check`: raises where the job or MM2 has ended, which nobody need wait for."""
+
+    def has_arrived(step: Step) -> bool:
+        check()
+        return step.arrived(target)
+
     target.alter_topic_configs({"a.orders": {EXCLUDED: "*"}})
     rows, good = [], True
     for step in STEPS:
-        job.check()
         start = time.monotonic()
         step.change(source)
         try:
-            wait_for(partial(step.arrived, target), ARRIVES_WITHIN, step.what)
+            wait_for(partial(has_arrived, step), ARRIVES_WITHIN, step.what)
             rows.append((step.what, f"{time.monotonic() - start:.1f}", step.mm2))
         except WaitedTooLong:
             rows.append((step.what, f"not within {ARRIVES_WITHIN:g}", step.mm2))
@@ -124,15 +142,39 @@ def _changes(source: KafkaCluster, target: KafkaCluster, job: LocalJob) -> tuple
     return rows, good
 
 
-def _stay(config: Path) -> None:
-    shown = config.relative_to(Path.cwd()) if config.is_relative_to(Path.cwd()) else config
+def _what_to_try(job: LocalJob, a: LocalCluster, b: LocalCluster) -> list[str]:
     lockstep = ".venv/bin/lockstep" if is_checkout() else "lockstep"
-    print_line()
-    print_line("Everything is still running; Ctrl-C ends it. Try, in another terminal:")
-    for command in ("status", "topics", "offsets", "plan", "audit"):
-        print_line(f"  {lockstep} {command} --config {shown}")
+    config = f"--config {_shown(CONFIG)}"
+    of_topic = f"{lockstep} configs {config} --cluster"
+    return [
+        "Everything is still running; Ctrl-C ends it.",
+        f"  the page    {job.address}/",
+        f"  brokers     a: {a.bootstrap}, b: {b.bootstrap}",
+        f"  logs        {_shown(FOLDER)}/job.log, mirror/mirror.log",
+        "Change something on a, and see it on b, on the page and in the audit:",
+        f"  {of_topic} a --alter --topic orders --add-config retention.ms=86400000",
+        f"  {of_topic} b --describe --topic a.orders",
+        "Or try:",
+        *(f"  {lockstep} {command} {config}" for command in ("status", "topics", "offsets", "plan", "audit")),
+    ]
+
+
+def _stay(told: Sequence[str], check: Callable[[], None]) -> None:
+    """Until Ctrl-C. Raises LockstepError when the job or MM2 has ended."""
+    for line in ("", *told):
+        print_line(line)
     sys.stdout.flush()
-    threading.Event().wait()
+    forever = threading.Event()
+    while not forever.wait(CHECKS_EVERY):
+        check()
+
+
+def _shown(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _starter() -> str:
+    return "./spark-submit.sh" if is_checkout() else "lockstep run"
 
 
 @contextmanager

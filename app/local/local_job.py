@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +52,15 @@ class LocalJob(Startable):
         """Returns at once; `wait_until_compared` says when it works."""
         self._process = spawn(self._command, self._log, at_death=signal.SIGTERM)
 
-    def wait_until_compared(self) -> None:
-        """Until every flow has once compared everything. Raises with the end of its log when it fails."""
-        wait_for(self._compared, READY_WITHIN, f"the job's first comparison (see {self._log})")
+    def wait_until_compared(self, check: Callable[[], None] = lambda: None) -> None:
+        """Until every flow has once compared everything. Raises with the end of its log when it fails, and what `check`
+        raises meanwhile."""
+
+        def compared() -> bool:
+            check()
+            return self._compared()
+
+        wait_for(compared, READY_WITHIN, f"the job's first comparison (see {self._log})")
 
     def _compared(self) -> bool:
         self.check()

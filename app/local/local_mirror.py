@@ -52,13 +52,26 @@ def mirror_properties(clusters: Mapping[str, str], flows: Iterable[str], **overr
     return properties | overrides
 
 
+def with_discovery(properties: Mapping[str, str]) -> dict[str, str]:
+    """With what spares MM2 a third of its start: by default Connect scans all jars for plug-ins, once for each worker
+    (KIP-898)."""
+    aliases = (alias.strip() for alias in properties["clusters"].split(","))
+    return {f"{alias}.plugin.discovery": "service_load" for alias in aliases} | dict(properties)
+
+
 class LocalMirror(Startable):
-    """MM2 with these properties; its files and its log are in `folder`."""
+    """MM2 with these properties; its log is in `folder`, and the file that it gets, unless `file` is it."""
 
     def __init__(
-        self, properties: Mapping[str, str], folder: Path, *, heap: str = "512m", java_options: Sequence[str] = ()
+        self,
+        properties: Mapping[str, str],
+        folder: Path,
+        *,
+        heap: str = "512m",
+        java_options: Sequence[str] = (),
+        file: Path | None = None,
     ) -> None:
-        self._properties, self._folder = dict(properties), folder.resolve()
+        self._properties, self._folder, self._file = dict(properties), folder.resolve(), file
         self._options = [f"-Xmx{heap}", "-XX:+UseSerialGC", *java_options]
         self._process: JavaProcess | None = None
 
@@ -75,8 +88,10 @@ class LocalMirror(Startable):
         if self.pids:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        file = self._folder / "mirror.properties"
-        file.write_text(javaproperties.dumps(self._with_discovery(), timestamp=False), encoding="latin-1")
+        file = self._file
+        if file is None:
+            file = self._folder / "mirror.properties"
+            file.write_text(javaproperties.dumps(with_discovery(self._properties), timestamp=False), encoding="latin-1")
         options = [*self._options, log4j2_option(self._folder)]
         self._process = JavaProcess(MAIN, [str(file)], kafka_jars(), self._folder / "mirror.log", options)
         if wait:
@@ -94,13 +109,13 @@ class LocalMirror(Startable):
     def _runs(self, flows: int) -> bool:
         if self._process is None:
             return False
-        self._process.check()
+        self.check()
         return self._process.output().count(SOURCE_STARTED) >= flows
 
-    def _with_discovery(self) -> dict[str, str]:
-        # By default Connect scans all jars for plug-ins, once for each worker: a third of MM2's start (KIP-898).
-        aliases = (alias.strip() for alias in self._properties["clusters"].split(","))
-        return {f"{alias}.plugin.discovery": "service_load" for alias in aliases} | self._properties
+    def check(self) -> None:
+        """Raises LockstepError with the end of its log when it has ended."""
+        if self._process is not None:
+            self._process.check()
 
     def stop(self) -> None:
         """In order."""

@@ -16,6 +16,7 @@ import pytest
 
 from app.demo.demo import FOLDER
 from app.local.jars import PROJECT
+from app.local.local_mirror import MAIN
 from app.local.waiting import wait_for
 from tests.kafka.staging import family_of, running, wait_until_gone
 
@@ -58,10 +59,29 @@ def test_every_change_arrives_and_nothing_stays(tmp_path: Path) -> None:
         assert run.returncode == 0, said.read_text()
         assert len(processes) >= 6
         wait_until_gone(processes)
+    assert "its page is at http://127.0.0.1:" in said.read_text()
     assert "survived" in said.read_text()
     assert "0 skipped" in said.read_text()
+    assert "mirror.properties" in said.read_text()
+    assert not (FOLDER / "mirror" / "mirror.properties").exists(), "MM2 had another file than the one that is shown"
     shutil.rmtree(FOLDER)
     assert not FOLDER.exists()
+
+
+def test_a_mirror_that_dies_ends_the_demo_with_its_reason(tmp_path: Path) -> None:
+    with demo(tmp_path) as (run, said):
+        before = seen_until(run, lambda: "starting the job" in said.read_text(), "MM2 to run")
+        mirror = next(one for one in running_processes(before) if MAIN in one.cmdline())
+        mirror.kill()
+        last = seen_until(run, lambda: run.poll() is not None, "the demo to end")
+        assert run.returncode == 1, said.read_text()
+        wait_until_gone([*before, *last])
+    assert f"{MAIN} ended with exit code" in said.read_text()
+    assert "Traceback" not in said.read_text()
+
+
+def running_processes(seen: list[psutil.Process]) -> list[psutil.Process]:
+    return [one for one in seen if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
 
 
 @pytest.mark.parametrize("moment", ["starting the clusters", "starting the job"])
