@@ -11,7 +11,7 @@ WORKERS ?= 3
 ROUNDS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint unit fuzz format docs screenshots checksums bench clean
+.PHONY: help setup demo test check lint unit fuzz format docs screenshots checksums package bench clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -60,8 +60,16 @@ screenshots: setup ## pictures of the page, for docs/page.md; needs chromium
 checksums: setup ## fetches all jars and writes their checksums anew: after a version was changed
 	$(BIN)/python -m app.local.renew_checksums app.local.jar_sets:SETS tests.fetched_jars:SETS
 
+package: setup ## dist/: the wheel, and an environment with all that it needs, for hosts without PyPI
+	rm -rf dist build/environment
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv build/environment
+	build/environment/bin/python -m pip install --quiet --constraint constraints.txt 'venv-pack>=0.2' setuptools dist/*.whl
+	build/environment/bin/venv-pack --quiet --prefix build/environment --output dist/lockstep-environment.tar.gz
+	rm -rf build/environment
+
 bench: setup ## side by side with MM2; writes docs/benchmarks.md (an hour)
 	$(BIN)/python -m bench $(ARGS)
 
 clean: ## removes .venv and everything fetched or made
-	rm -rf $(VENV) .lockstep
+	rm -rf $(VENV) .lockstep build dist

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -79,11 +80,20 @@ def standalone(tmp_path: Path) -> Iterator[Standalone]:
 def test_the_job_runs_on_executors_of_its_own(
     standalone: Standalone, clusters: Clusters, tmp_path: Path, unique: str
 ) -> None:
-    """`--master spark://…` is all that differs: executors read MM2's topics, the change arrives, SIGTERM ends all."""
+    """`--master spark://…` is all that differs: executors read MM2's topics, the change arrives, SIGTERM ends all.
+
+    Workers lack whatever Lockstep depends on: executors run no Python, and get the connector's jars from the driver.
+    """
     topic, port = f"{unique}-orders", free_ports(1)[0]
     config = write_properties(tmp_path, clusters.a, clusters.b, f"{unique}-orders", **{"lockstep.http.port": str(port)})
     options = ["--master", standalone.master, "--conf", "spark.executor.memory=512m", "--conf"]
     options += [f"spark.driver.host={HOST}", "--conf", f"spark.driver.bindAddress={HOST}"]
+    options += [
+        "--conf",
+        "spark.pyspark.python=/no/such/python",
+        "--conf",
+        f"spark.pyspark.driver.python={sys.executable}",
+    ]
     with client_of(clusters.a) as source, client_of(clusters.b) as target:
         create(source, topic, 2, {"retention.ms": "3600000"})
         job = LocalJob(config, port, tmp_path / "job.log", options)

@@ -1,0 +1,184 @@
+"""What runs the job elsewhere agrees with the code: keys, ports, paths, exit codes, Spark's defaults."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from app.cli.output import WRONG_USAGE
+from app.http.protection import HEALTH, READY
+from app.job.submit_options import defaults
+from app.local.jar_sets import CONNECTOR, CONNECTOR_JARS, PROJECT
+from app.properties import keys
+from app.settings import load
+
+CONF = PROJECT / "conf"
+KUBERNETES = sorted((CONF / "kubernetes").glob("*.yaml"))
+CHART = CONF / "helm" / "lockstep"
+PORT = keys.HTTP_PORT.default
+RUN = ["run", "--config", "/etc/lockstep/mm2.properties"]
+TOKEN = "0123456789abcdef"
+MEMORY = "spark.driver.memory"
+"""What a manifest says in words of its own."""
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return [one for one in yaml.safe_load_all(path.read_text()) if one]
+
+
+def every(kind: str) -> list[dict[str, Any]]:
+    return [one for path in KUBERNETES for one in documents(path) if one["kind"] == kind]
+
+
+def found(tree: Any, name: str) -> Iterator[Any]:
+    """Every value of this key, however deep."""
+    if isinstance(tree, dict):
+        yield from (value for key, value in tree.items() if key == name)
+    for below in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from found(below, name)
+
+
+@pytest.fixture
+def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in every("Secret")[0]["stringData"]:
+        monkeypatch.setenv(name, TOKEN)
+
+
+def check_properties(text: str, folder: Path) -> None:
+    """It has no mistake and no warning, listens for other pods, and keeps its checkpoint on the volume."""
+    file = folder / "mm2.properties"
+    file.write_text(text)
+    settings = load(file)
+    assert [str(warning) for warning in settings.warnings] == []
+    assert (settings.job.http_host, settings.job.http_port, settings.job.http_token) == ("0.0.0.0", PORT, TOKEN)
+    assert str(settings.job.checkpoint_dir).startswith("/var/lib/lockstep/")
+    assert len(settings.flows) == 1
+
+
+def test_the_config_map_holds_a_file_without_mistakes(secrets: None, tmp_path: Path) -> None:
+    check_properties(every("ConfigMap")[0]["data"]["mm2.properties"], tmp_path)
+
+
+def test_ports_probes_and_arguments_are_those_of_the_job() -> None:
+    for one in [*every("Deployment"), *every("Service"), *every("SparkApplication")]:
+        ports = {*found(one, "containerPort"), *found(one, "port")} - {"http"}
+        assert ports == {PORT}
+        assert {probe["path"] for probe in found(one, "httpGet")} <= {HEALTH, READY}
+        for name in ("args", "arguments", "driverArgs"):
+            assert all(arguments == RUN for arguments in found(one, name))
+    assert {probe["path"] for probe in found(every("Deployment"), "httpGet")} == {HEALTH, READY}
+
+
+def test_every_name_that_a_manifest_refers_to_is_defined_by_another() -> None:
+    defined = {(one["kind"], one["metadata"]["name"]) for path in KUBERNETES for one in documents(path)}
+    everything = [one for path in KUBERNETES for one in documents(path)]
+    assert {("Secret", ref["name"]) for ref in found(everything, "secretRef")} <= defined
+    assert {
+        ("PersistentVolumeClaim", claim["claimName"]) for claim in found(everything, "persistentVolumeClaim")
+    } <= defined
+    volumes = {
+        volume["configMap"]["name"]
+        for volumes in found(everything, "volumes")
+        for volume in volumes
+        if "configMap" in volume
+    }
+    assert {("ConfigMap", name) for name in volumes} <= defined
+
+
+@pytest.mark.parametrize("application", every("SparkApplication"), ids=lambda one: str(one["apiVersion"]))
+def test_an_operator_starts_spark_with_the_projects_own_defaults_and_jars(application: dict[str, Any]) -> None:
+    given = application["spec"]["sparkConf"]
+    expected = {name: value for name, value in defaults().items() if name != MEMORY}
+    assert {name: given.get(name) for name in expected} == expected
+    assert defaults()[MEMORY] in (given.get(MEMORY), application["spec"].get("driver", {}).get("memory"))
+    jars = {Path(jar).name for jar in given["spark.jars"].split(",")}
+    assert jars == set(CONNECTOR_JARS.expected())
+    assert f"/jars/{CONNECTOR_JARS.name}/" in given["spark.jars"]
+    assert CONNECTOR in str(list(found(application, "sparkVersion")))
+
+
+def test_nothing_runs_as_root() -> None:
+    for one in [*every("Deployment"), *every("SparkApplication")]:
+        assert list(found(one, "runAsNonRoot"))
+        assert all(found(one, "runAsNonRoot"))
+        assert not any(found(one, "allowPrivilegeEscalation"))
+
+
+def test_the_images_hold_all_packages_and_run_the_job_as_somebody_else_than_root() -> None:
+    text = (CONF / "docker" / "Dockerfile").read_text()
+    packages = re.search(
+        r"\[tool\.setuptools\.packages\.find\]\ninclude = \[(.*)\]", (PROJECT / "pyproject.toml").read_text()
+    )
+    assert packages is not None
+    for package in re.findall(r'"(\w+)\*"', packages[1]):
+        assert f"COPY {package} {package}\n" in text
+    stages = re.split(r"^FROM ", text, flags=re.MULTILINE)[2:]
+    assert [re.findall(r"^USER (\S+)$", stage, re.MULTILINE)[-1] for stage in stages] == ["10001", "185"]
+    assert f"EXPOSE {PORT}\n" in text
+    assert f"CMD {str(RUN).replace(chr(39), chr(34))}\n" in text
+
+
+def test_the_unit_starts_the_job_reloads_by_signal_and_gives_up_on_wrong_usage_alone() -> None:
+    lines = (CONF / "systemd" / "lockstep.service").read_text().splitlines()
+    unit = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+    assert shlex.split(unit["ExecStart"])[1:] == RUN
+    assert unit["ExecReload"] == "/bin/kill -HUP $MAINPID"
+    assert unit["RestartPreventExitStatus"] == str(WRONG_USAGE)
+    assert unit["KillMode"] == "mixed"
+
+
+def helm(*arguments: str) -> str:
+    path = shutil.which("helm")
+    if path is None:
+        pytest.skip("helm is not on PATH")
+    done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_charts_file_has_no_mistake(secrets: None, tmp_path: Path) -> None:
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    added = re.search(r"nindent 4 }}\n((?:    \S.*\n)+)", (CHART / "templates" / "configmap.yaml").read_text())
+    assert added is not None
+    assert values["port"] == PORT
+    check_properties(
+        values["properties"] + added[1].replace("    ", "").replace("{{ .Values.port }}", str(PORT)), tmp_path
+    )
+
+
+def test_helm_renders_a_chart_that_agrees_with_the_manifests() -> None:
+    given = (
+        "--set",
+        f"secrets.LOCKSTEP_HTTP_TOKEN={TOKEN}",
+        "--set",
+        "serviceMonitor.enabled=true",
+        "--set",
+        "flow=a->b",
+    )
+    assert "0 chart(s) failed" in helm("lint", str(CHART), *given)
+    rendered = [one for one in yaml.safe_load_all(helm("template", "dr", str(CHART), *given)) if one]
+    kinds = {one["kind"]: one for one in rendered}
+    assert set(kinds) == {"ConfigMap", "Secret", "PersistentVolumeClaim", "Service", "Deployment", "ServiceMonitor"}
+    assert {one["metadata"]["name"] for one in rendered} == {"dr"}
+    pod, plain = (one["spec"]["template"]["spec"] for one in (kinds["Deployment"], every("Deployment")[0]))
+    assert pod["containers"][0]["args"] == [*RUN, "--flow", "a->b"]
+    assert pod["securityContext"] == plain["securityContext"]
+    for name in ("livenessProbe", "readinessProbe", "volumeMounts", "securityContext", "resources", "ports"):
+        assert pod["containers"][0][name] == plain["containers"][0][name]
+
+
+def test_a_chart_without_a_token_is_refused() -> None:
+    path = shutil.which("helm")
+    if path is None:
+        pytest.skip("helm is not on PATH")
+    done = subprocess.run([path, "template", str(CHART)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert "LOCKSTEP_HTTP_TOKEN needs 16 characters" in done.stderr
