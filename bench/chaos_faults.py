@@ -13,15 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.local.waiting import wait_for
-from bench.chaos_pair import STARTS_WITHIN, ChaosPair
+from bench.chaos_pair import LEDGER, STARTS_WITHIN, ChaosPair
 from bench.every_kind import BROKER_CONFIG, CREDENTIAL, NAME, QUOTA, THERE, USER
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kafka.ports.users import Upsertion
 from sinks.kinds.quotas.quota_port import Entity
 from streaming.errors import LockstepError
-
-LEDGER = "lockstep-ledger.a.internal"
 
 
 def nothing(pair: ChaosPair) -> None:
