@@ -57,7 +57,7 @@ def main(
 
 def storm(pair: ChaosPair, number: int) -> list[dict[str, Any]]:
     """Some faults at once, and how long it took until all was equal again; None: longer than LIMIT."""
-    chosen = drawn(pair, MOST_AT_ONCE)
+    chosen = drawn(pair.chance, MOST_AT_ONCE)
     _say(f"{number + 1}: {', '.join(chosen)}")
     for fault in chosen.values():
         begun(pair, fault)

@@ -6,6 +6,7 @@ A fault that is a change by somebody's hand is over at once; the job has to undo
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -150,13 +151,13 @@ FAULTS: Mapping[str, Fault] = {
 }
 
 
-def drawn(pair: ChaosPair, most: int) -> dict[str, Fault]:
+def drawn(chance: random.Random, most: int) -> dict[str, Fault]:
     """Up to so many faults that touch different things, by name; those of hands first, while clusters answer."""
     chosen: dict[str, Fault] = {}
-    for _ in range(pair.chance.randint(1, most)):
+    for _ in range(chance.randint(1, most)):
         touched = {fault.touches for fault in chosen.values()}
         left = [name for name, fault in FAULTS.items() if fault.touches not in touched]
-        name = pair.chance.choices(left, [FAULTS[one].weight for one in left])[0]
+        name = chance.choices(left, [FAULTS[one].weight for one in left])[0]
         chosen[name] = FAULTS[name]
     return dict(sorted(chosen.items(), key=lambda one: one[1].end is not nothing))
 
