@@ -12,7 +12,7 @@ import typer
 from app.cli.failover_commands import DryRunOption, TakeOverOption, WhyOption
 from app.cli.failover_output import dry_run, finish, one_flow, saying
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption
-from app.cli.output import WRONG_USAGE, Output, complain
+from app.cli.output import Output, complain
 from app.failover_session import FailoverCall, failover_session
 from app.reverse_properties import write_reverse
 from sinks.failover.failing_back import failback as lead_back
@@ -24,6 +24,7 @@ from sinks.failover.unplanned import Prediction, predict
 from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
 from sinks.flow_settings import FlowSettings
+from streaming.errors import WrongUsage
 
 AcceptLossOption = Annotated[
     int | None, typer.Option("--accept-loss", min=0, help="Records that may be lost, where the source still answers.")
@@ -77,8 +78,7 @@ def failover(
 def _insist(found: Prediction, yes: str | None) -> None:
     if yes is None:
         if not sys.stdin.isatty():
-            complain(f"there is no terminal to ask on: say --yes {found.typed}")
-            raise typer.Exit(WRONG_USAGE)
+            raise WrongUsage(f"there is no terminal to ask on: say --yes {found.typed}")
         yes = typer.prompt(f"Records that are lost; type {found.typed} to go on", err=True)
     if yes == found.typed or (found.records is not None and yes.isdigit() and int(yes) >= found.records):
         return

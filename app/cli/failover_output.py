@@ -17,15 +17,15 @@ from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import TRANSITIONS, Command, State
 from sinks.flow_settings import FlowSettings
-from streaming.errors import LockstepError
+from streaming.errors import WrongUsage
 
 
 def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettings]:
-    """The settings and the flow that is meant. Raises LockstepError where that is more than one."""
+    """The settings and the flow that is meant. Raises WrongUsage where that is more than one."""
     settings = in_force(config, flow)
     if len(settings.flows) != 1:
         names = ", ".join(one.flow.name for one in settings.flows)
-        raise LockstepError(f"a failover is one flow's: say which with --flow ({names})")
+        raise WrongUsage(f"a failover is one flow's: say which with --flow ({names})")
     return settings, settings.flows[0]
 
 

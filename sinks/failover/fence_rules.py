@@ -49,6 +49,12 @@ def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
     return [AclBinding(TOPIC, topic, LITERAL, EVERYONE, WILDCARD, "WRITE", DENY) for topic in topics]
 
 
+def could_be_fence(acl: AclBinding) -> bool:
+    """Whether it has the form of a fence's; only a ledger says that it is one."""
+    (form,) = fence_acls([acl.resource_name])
+    return acl == form
+
+
 def topics_of(partitions: Iterable[TopicPartition]) -> list[str]:
     """Their topics, each once, sorted."""
     return sorted({where.topic for where in partitions})

@@ -27,9 +27,13 @@ READ_WITHIN = 30.0
 class FenceBroken(LockstepError):
     """Somebody goes on writing in spite of the fence."""
 
+    code = "FENCE_BROKEN"
+
 
 class NoAuthorizer(LockstepError):
     """The source knows no ACLs; the message says what else to do."""
+
+    code = "NO_AUTHORIZER"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,11 @@ class ReverseFences:
         self._known: set[Key] = set()
         self._denied = False
 
+    @property
+    def known(self) -> frozenset[Key]:
+        """As they were read last."""
+        return frozenset(self._known)
+
     def current(self) -> frozenset[Key]:
         """The keys of the fence's ACLs now. Raises ClusterUnreachable."""
         try:

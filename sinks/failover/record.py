@@ -15,6 +15,8 @@ from streaming.errors import LockstepError
 class NotNow(LockstepError):
     """The command may not begin in this state, or somebody else is at it."""
 
+    code = "NOT_NOW"
+
 
 @dataclass(frozen=True, slots=True)
 class Begun:

@@ -26,6 +26,8 @@ POLL = 0.5
 class NotDrained(LockstepError):
     """Records are missing on the target when the time is over, or nobody can tell."""
 
+    code = "NOT_DRAINED"
+
 
 def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
     """What each step does; each may be done twice."""

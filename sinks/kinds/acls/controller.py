@@ -28,9 +28,10 @@ def assemble(parts: Assembly) -> Assembled:
     reverse = ReverseFences(parts.settings.internal.reverse_ledger, parts.source.cluster)
 
     def survey(context: PassContext) -> Surveyed:
-        def fences() -> Fences:
-            context.ledger.catch_up()
-            return Fences(context.ledger.fences(), reverse.current())
+        def fences(again: bool) -> Fences:
+            if again:
+                context.ledger.catch_up()
+            return Fences(context.ledger.fences(), reverse.current() if again else reverse.known)
 
         owned, sides = context.ledger.owned(Kind.ACL), (parts.source.acls, parts.target.acls)
         seen = survey_acls(parts.settings, *sides, context.listed, owned, claim, fences)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sinks.engine.claims import Claim
 from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
+from sinks.failover.fence_rules import could_be_fence
 from sinks.failover.known_fences import without_fences
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import AclBinding
@@ -67,16 +68,18 @@ def survey_acls(
     listed: Listed,
     owned: Collection[Key],
     claim: Claim,
-    fences: Callable[[], Fences] = Fences,
+    fences: Callable[[bool], Fences] = lambda again: Fences(),
 ) -> AclSurvey:
     """The plan for the kind `acl`. Raises ClusterUnreachable, NotSupported, RightsMissing.
 
-    What a failover denies on one cluster (`fences`) is neither made nor taken away on the other. It is asked before and
-    after the ACLs are read: one that comes is in its ledger before it is on the cluster, one that goes is there longer.
+    What a failover denies on one cluster (`fences`) is neither made nor taken away on the other. Ledgers are read for
+    it only where an ACL looks like a fence: before the ACLs are read (what is known by then counts, too, for a fence
+    that goes is forgotten last) and after, for one that comes is remembered first.
     """
-    before = fences()
+    before = fences(False)
     bindings, on_target = source.describe(), target.describe()
-    after = fences()
+    unknown = [acl for acl in (*bindings, *on_target) if could_be_fence(acl)]
+    after = fences(True) if unknown else before
     existing = set(without_fences(on_target, {*before.target, *after.target}))
     kept = without_fences(bindings, {*before.source, *after.source})
     desired = desired_acls(kept, settings.acls, source_topics(settings, listed))
