@@ -53,6 +53,7 @@ docs: setup ## writes docs/configuration.md, rights.md and metrics.md from the t
 	$(BIN)/python -m app.docs_pages.configuration_page
 	$(BIN)/python -m app.docs_pages.rights_page
 	$(BIN)/python -m app.docs_pages.metrics_page
+	$(BIN)/python -m app.docs_pages.failover_page
 
 screenshots: setup ## pictures of the page, for docs/page.md; needs chromium
 	$(BIN)/python -m tests.browser.screenshots docs/images

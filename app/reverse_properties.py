@@ -12,7 +12,7 @@ from streaming.flow import Flow
 
 HEAD = """# {reverse}, made by `lockstep failback` from {path}. Look at it before MM2 and Lockstep get it:
 # - {flow} is off. Stop the MM2 that runs it.
-# - Under the default policy MM2 never copies {source}.… back: what producers write on {target} must have other names.
+# - Under the default policy MM2 never copies topics {source}.* back: producers on {target} must write to others.
 # - Under the identity policy the fence on {source} keeps MM2 away, too: `lockstep unfence`, or make it a super user.
 """
 
@@ -38,7 +38,7 @@ def write_reverse(path: Path, out: Path, flow: Flow) -> None:
         names = {"flow": flow.name, "source": flow.source, "target": flow.target, "path": path.name}
         head = HEAD.format(reverse=f"{flow.target}->{flow.source}", **names)
         text = head + javaproperties.dumps(reverse_properties(lines, flow), timestamp=False, sort_keys=True)
-        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="latin-1") as file:
+        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
         raise LockstepError(f"{error.filename}: {error.strerror}") from error

@@ -1,0 +1,57 @@
+"""The states in docs/failover.md, made from their table: `python -m app.docs_pages.failover_page` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.local.jars import PROJECT
+from sinks.failover.states import TRANSITIONS, Command, State
+
+PAGE = PROJECT / "docs" / "failover.md"
+BEGIN, END = "<!-- states: made from the code by `make docs` -->", "<!-- end of states -->"
+
+
+CALLED: Mapping[Command, str] = {
+    Command.DRAIN: "cutover",
+    Command.INVALIDATE: "failback",
+    Command.REVERSE: "failback",
+    Command.RESUME: "failback --done",
+}
+"""What somebody types, where that is another word."""
+
+
+def diagram() -> str:
+    """The arrows that lead to another state, as Mermaid; GitHub draws it."""
+    arrows: dict[tuple[State, State], str] = {}
+    for (state, command), row in TRANSITIONS.items():
+        arrows[state, row.during] = arrows[row.during, row.then] = CALLED.get(command, command.value)
+    order = list(State)
+    lines = [
+        f"    {here} --> {then}: {word}"
+        for (here, then), word in sorted(arrows.items(), key=lambda arrow: [order.index(one) for one in arrow[0]])
+        if here is not then
+    ]
+    return "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> MIRRORING", *lines, "```"])
+
+
+def steps() -> str:
+    """What each command does, as a table."""
+    rows = []
+    for command in Command:
+        found = {state: row for (state, one), row in TRANSITIONS.items() if one is command}
+        then = {str(row.then) if row.then is not state else "stays" for state, row in found.items()}
+        does = "; ".join(map(str, next(iter(found.values())).steps))
+        sides = [", ".join(sorted(map(str, found), key=[str(one) for one in State].index)), " or ".join(sorted(then))]
+        rows.append(f"| `{CALLED.get(command, command.value)}` | {sides[0]} | {does} | {sides[1]} |")
+    return "\n".join(["| command | from | does | then it is |", "|---|---|---|---|", *rows])
+
+
+def page() -> str:
+    """The page with its states as the code has them."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{diagram()}\n\n{steps()}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
