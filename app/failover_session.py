@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,7 +21,7 @@ from sinks.failover.steps import failover_steps
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
-from sinks.kinds.offsets.direction import count_verdicts
+from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
 from streaming.errors import LockstepError
 
 
@@ -77,9 +77,26 @@ def failover_session(
                 last_offsets=partial(write_last_offsets, settings, flow),
                 does=failover_steps,
                 source_answers=needs_source or _answers(clusters),
+                other_ledgers=partial(other_ledgers, settings, flow, call.say),
             )
         finally:
             events.close()
+
+
+@contextmanager
+def other_ledgers(settings: Settings, flow: FlowSettings, say: Callable[[str], None]) -> Iterator[list[Ledger]]:
+    """Those of the other flows from the same source, to write. One that cannot be opened is told of, and left out."""
+    with ExitStack() as stack:
+        found = []
+        for other in settings.flows:
+            if other.flow.source != flow.flow.source or other.flow == flow.flow:
+                continue
+            try:
+                clusters = stack.enter_context(both_clusters(settings, other))
+                found.append(_opened(other, clusters, needs_source=False, writes=True))
+            except LockstepError as error:
+                say(f"{other.flow.name} may copy the fence while {other.flow.target} cannot be told of it: {error}")
+        yield found
 
 
 def _answers(clusters: FlowClusters) -> bool:
@@ -99,6 +116,15 @@ def _opened(flow: FlowSettings, clusters: FlowClusters, *, needs_source: bool, w
     if writes:
         guarded.check(opened)
     return opened
+
+
+def group_rows(settings: Settings, flow: FlowSettings, groups: Collection[str]) -> list[GroupOffset]:
+    """Where these groups would continue; writes nothing. Raises LockstepError."""
+    scope = GroupScope(groups, shown=True)
+    with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False) as one:
+        for reason in one.compare().trouble.faulted.values():
+            raise LockstepError(f"where groups would continue cannot be seen: {reason}")
+        return one.group_offsets
 
 
 def write_last_offsets(settings: Settings, flow: FlowSettings) -> str:

@@ -27,7 +27,7 @@ from sinks.flow_settings import FlowSettings
 from streaming.errors import WrongUsage
 
 AcceptLossOption = Annotated[
-    int | None, typer.Option("--accept-loss", min=0, help="Records that may be lost, where the source still answers.")
+    int | None, typer.Option("--accept-loss", help="Records that may be lost, where the source still answers.")
 ]
 YesOption = Annotated[
     str | None, typer.Option("--yes", help="The predicted loss, typed back; `unknown` where nobody can tell.")
@@ -35,7 +35,7 @@ YesOption = Annotated[
 ExportOption = Annotated[
     Path | None, typer.Option("--export", help="A new folder for the records that never crossed, as Parquet.")
 ]
-DiscardOption = Annotated[int | None, typer.Option("--discard", min=0, help="So many of them may stay behind.")]
+DiscardOption = Annotated[int | None, typer.Option("--discard", help="So many of them may stay behind.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the flow the other way round.")]
 DoneOption = Annotated[bool, typer.Option("--done", help="The source leads again: mirror as before.")]
 

@@ -22,11 +22,12 @@ from streaming.errors import WrongUsage
 
 def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettings]:
     """The settings and the flow that is meant. Raises WrongUsage where that is more than one."""
-    settings = in_force(config, flow)
-    if len(settings.flows) != 1:
+    settings = in_force(config, None)
+    wanted = [one for one in settings.flows if not flow or one.flow.name in flow]
+    if len(wanted) != 1:
         names = ", ".join(one.flow.name for one in settings.flows)
         raise WrongUsage(f"a failover is one flow's: say which with --flow ({names})")
-    return settings, settings.flows[0]
+    return settings, wanted[0]
 
 
 @contextmanager

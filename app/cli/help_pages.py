@@ -31,6 +31,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "promote": (f"promote {FILE} --dry-run", f"promote {FILE} --flow 'a->b'"),
     "failover": (f"failover {FILE} --dry-run", f"failover {FILE} --flow 'a->b' --yes 1200"),
     "failback": (f"failback {FILE} --export lost", f"failback {FILE} --out back.properties"),
+    "drill": (f"drill {FILE} --flow 'a->b'", f"drill {FILE} --flow 'a->b' --records 5000 -o json"),
     "rights": (
         f"rights --principal User:lockstep {FILE}",
         f"rights --principal User:lockstep {FILE} -o json",
@@ -86,8 +87,10 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--password-file": "FILE",
     "--plan": "FILE",
     "--principal": "User:NAME",
+    "--records": "NUMBER",
     "--report": "FILE",
     "--since": "TIME",
+    "--topic": "TOPIC",
     "--wait": "SECONDS",
     "--why": "REASON",
     "--within": "SECONDS",

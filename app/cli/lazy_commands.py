@@ -63,6 +63,7 @@ COMMANDS: Final = {
     "promote": LazyCommand("failover_commands", "promote", "Ends a flow whose records are all on the target."),
     "failover": LazyCommand("failback_commands", "failover", "Ends a flow whose source is gone; says what is lost."),
     "failback": LazyCommand("failback_commands", "failback", "Leads back once the source is there again."),
+    "drill": LazyCommand("drill_command", "drill", "Fails over a topic of its own: predicted against measured."),
     "audit": LazyCommand("audit_command", "audit", "Who changed what, when, and with which outcome."),
     "pause": LazyCommand("audit_command", "pause", "Stops one kind of a flow, durably."),
     "resume": LazyCommand("audit_command", "resume", "Starts a paused kind again."),

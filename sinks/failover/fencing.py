@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry
+from sinks.engine.ledger_entries import Entry, EntryKey
+from sinks.engine.model import Key
 from sinks.failover.fence_rules import NO_AUTHORIZER, fence_acls, shown, topics_of
 from sinks.faults import NotSupported
 from sinks.kafka.ports.acl_binding import AclBinding
@@ -53,10 +54,10 @@ class Proof:
 
 
 class Fence:
-    """On the source of one flow."""
+    """On the source of one flow; `others`: ledgers of the other flows from there, which must not copy it either."""
 
-    def __init__(self, source: str, acls: Acls, ledger: Ledger, waiting: Waiting) -> None:
-        self._source, self._acls, self._ledger, self._waiting = source, acls, ledger, waiting
+    def __init__(self, source: str, acls: Acls, ledger: Ledger, others: Collection[Ledger] = ()) -> None:
+        self._source, self._acls, self._ledger, self._others = source, acls, ledger, others
 
     def deny(self, topics: Collection[str]) -> int:
         """Denies writes to these topics; how many ACLs that took. Raises NoAuthorizer, LockstepError.
@@ -65,7 +66,7 @@ class Fence:
         """
         existing = self._existing()
         missing = [acl for acl in fence_acls(topics) if acl not in existing]
-        self._ledger.put({(Entry.FENCE, acl.key): "" for acl in missing})
+        self._note({(Entry.FENCE, acl.key): "" for acl in missing})
         faults = {acl: fault for acl, fault in self._acls.create(missing).items() if fault is not None}
         if faults:
             acl, fault = next(iter(faults.items()))
@@ -81,11 +82,19 @@ class Fence:
         except NotSupported as error:
             raise NoAuthorizer(NO_AUTHORIZER.format(source=self._source)) from error
 
-    def lift(self) -> int:
-        """Takes away what `deny` made, now or in a run before; how many ACLs. Raises LockstepError."""
-        bindings = [AclBinding.from_key(key) for key in self._ledger.fences()]
+    def _note(self, entries: Mapping[EntryKey, str | None]) -> None:
+        for ledger in (*self._others, self._ledger):
+            ledger.put(entries)
+
+    def lift(self, only: Collection[Key] | None = None) -> int:
+        """Takes away what `deny` made, now or in a run before, or of that `only` these; how many ACLs.
+
+        Raises LockstepError.
+        """
+        keys = [key for key in self._ledger.fences() if only is None or key in only]
+        bindings = [AclBinding.from_key(key) for key in keys]
         faults = self._acls.delete(bindings) if bindings else {}
-        self._ledger.put({(Entry.FENCE, acl.key): None for acl in bindings if faults[acl] is None})
+        self._note({(Entry.FENCE, acl.key): None for acl in bindings if faults[acl] is None})
         for acl, fault in faults.items():
             if fault is not None:
                 raise LockstepError(f"the fence of {acl.resource_name} on {self._source} could not be lifted: {fault}")

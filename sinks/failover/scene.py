@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import pairs_of
 from sinks.failover.fence_rules import fenced_topics
 from sinks.failover.fencing import Proof, Waiting
@@ -31,7 +33,7 @@ class Scene:
     """A flow's two clusters and its failover. `aliases`: of all clusters in the file. `say`: told what goes on.
 
     `last_offsets`: writes the groups' last offsets, and returns in a line what came of it. `does`: what each step does.
-    `source_answers`: False where it is gone.
+    `source_answers`: False where it is gone. `other_ledgers`: opens those of the other flows from the same source.
     """
 
     settings: FlowSettings
@@ -45,6 +47,7 @@ class Scene:
     last_offsets: Callable[[], str] = lambda: ""
     does: Callable[[Scene], Mapping[Step, Callable[[], None]]] = lambda scene: {}
     source_answers: bool = True
+    other_ledgers: Callable[[], AbstractContextManager[Sequence[Ledger]]] = lambda: nullcontext(())
 
     def steps(self) -> Mapping[Step, Callable[[], None]]:
         """What each step does."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
 from sinks.engine.ledger_entries import Entry, EntryKey
@@ -42,15 +43,18 @@ def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
     }
 
 
-def _fence(scene: Scene) -> Fence:
-    return Fence(scene.settings.flow.source, scene.source.acls, scene.journal.ledger, scene.waiting)
+@contextmanager
+def _fence(scene: Scene) -> Iterator[Fence]:
+    with scene.other_ledgers() as others:
+        yield Fence(scene.settings.flow.source, scene.source.acls, scene.journal.ledger, others)
 
 
 def _deny_writes(scene: Scene) -> None:
     if scene.journal.record.without_fence:
         return
     topics = scene.topics(scene.listed())
-    made = _fence(scene).deny(topics)
+    with _fence(scene) as fence:
+        made = fence.deny(topics)
     _wait(scene, partial(_shows, scene, topics), SHOWN_WITHIN, "the source to show the fence")
     scene.say(f"{len(topics)} topics on {scene.settings.flow.source} are denied to everybody ({made} ACLs made)")
 
@@ -70,7 +74,8 @@ def _prove_fence(scene: Scene) -> None:
 
 
 def _lift_fence(scene: Scene) -> None:
-    lifted = _fence(scene).lift()
+    with _fence(scene) as fence:
+        lifted = fence.lift()
     scene.say(f"{lifted} DENY ACLs were taken away on {scene.settings.flow.source}")
 
 

@@ -7,8 +7,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,16 @@ from app.local.jars import PROJECT
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
+from app.settings import load
+from app.wiring import audit, both_clusters, guard, ledger
+from sinks.engine.model import Kind
+from sinks.engine.reconcile import FlowParts, FlowReconcile
+from sinks.failover.source_ends import SourceEndsKeeper
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kinds.assembly import Assembly, assemble
+from sinks.kinds.topics.listing import list_both
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 
@@ -77,6 +85,25 @@ class Flow:
         assert done.returncode == code, done.stderr
         (flow,) = json.loads(done.stdout)["flows"]
         return dict(flow)
+
+    def look_as_a_job_does(self) -> None:
+        """What a pass of the running job keeps in the ledger: MM2's offset-syncs, and the source's ends."""
+        settings = load(self.config)
+        (flow,) = settings.flows
+        with both_clusters(settings, flow) as clusters, closing(clusters.source.records()) as records:
+            made = assemble(Assembly(flow, *clusters.ports), [Kind.GROUP_OFFSET])
+            parts = FlowParts(
+                list_topics=partial(list_both, flow, clusters.source, clusters.target),
+                guard=guard(flow, clusters.source, clusters.target),
+                open_ledger=partial(ledger, flow, clusters.target, to_write=True),
+                audit=audit(flow, clusters.target),
+                controllers=made.controllers,
+                writers=made.writers,
+                keep=SourceEndsKeeper(records, 5.0).keep,
+            )
+            job = FlowReconcile(flow, parts)
+            job.run_pass(everything=True)
+            job.close()
 
     def make_topic(self, topic: str, partitions: int = 2) -> None:
         """A topic on the source that `restricted` may write, with a record in each partition that MM2 has copied."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
+from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
 from sinks.failover.commands import cutover, drain, fence, promote, unfence
@@ -15,7 +17,7 @@ from sinks.failover.record import Begun, NotNow
 from sinks.failover.states import Command, State, Step
 from sinks.failover.steps import NotDrained
 from streaming.errors import LockstepError
-from tests.sinks.builders import put_topic
+from tests.sinks.builders import NOON, put_topic
 from tests.sinks.failover.scenes import Died, mortal, stage
 from tests.sinks.kinds.acls.acl_builders import acl
 
@@ -200,3 +202,13 @@ def test_heartbeats_and_copies_from_other_clusters_are_not_fenced() -> None:
         put_topic(built.world.source, topic)
     scene = built.scene()
     assert scene.topics(scene.listed()) == ["c.z", "x", "y"]
+
+
+def test_ledgers_of_other_flows_from_the_source_are_told_of_a_fence_and_of_its_end() -> None:
+    built = stage()
+    other = Ledger("lockstep-ledger.a.other", built.world.target, built.world.target, 1, lambda: NOON)
+    scene = replace(built.scene(), other_ledgers=lambda: nullcontext([other]))
+    fence(scene)
+    assert other.fences() == {acl.key for acl in FENCE}
+    unfence(replace(built.scene(), other_ledgers=lambda: nullcontext([other])))
+    assert other.fences() == set()

@@ -1,0 +1,64 @@
+"""`lockstep drill`: a failover on a topic of its own, predicted and then measured."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated
+
+import typer
+
+from app.cli.failover_output import one_flow, saying
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption
+from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_table
+from app.failover_session import FailoverCall, failover_session, group_rows
+from sinks.failover.drill import Drill, DrillResult
+from streaming.errors import WrongUsage
+
+TopicOption = Annotated[str | None, typer.Option("--topic", help="Its name, for a topic that MM2 copies.")]
+RecordsOption = Annotated[int, typer.Option("--records", help="In each of its two halves; 10 to 100000.")]
+WithinOption = Annotated[float, typer.Option("--within", help="Seconds in which MM2 must have copied a half.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
+
+
+def drill(
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+    topic: TopicOption = None,
+    records: RecordsOption = 1000,
+    within: WithinOption = 900.0,
+    dry: DryRunOption = False,
+) -> None:
+    """Fails over a topic of its own, and takes it away. Exit 3: measured is not what was predicted."""
+    if not 10 <= records <= 100_000:
+        raise WrongUsage(f"--records {records}: 10 to 100000")
+    settings, chosen = one_flow(config, flow)
+    name = topic or f"failover-drill-{secrets.token_hex(4)}"
+    if dry:
+        print_line(
+            f"{chosen.flow.name}: it would make the topic {name} on {chosen.flow.source}, write {2 * records} records "
+            "and two groups' offsets, fence it, and delete it on both clusters"
+        )
+        return
+    with (
+        saying(FailoverCall("drill"), chosen) as call,
+        failover_session(settings, chosen, call) as scene,
+    ):
+        result = Drill(scene, name, lambda groups: group_rows(settings, chosen, groups), records, within).run()
+    document = {"source": chosen.flow.source, "target": chosen.flow.target} | result.as_json()
+    if output is Output.JSON:
+        print_json({"flows": [document]})
+    else:
+        print_table(f"{chosen.flow.name}: drill on {name}", ("", "predicted", "measured"), _rows(result))
+        print_line("as predicted" if result.agrees else "not as predicted")
+    raise typer.Exit(DONE if result.agrees else PENDING)
+
+
+def _rows(result: DrillResult) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = [("records lost", result.predicted, result.measured)]
+    for one in result.groups:
+        rows.append((f"{one.group}: read twice", f"at most {one.predicted}", one.read_twice))
+        rows.append((f"{one.group}: skipped", 0, one.skipped))
+    stops = {None: "no authorizer", True: "yes", False: "no: this principal is a super user"}
+    rows.append(("the fence stops this principal", "-", stops[result.fenced]))
+    return [*rows, *((f"seconds: {name}", "-", f"{seconds:.1f}") for name, seconds in result.seconds.items())]

@@ -1,0 +1,72 @@
+"""A log as it was at an earlier end: for what was there when a target took over, whatever was written since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+
+from sinks.faults import ItemFault, Observed
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Why
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+MOST = 1_000_000
+"""Records of a partition that are read; more cannot be held at once."""
+
+READ_WITHIN = 300.0
+"""Seconds for all of them."""
+
+
+class AsItWas:
+    """A reader of a cluster whose partitions ended at these offsets; what came behind is not there."""
+
+    def __init__(self, reader: RecordReader, ends: Mapping[TopicPartition, int]) -> None:
+        self._reader, self._ends, self.alias = reader, ends, reader.alias
+
+    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        return self._cut(self._reader.ends(partitions))
+
+    def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        return self._cut(self._reader.readable(partitions))
+
+    def _cut(self, seen: Observed[TopicPartition, LogRange]) -> Observed[TopicPartition, LogRange]:
+        items = {
+            where: replace(log, end=max(log.start, min(log.end, self._ends.get(where, log.end))))
+            for where, log in seen.items.items()
+        }
+        return Observed(items, seen.errors)
+
+    def offsets_for_times(self, moments: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
+        return self._reader.offsets_for_times(moments)
+
+    def compacted(self, topics: Collection[str]) -> set[str]:
+        return self._reader.compacted(topics)
+
+    def scan(self, spans: Collection[Span], seconds: float) -> dict[Span, Ending]:
+        return self._reader.scan(spans, seconds)
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+def all_records(
+    reader: RecordReader, starts: Mapping[TopicPartition, int], stops: Mapping[TopicPartition, int] | None = None
+) -> dict[TopicPartition, list[Record]]:
+    """All records from these offsets on, before `stops` where they are given. Raises LockstepError."""
+    found: dict[TopicPartition, list[Record]] = {where: [] for where in starts}
+    ends = stops or {}
+    spans = [Span(where, start, ends.get(where), MOST, _keeper(found[where])) for where, start in starts.items()]
+    for span, ending in (reader.scan(spans, READ_WITHIN) if spans else {}).items():
+        if ending.why not in (Why.END, Why.STOP):
+            fault = ending.fault or ItemFault("NOT_READ", ending.why.value)
+            raise LockstepError(f"{span.where} on {reader.alias} could not be read to its end: {fault}")
+    return found
+
+
+def _keeper(found: list[Record]) -> Callable[[Record], bool]:
+    def keep(record: Record) -> bool:
+        found.append(record)
+        return False
+
+    return keep

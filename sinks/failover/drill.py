@@ -1,0 +1,205 @@
+"""A drill on a topic of its own, between the real clusters: what is predicted, against what is measured afterwards.
+
+It writes records, lets MM2 copy them, predicts a loss in the middle of that and counts it later by content; fences the
+topic and sees whether that stops its own writes; waits until all is copied; and compares where two groups would
+continue with what they would read there. The flow's own state is not touched, and the topic goes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from sinks.failover.arrival import arrivals
+from sinks.failover.cut_reader import AsItWas, all_records
+from sinks.failover.fence_rules import fence_acls
+from sinks.failover.fencing import Fence, NoAuthorizer
+from sinks.failover.scene import Scene
+from sinks.failover.unreplicated import not_among
+from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.record_reader import Record, RecordReader
+from sinks.kinds.offsets.direction import GroupOffset
+from sinks.kinds.topics.rules import is_replicated
+from streaming.errors import LockstepError, WrongUsage
+from streaming.mm2.records import TopicPartition
+
+POLL = 0.25
+
+GroupRows = Callable[[Collection[str]], Sequence[GroupOffset]]
+"""Where these groups would continue, as `lockstep offsets` says."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDrill:
+    """Of a group: the most records that it reads twice as predicted, and what it would read twice and skip."""
+
+    group: str
+    predicted: int | None
+    read_twice: int
+    skipped: int
+
+    @property
+    def agrees(self) -> bool:
+        """Nothing is skipped, and no more is read twice than was said."""
+        return not self.skipped and self.predicted is not None and self.read_twice <= self.predicted
+
+
+@dataclass
+class DrillResult:
+    """`predicted` and `measured`: records that a failover in the middle would have lost. `fenced`: whether the fence
+    stops the drill's own principal; None without an authorizer. `seconds`: by step."""
+
+    topic: str
+    predicted: int = 0
+    measured: int = 0
+    fenced: bool | None = None
+    groups: list[GroupDrill] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether what was predicted is what was measured."""
+        return self.predicted == self.measured and all(group.agrees for group in self.groups)
+
+    def as_json(self) -> dict[str, Any]:
+        """The drill's document."""
+        return {
+            "topic": self.topic,
+            "agrees": self.agrees,
+            "loss": {"predicted": self.predicted, "measured": self.measured},
+            "fence_stops_this_principal": self.fenced,
+            "groups": [
+                {"group": one.group, "bound": one.predicted, "read_twice": one.read_twice, "skipped": one.skipped}
+                for one in self.groups
+            ],
+            "seconds": {name: round(seconds, 2) for name, seconds in self.seconds.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Drill:
+    """One drill. `records`: in each of its two halves; `within`: seconds until MM2 must have copied a half."""
+
+    scene: Scene
+    topic: str
+    group_rows: GroupRows
+    records: int = 1000
+    within: float = 900.0
+
+    @property
+    def here(self) -> TopicPartition:
+        """The topic's partition on the source."""
+        return TopicPartition(self.topic, 0)
+
+    @property
+    def there(self) -> TopicPartition:
+        """Its copy."""
+        settings = self.scene.settings
+        return TopicPartition(settings.policy.format_remote_topic(settings.flow.source, self.topic), 0)
+
+    def run(self) -> DrillResult:
+        """Raises LockstepError; the topic and the fence are taken away whatever happens."""
+        scene = self.scene
+        if not is_replicated(scene.settings, self.topic):
+            raise WrongUsage(f"{self.topic} is not replicated by {scene.settings.flow.name}: name another with --topic")
+        if self.topic in scene.source.cluster.list_topics() or self.there.topic in scene.target.cluster.list_topics():
+            raise WrongUsage(f"{self.topic} is there already: a drill makes a topic of its own")
+        result = DrillResult(self.topic)
+        with ExitStack() as stack:
+            stack.callback(self._take_away)
+            source = stack.enter_context(closing(scene.source.records(scene.settings.isolation)))
+            target = stack.enter_context(closing(scene.target.records("read_uncommitted")))
+            self._timed(result, "first copy", lambda: self._first_half(source, target))
+            self._predict(result, source, target)
+            self._timed(result, "fence", lambda: self._fence(result))
+            self._timed(result, "drain", lambda: self._await_copies(source, target))
+            self._timed(result, "offsets", lambda: self._groups(result, source, target))
+        return result
+
+    def _first_half(self, source: RecordReader, target: RecordReader) -> None:
+        scene = self.scene
+        fault = scene.source.cluster.create_topics({self.topic: TopicSpec(1)})[self.topic]
+        if fault is not None:
+            raise LockstepError(f"{self.topic} cannot be made on {scene.settings.flow.source}: {fault}")
+        self._wait(lambda: self.topic in scene.source.cluster.list_topics(), "the topic to be there")
+        self._write(0)
+        self._wait(lambda: self.there.topic in scene.target.cluster.list_topics(), "its copy to be there")
+        self._await_copies(source, target)
+
+    def _write(self, half: int) -> None:
+        numbers = range(half * self.records, (half + 1) * self.records)
+        self.scene.source.cluster.append_log(self.topic, [(b"%d" % number, b"drill") for number in numbers])
+
+    def _predict(self, result: DrillResult, source: RecordReader, target: RecordReader) -> None:
+        scene = self.scene
+        middle, end = self.records // 2, self.records
+        names = self._group_names()
+        scene.source.groups.commit({names[0]: {self.here: middle}, names[1]: {self.here: end}})
+        self._write(1)
+        seen = target.ends([self.there]).items[self.there].end
+        cut = AsItWas(target, {self.there: seen})
+        (found,) = arrivals(source, cut, {self.here: self.there}).values()
+        if found.behind is None:
+            raise LockstepError(f"nobody can tell what is missing of {self.topic}: {found.problem}")
+        result.predicted = found.behind.records
+        there = all_records(target, {self.there: 0}, {self.there: seen})[self.there] if seen else []
+        result.measured = len(not_among(all_records(source, {self.here: 0})[self.here], there))
+
+    def _fence(self, result: DrillResult) -> None:
+        scene = self.scene
+        try:
+            with scene.other_ledgers() as others:
+                Fence(scene.settings.flow.source, scene.source.acls, scene.journal.ledger, others).deny([self.topic])
+        except NoAuthorizer as error:
+            scene.say(str(error))
+            return
+        wanted = set(fence_acls([self.topic]))
+        self._wait(lambda: wanted <= set(scene.source.acls.describe()), "the source to show the fence")
+        try:
+            scene.source.cluster.append_log(self.topic, [(b"after the fence", b"drill")])
+            result.fenced = False
+        except LockstepError:
+            result.fenced = True
+
+    def _await_copies(self, source: RecordReader, target: RecordReader) -> None:
+        def arrived() -> bool:
+            return all(one.arrived for one in arrivals(source, target, {self.here: self.there}).values())
+
+        self._wait(arrived, f"MM2 to copy {self.topic}: it looks for new topics every refresh.topics.interval.seconds")
+
+    def _groups(self, result: DrillResult, source: RecordReader, target: RecordReader) -> None:
+        rows = [row for row in self.group_rows(self._group_names()) if row.where == self.there]
+        for row in rows:
+            needed = all_records(source, {self.here: row.at})[self.here]
+            at = row.goes_on_at
+            got: list[Record] = all_records(target, {self.there: at})[self.there] if at is not None else []
+            twice, skipped = len(not_among(got, needed)), len(not_among(needed, got))
+            result.groups.append(GroupDrill(row.group, row.error_bound, twice, skipped))
+
+    def _group_names(self) -> tuple[str, str]:
+        return f"{self.topic}-middle", f"{self.topic}-end"
+
+    def _take_away(self) -> None:
+        scene = self.scene
+        keys = {acl.key for acl in fence_acls([self.topic])}
+        with scene.other_ledgers() as others:
+            fence = Fence(scene.settings.flow.source, scene.source.acls, scene.journal.ledger, others)
+            if keys & scene.journal.ledger.fences():
+                fence.lift(keys)
+        scene.source.cluster.delete_topics([self.topic])
+        scene.target.cluster.delete_topics([self.there.topic])
+
+    def _timed(self, result: DrillResult, name: str, step: Callable[[], None]) -> None:
+        began = self.scene.waiting.clock()
+        step()
+        result.seconds[name] = self.scene.waiting.clock() - began
+        self.scene.say(f"{name}: {result.seconds[name]:.1f} s")
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = self.scene.waiting.clock() + self.within
+        while not condition():
+            if self.scene.waiting.clock() > deadline:
+                raise LockstepError(f"waited {self.within:g} s for {what}, in vain")
+            self.scene.waiting.sleep(POLL)
