@@ -27,7 +27,6 @@ LISTS: tuple[Key[tuple[str, ...]], ...] = (
     keys.ACL_PROTECTED,
     keys.SCRAM_ADOPT,
 )
-ABOUT_PRINCIPALS = (Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA)
 NO_SECRET = (
     f"not enabled: set {keys.ENCODER_SECRET.name}, or another {keys.CREDENTIAL_PROVIDER.name}, so that passwords are "
     "known"
@@ -79,7 +78,7 @@ def disabled_reasons(properties: Properties, flow: Flow, findings: Findings) -> 
 def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, bool], findings: Findings) -> None:
     """Whether the job's own principal is known, where the source could otherwise lock the job out of the target."""
     written = properties.entry(keys.ACL_PROTECTED.name, flow)
-    if written is not None or not any(enabled.get(kind) for kind in ABOUT_PRINCIPALS):
+    if written is not None or not any(enabled.get(kind) for kind in Kind if kind.row.of_principals):
         return
     doubt = next((own.doubt for own in own_principals(properties, flow) if own.doubt), None)
     if doubt is not None:

@@ -24,6 +24,7 @@ from app.properties.keys import (
     REFRESH_TOPICS,
     REFRESH_TOPICS_INTERVAL,
     SEPARATOR,
+    SYNC_BROKER_CONFIGS,
     SYNC_GROUP_OFFSETS,
     SYNC_GROUP_OFFSETS_INTERVAL,
     SYNC_TOPIC_ACLS,
@@ -39,6 +40,7 @@ from app.properties.keys import (
 )
 from app.properties.mistakes import Findings
 from app.properties.places import Properties
+from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
 from streaming.mm2.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
@@ -157,6 +159,21 @@ def check_collisions(properties: Properties, flows: Iterable[FlowSettings], find
                     f"topic that both sources have would be written by both; let `{TOPICS.name}` of the two share none",
                 )
         seen[flow.flow.target].append(flow)
+
+
+def check_broker_configs(properties: Properties, flows: Iterable[FlowSettings], findings: Findings) -> None:
+    """Two flows into one target that both keep its brokers' configs: each would overwrite what the other wrote."""
+    first: dict[str, Flow] = {}
+    for flow in (one.flow for one in flows if one.enabled.get(Kind.BROKER_CONFIG)):
+        other = first.setdefault(flow.target, flow)
+        if other != flow:
+            findings.mistake(
+                properties.entry(SYNC_BROKER_CONFIGS.name, flow),
+                f"holds for {other.name} and {flow.name}: the brokers of {flow.target} have one set of configs, and "
+                "each flow would overwrite what the other wrote. Let one of them keep it: write "
+                f"{other.name}.{SYNC_BROKER_CONFIGS.name}=true or {flow.name}.{SYNC_BROKER_CONFIGS.name}=true alone",
+                SYNC_BROKER_CONFIGS.name,
+            )
 
 
 def check_rounds(properties: Properties, flows: Sequence[FlowSettings], findings: Findings) -> None:

@@ -21,7 +21,7 @@ from app.settings.cluster_sections import (
     check_shared_servers,
     cluster_settings,
 )
-from app.settings.contradictions import check_collisions, check_rounds
+from app.settings.contradictions import check_broker_configs, check_collisions, check_rounds
 from app.settings.flow_sections import chosen_flows, enabled_flows, flow_settings
 from app.settings.http_settings import check_http
 from app.settings.internal_topic_collisions import check_internal_topics
@@ -75,6 +75,7 @@ def load(
             unused.callback(_close_unless_kept, built[at], before)
         check_collisions(properties, built, findings)
         check_rounds(properties, built, findings)
+        check_broker_configs(properties, built, findings)
         check_internal_topics(properties, clusters, built, findings)
         told = reporters(properties, findings, before.reporters if before is not None else {})
         chosen = chosen_flows(enabled, flows, findings)

@@ -88,6 +88,8 @@ class KindRow:
     - `enabled_by`: one of these properties is enough; none: the settings decide otherwise.
     - `interval_key`: MM2's property for how often it is polled. `needs_java`: only Java's Admin can ask for it.
     - `data`: a deletion destroys records; owned items are then known by the topic's id.
+    - `of_principals`: it is about principals, which several sources may have: `lockstep.acl.principals` covers it, and
+      flows into one target claim what they want of it, so that none deletes what another still wants.
     - `versioned`: the ledger keeps which version of the item was written, as it does of passwords.
     """
 
@@ -99,6 +101,7 @@ class KindRow:
     together: bool = False
     content: bool = False
     data: bool = False
+    of_principals: bool = False
     versioned: bool = False
     needs_java: bool = False
     numbers: frozenset[str] = frozenset()

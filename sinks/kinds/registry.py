@@ -90,6 +90,7 @@ class Kind(str, Enum):
             ),
             # An ACL is its key: there is nothing to update.
             order={(Op.CREATE, DENY): 80, (Op.CREATE, ALLOW): 81, (Op.DELETE, ALLOW): 82, (Op.DELETE, DENY): 83},
+            of_principals=True,
             enabled_by=(Switch("sync.topic.acls.enabled"), Switch("sync.full.acl.enabled")),
             rights=(
                 RequiredRight(SOURCE, On.CLUSTER, ("DESCRIBE",), "reads ACLs"),
@@ -103,6 +104,7 @@ class Kind(str, Enum):
             package="users",
             key_fields=("user", "mechanism"),
             order={Op.CREATE: 60, Op.UPDATE: 61, Op.DELETE: 190},
+            of_principals=True,
             versioned=True,
             rights=(
                 RequiredRight(SOURCE, On.CLUSTER, ("DESCRIBE",), "reads SCRAM users", "SCRAM users are synced"),
@@ -142,6 +144,7 @@ class Kind(str, Enum):
             order={Op.CREATE: 50, Op.UPDATE: 51, Op.DELETE: 52},
             # An entity is all or nothing, whatever becomes of each of its quotas.
             together=True,
+            of_principals=True,
             needs_java=True,
             enabled_by=(
                 Switch(
