@@ -64,6 +64,14 @@ class LedgerUntrusted(LockstepError):
     code = "LEDGER_UNTRUSTED"
 
 
+class NotLeading(LockstepError):
+    """Another process leads the flow, so this one writes nothing. `live`: it was heard from since this one listens."""
+
+    def __init__(self, message: str, live: bool = False) -> None:
+        super().__init__(message)
+        self.live = live
+
+
 class IncrementalUnsupported(LockstepError):
     """The broker lacks IncrementalAlterConfigs (API key 44, Kafka 2.3; KIP-339)."""
 

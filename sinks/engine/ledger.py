@@ -45,9 +45,13 @@ class Ledger:
         factor: int | None,
         now: Callable[[], datetime] = utc_now,
         seal: Seal = UNSIGNED,
+        permit: Callable[[], None] = lambda: None,
     ) -> None:
-        """`writer` None: to look only. Raises ClusterUnreachable, RightsMissing, LedgerUntrusted."""
-        self.topic = topic
+        """`writer` None: to look only. `permit`: called before each write, raises where it must not be.
+
+        Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
+        """
+        self.topic, self._permit = topic, permit
         self._reader, self._writer, self._factor, self._now, self._seal = reader, writer, factor, now, seal
         self._contents = Contents()
         self._there = False
@@ -122,17 +126,32 @@ class Ledger:
                 self._contents.entries[place] = Remembered(value, since)
 
     def _append(self, records: Sequence[Record]) -> None:
+        self._permit()
+        writer = self.create()
+        now, known = milliseconds(self._now()), self._contents.signed_at
+        # Not before what it replaces, though this clock be late.
+        signed = [(key, self._seal.wrap(key, data, max(now, known.get(key, 0)))) for key, data in records]
+        writer.append_log(self.topic, signed)
+        # Of a key there is always a record, unless it was forgotten: compaction keeps the newest.
+        self._unread = (self._unread | {key for key, _ in records}) - {key for key, data in records if data is None}
+
+    def create(self) -> Cluster:
+        """The topic is there afterwards. Who may write it. Raises LockstepError where it was opened to look only."""
         if self._writer is None:
             raise LockstepError(f"{self.topic} was opened to look only")
         if not self._there:
             self._writer.create_log(self.topic, self._factor, CONFIGS)
             self._there = True
-        now, known = milliseconds(self._now()), self._contents.signed_at
-        # Not before what it replaces, though this clock be late.
-        signed = [(key, self._seal.wrap(key, data, max(now, known.get(key, 0)))) for key, data in records]
-        self._writer.append_log(self.topic, signed)
-        # Of a key there is always a record, unless it was forgotten: compaction keeps the newest.
-        self._unread = (self._unread | {key for key, _ in records}) - {key for key, data in records if data is None}
+        return self._writer
+
+    @property
+    def read_to(self) -> int:
+        """The offset behind the last record that was read."""
+        return self._read_to
+
+    def newest_lease(self, flow: str) -> bytes | None:
+        """The newest record of who leads this flow, with its signature; None without one."""
+        return self._contents.leases.get(flow)
 
     def histories(self) -> Iterator[tuple[TopicPartition, History]]:
         """The offset histories, by partition on the source; a damaged one is left out, and logged."""

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from sinks.engine.avro import SingleObject
+from sinks.engine.lease_records import lease_flow
 from sinks.engine.model import Key
 from sinks.engine.seal import SIGN_COMMAND, TOLERATED_MS, Seal
 from sinks.faults import LedgerUntrusted
@@ -62,16 +63,18 @@ class Remembered:
 
 @dataclass
 class Contents:
-    """All that a ledger holds. Offset histories are kept as bytes, since they are needed at a start only."""
+    """All that a ledger holds. Offset histories are kept as bytes, since they are needed at a start only; so are the
+    records of who leads, by flow, with their signatures: `sinks.engine.lease_log` says what they mean."""
 
     entries: dict[EntryKey, Remembered] = field(default_factory=dict)
     histories: dict[TopicPartition, bytes] = field(default_factory=dict)
     signed_at: dict[bytes, int] = field(default_factory=dict)
     """When the newest record of each key was signed, in ms, whether it is remembered or forgotten."""
+    leases: dict[str, bytes | None] = field(default_factory=dict)
 
     def taken(self, records: Iterable[Record], seal: Seal) -> Contents:
         """With the newest value of each key in these. Raises LedgerUntrusted with the first key that is refused."""
-        after = Contents(dict(self.entries), dict(self.histories), dict(self.signed_at))
+        after = Contents(dict(self.entries), dict(self.histories), dict(self.signed_at), dict(self.leases))
         values: dict[bytes, list[bytes | None]] = {}
         for key, value in records:
             # In the order of the newest of each.
@@ -80,6 +83,10 @@ class Contents:
         for key, (*older, value) in values.items():
             try:
                 found = seal.unwrap(key, value)
+                if (flow := lease_flow(key)) is not None:
+                    # Their order is that of the log, whatever the clocks of their writers say.
+                    after.leases[flow] = value
+                    continue
                 after._check_order(key, found.at, seal.newest_at(key, older, found.at + TOLERATED_MS))
                 after._take(key, found.data)
             except (LockstepError, ValueError, TypeError) as error:

@@ -9,7 +9,8 @@ from sinks.kafka.ports.cluster import Reader, TopicConfigs
 
 CONFIGS: Mapping[str, str] = {
     "cleanup.policy": "compact",
-    "segment.bytes": "16777216",
+    # The newest segment is never compacted, and who leads writes every few seconds.
+    "segment.bytes": "1048576",
     "min.cleanable.dirty.ratio": "0.1",
 }
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_OR_PARTITION"})

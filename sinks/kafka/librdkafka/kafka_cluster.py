@@ -224,8 +224,8 @@ class KafkaCluster:
             return False
         return position == 0 or topic in self.confirmed_absent([topic])
 
-    def follow_log(self, topic: str) -> Tail:
-        return self._log.follow(topic)
+    def follow_log(self, topic: str, position: int = 0) -> Tail:
+        return self._log.follow(topic, position)
 
     def close(self) -> None:
         self._log.close()

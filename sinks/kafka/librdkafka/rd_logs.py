@@ -136,9 +136,10 @@ class Log:
                     raise KafkaException(error)
         raise ClusterUnreachable(f"cluster {self._alias}: reading {topic}: no record and no end within {TIMEOUT:g} s")
 
-    def follow(self, topic: str) -> LogTail:
-        """From its first record on."""
-        return LogTail(self._alias, Consumer(self._config | READING | {"allow.auto.create.topics": False}), topic)
+    def follow(self, topic: str, position: int) -> LogTail:
+        """From this offset on; from the first record where it is not there."""
+        consumer = Consumer(self._config | READING | {"allow.auto.create.topics": False})
+        return LogTail(self._alias, consumer, topic, position)
 
     def close(self) -> None:
         """Waits for what is under way."""
@@ -161,19 +162,23 @@ PASSING = frozenset(
 class LogTail:
     """Follows a topic of one partition."""
 
-    def __init__(self, alias: str, consumer: Consumer, topic: str) -> None:
+    def __init__(self, alias: str, consumer: Consumer, topic: str, position: int) -> None:
         self._alias, self._consumer, self._topic = alias, consumer, topic
-        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        self._error: KafkaError | None = None
+        consumer.assign([TopicPartition(topic, 0, position or OFFSET_BEGINNING)])
 
     def next(self, timeout: float) -> list[tuple[bytes, bytes | None]]:
-        """Raises ClusterUnreachable, RightsMissing."""
+        """Raises ClusterUnreachable, RightsMissing; records that came with an error come first."""
         records: list[tuple[bytes, bytes | None]] = []
-        for message in self._consumer.consume(num_messages=1000, timeout=timeout):
+        for message in self._consumer.consume(num_messages=1000, timeout=0 if self._error else timeout):
             error = message.error()
             if error is None:
                 records.append((message.key() or b"", message.value()))
             elif error.code() not in PASSING:
-                raise raised(self._alias, f"following {self._topic}", error)
+                self._error = error
+        if self._error is not None and not records:
+            error, self._error = self._error, None
+            raise raised(self._alias, f"following {self._topic}", error)
         return records
 
     def close(self) -> None:

@@ -183,8 +183,8 @@ class MemoryCluster:
         for start in range(0, max(1, len(records)), CHUNK):
             yield Stretch(records[start : start + CHUNK], whole)
 
-    def follow_log(self, topic: str) -> Tail:
-        return MemoryTail(self, topic)
+    def follow_log(self, topic: str, position: int = 0) -> Tail:
+        return MemoryTail(self, topic, position)
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -203,8 +203,8 @@ class MemoryCluster:
 class MemoryTail:
     """Follows a log; what is not there yet does not come later, for nothing else happens while it would wait."""
 
-    def __init__(self, cluster: MemoryCluster, topic: str) -> None:
-        self._cluster, self._topic, self._told = cluster, topic, 0
+    def __init__(self, cluster: MemoryCluster, topic: str, position: int) -> None:
+        self._cluster, self._topic, self._told = cluster, topic, position
 
     def next(self, timeout: float) -> list[Record]:
         records = self._cluster.read_log(self._topic)[self._told :]

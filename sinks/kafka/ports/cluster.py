@@ -79,7 +79,10 @@ class Tail(Protocol):
     """A log that is followed: everything there is, then what comes."""
 
     def next(self, timeout: float) -> list[Record]:
-        """Records that were not told yet, oldest first; empty when none came within `timeout` seconds."""
+        """Records that were not told yet, oldest first; empty when none came within `timeout` seconds.
+
+        None is left out, whatever is raised in between.
+        """
 
     def close(self) -> None: ...
 
@@ -127,8 +130,8 @@ class Reader(Protocol):
         For logs that are too long to be held at once. Raises as it is iterated.
         """
 
-    def follow_log(self, topic: str) -> Tail:
-        """The same topic from its first record on; one that is not there yet may appear."""
+    def follow_log(self, topic: str, position: int = 0) -> Tail:
+        """The same topic from an offset on, the first record if it is not there; a topic that is not may appear."""
 
     def close(self) -> None: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from sinks.kafka.ports.acls import Acls, AclWatch
@@ -12,6 +12,7 @@ from sinks.kafka.ports.config_levels import ConfigLevels
 from sinks.kafka.ports.config_watch import Watch
 from sinks.kafka.ports.group_watch import GroupWatch
 from sinks.kafka.ports.groups import Groups
+from sinks.kafka.ports.permitted import Permit, permitted
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kafka.ports.users import LoginTrial, Users, no_login
 
@@ -30,7 +31,7 @@ class ClusterPorts:
     `config_watch`, `acl_watch`, `group_watch`: open a watch. `levels`: configs with their levels. `records`: a reader
     of records, by MM2's `isolation.level`. `java`: Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds
     that bring their own port; `others`: ports of such kinds that are there already, by name. `log_in`: tries a login
-    with user, password and SCRAM mechanism.
+    with user, password and SCRAM mechanism. `permit`: what those ports are to ask before they write.
     """
 
     cluster: Cluster
@@ -45,6 +46,7 @@ class ClusterPorts:
     java: Callable[[], Any] = no_java
     log_in: Callable[[str, str, str], LoginTrial] = no_login
     others: Mapping[str, Any] = field(default_factory=dict)
+    permit: Permit | None = None
 
     @property
     def alias(self) -> str:
@@ -54,4 +56,16 @@ class ClusterPorts:
     def port(self, name: str, make: Callable[[ClusterPorts], T]) -> T:
         """The port of this name, made where it is not among `others`."""
         found: T = self.others[name] if name in self.others else make(self)
-        return found
+        return found if self.permit is None else permitted(found, self.permit)
+
+    def written_with(self, permit: Permit) -> ClusterPorts:
+        """The same cluster, where `permit` is called before each request that writes."""
+        return replace(
+            self,
+            cluster=permitted(self.cluster, permit),
+            acls=permitted(self.acls, permit),
+            users=permitted(self.users, permit),
+            groups=permitted(self.groups, permit),
+            levels=lambda: permitted(self.levels(), permit),
+            permit=permit,
+        )

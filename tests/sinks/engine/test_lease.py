@@ -1,0 +1,172 @@
+"""One process leads a flow: a lease in its ledger, on a cluster in memory, with time that passes by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.engine.lease import EVIDENCE
+from sinks.engine.lease_log import MARGIN, RESERVED
+from sinks.engine.ledger_entries import Entry
+from sinks.engine.model import Kind
+from sinks.faults import ClusterUnreachable, NotLeading
+from tests.sinks.engine.leases import SECONDS, Processes, SlowCluster
+
+
+@pytest.fixture
+def processes() -> Processes:
+    return Processes()
+
+
+def test_first_process_that_claims_leads_and_a_second_one_is_told_who(processes: Processes) -> None:
+    first, second = processes.leading("first"), processes.lease("second")
+    first.check()
+    with pytest.raises(NotLeading, match="first on here"):
+        processes.claim(second)
+    with pytest.raises(NotLeading):
+        second.check()
+    assert (str(first.leader), first.leader and first.leader.here) == (str(second.leader), True)
+    assert second.leader is not None and not second.leader.here
+
+
+def test_lease_that_is_renewed_lasts(processes: Processes) -> None:
+    first, second = processes.leading("first"), processes.lease("second")
+    for _ in range(20):
+        processes.pass_time(9.0, first)
+        first.check()
+        with pytest.raises(NotLeading):
+            second.leads() or processes.claim(second)
+
+
+def test_process_that_vanishes_is_followed_once_its_lease_is_over(processes: Processes) -> None:
+    processes.leading("first")
+    second = processes.lease("second")
+    with pytest.raises(NotLeading, match="was not heard from yet"):
+        processes.claim(second)
+    processes.now += SECONDS + MARGIN - 0.1
+    with pytest.raises(NotLeading):
+        second.leads()
+    processes.now += 0.1
+    assert not second.leads()
+    processes.claim(second)
+    second.check()
+
+
+def test_process_that_ends_is_followed_at_once(processes: Processes) -> None:
+    first, second = processes.leading("first"), processes.lease("second")
+    with pytest.raises(NotLeading):
+        processes.claim(second)
+    first.close()
+    assert not second.leads()
+    processes.claim(second)
+    second.check()
+
+
+def test_process_that_was_stopped_beyond_its_lease_may_not_write_when_it_wakes(processes: Processes) -> None:
+    """Before it has read that another leads, its evidence is too old; afterwards it knows."""
+    first, second = processes.leading("first"), processes.lease("second")
+    with pytest.raises(NotLeading):
+        processes.claim(second)
+    processes.now += SECONDS + MARGIN
+    processes.claim(second)
+    with pytest.raises(ClusterUnreachable, match="not confirmed"):
+        first.check()
+    with pytest.raises(NotLeading, match="second on here"):
+        first.prove()
+    with pytest.raises(NotLeading):
+        first.check()
+    second.tend()
+    second.check()
+
+
+def test_write_may_not_begin_when_its_request_could_outlast_the_lease(processes: Processes) -> None:
+    first = processes.leading("first")
+    processes.now += EVIDENCE - 0.1
+    first.check()
+    processes.now += 0.1
+    with pytest.raises(ClusterUnreachable):
+        first.check()
+    first.prove()
+    first.check()
+
+
+def test_target_that_was_away_leaves_the_one_that_led_in_the_lead(processes: Processes) -> None:
+    first = processes.leading("first")
+    processes.target.reachable = False
+    processes.now += 3600
+    with pytest.raises(ClusterUnreachable):
+        first.tend()
+    with pytest.raises(ClusterUnreachable):
+        first.check()
+    processes.target.reachable = True
+    assert first.leads()
+    first.prove()
+
+
+def test_whoever_asks_is_handed_the_lead_between_two_passes_and_gives_it_back(processes: Processes) -> None:
+    job = processes.leading("job")
+    command = processes.lease("command", patience=60, meanwhile=job.tend)
+    with job.hold():
+        started = processes.now
+        with pytest.raises(NotLeading, match="job on here"):
+            processes.claim(command)
+        assert processes.now - started >= 60
+        job.check()
+    processes.claim(command)
+    command.check()
+    with pytest.raises(NotLeading, match="command on here"):
+        job.leads()
+    command.close()
+    assert not job.leads()
+    processes.claim(job)
+    job.check()
+
+
+def test_lead_that_was_handed_over_is_the_other_s_alone_for_a_while(processes: Processes) -> None:
+    job, standby = processes.leading("job"), processes.lease("standby")
+    with pytest.raises(NotLeading):
+        processes.claim(standby)
+    asks = processes.lease("asks", patience=1)
+    with pytest.raises(NotLeading):
+        processes.claim(asks)
+    job.tend()
+    for one in (job, standby):
+        with pytest.raises(NotLeading, match="about to lead"):
+            one.leads()
+    processes.now += RESERVED
+    assert not standby.leads()
+
+
+def test_process_that_ended_its_lease_needs_a_claim_to_lead_again(processes: Processes) -> None:
+    """What it knew is not to be trusted then, even if nobody else led meanwhile."""
+    first = processes.leading("first")
+    first.close()
+    with pytest.raises(NotLeading):
+        first.check()
+
+
+def test_claim_that_was_given_up_and_arrives_late_lets_nothing_be_written_before_the_next_one() -> None:
+    """What the process knew before it led may be out of date; a claim makes it read the ledger anew."""
+    target = SlowCluster("b", "id-of-b")
+    processes = Processes(target)
+    first = processes.lease("first")
+    processes.ledger().create()
+    target.holds_back = 1
+    with pytest.raises(ClusterUnreachable):
+        processes.claim(first)
+    topic, records = target.late.pop()
+    target.append_log(topic, records)
+    assert not first.leads()
+    with pytest.raises(NotLeading):
+        first.check()
+    processes.claim(first)
+    first.check()
+
+
+def test_ledger_takes_what_the_one_that_leads_writes_and_nothing_of_another(processes: Processes) -> None:
+    first, second = processes.leading("first"), processes.lease("second")
+    with pytest.raises(NotLeading):
+        processes.claim(second)
+    processes.ledger(first).put({(Entry.PAUSED, ("acl",)): ""})
+    with pytest.raises(NotLeading):
+        processes.ledger(second).put({(Entry.PAUSED, ("topic",)): ""})
+    assert processes.ledger().paused() == {Kind.ACL}
