@@ -130,8 +130,8 @@ def group_rows(settings: Settings, flow: FlowSettings, groups: Collection[str]) 
 def write_last_offsets(settings: Settings, flow: FlowSettings) -> str:
     """The groups' offsets on the target as they are now, once more; what came of it. Raises LockstepError."""
     scope = GroupScope(shown=True)
-    opened = single_pass(settings, flow, writes=True, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False)
-    with opened as one:
+    opened = single_pass(settings, flow, writes="promote", kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False)
+    with opened as one, one.reconcile.leading():
         compared = one.compare()
         for reason in compared.trouble.faulted.values():
             raise LockstepError(f"the groups' last offsets cannot be written: {reason}")

@@ -8,13 +8,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from app.flow_lease import lease
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.claims import Claims
+from sinks.engine.flow_parts import FlowParts
 from sinks.engine.kind_status import first_status, kind_status
-from sinks.engine.ledger import utc_now
+from sinks.engine.leadership import Leader, Leadership, Unled
+from sinks.engine.lease_records import decoded, last_leader
+from sinks.engine.ledger import Ledger, utc_now
 from sinks.engine.model import Kind
-from sinks.engine.reconcile import Compared, FlowParts, FlowReconcile
+from sinks.engine.reconcile import Compared, FlowReconcile
+from sinks.engine.seal import Seal
 from sinks.engine.status import FlowState, FlowStatus, Heartbeats, as_far_as_known, at, flow_state, silence
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import EVERY_GROUP, Assembly, GroupScope, Progress, assemble, no_progress
@@ -25,8 +30,8 @@ from sinks.kinds.topics.listing import list_both
 from streaming.errors import LockstepError, MalformedRecord
 from streaming.mm2.codec import decode_heartbeat
 
-CLAIMED = (Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA)
-"""Kinds whose flows claim what they want, so that none deletes what another still wants (`sinks.engine.claims`)."""
+HANDED_OVER_WITHIN = 90.0
+"""Seconds that a command waits for a job to end its pass and hand over, or for the lease of one that is gone."""
 
 LAST_HEARTBEATS = 200
 """Records at the end of a heartbeats topic to look through: one a second and flow, so some minutes' worth."""
@@ -57,34 +62,40 @@ def single_pass(
     settings: Settings,
     flow: FlowSettings,
     *,
-    writes: bool = False,
+    writes: str | Leadership | None = None,
     kinds: Collection[Kind] = tuple(Kind),
     scope: GroupScope = EVERY_GROUP,
     progress: Progress = no_progress,
     claims: Claims | None = None,
     obeys_failover: bool = True,
 ) -> Iterator[SinglePass]:
-    """Opens both clusters for one pass over these kinds. `writes`: False for who only looks.
+    """Opens both clusters for one pass over these kinds. `writes`: the command that will, inside of
+    `reconcile.leading()`, or its leadership, where it leads already; None for who only looks.
 
     `claims`: of all flows into this target that the command compares. `obeys_failover`: False for a pass on behalf of a
     failover, and for the way back: they are made for a flow that has ended.
     """
     with ExitStack() as stack:
         clusters = stack.enter_context(both_clusters(settings, flow))
-        made = assemble(
-            Assembly(flow, *clusters.ports, once=True, progress=progress, scope=scope, claims=claims or Claims()), kinds
-        )
+        leadership = Unled() if writes is None else writes
+        if isinstance(leadership, str):
+            leadership = lease(settings, flow, leadership, patience=HANDED_OVER_WITHIN)
+            stack.callback(leadership.close)
+        here, there = (one.written_with(leadership.check) for one in clusters.ports)
+        shared = claims or Claims()
+        made = assemble(Assembly(flow, here, there, once=True, progress=progress, scope=scope, claims=shared), kinds)
         for controller in made.controllers:
             stack.callback(controller.close)
         parts = FlowParts(
             list_topics=partial(list_both, flow, clusters.source, clusters.target),
             guard=guard(flow, clusters.source, clusters.target),
-            open_ledger=partial(ledger, flow, clusters.target, to_write=writes),
+            open_ledger=partial(ledger, flow, clusters.target, to_write=writes is not None, permit=leadership.check),
             audit=audit(flow, clusters.target),
             controllers=made.controllers,
             writers=made.writers,
             topic_ids=clusters.target.topic_ids,
             obeys_failover=obeys_failover and not scope.back,
+            leadership=leadership,
         )
         yield SinglePass(flow, clusters, FlowReconcile(flow, parts), tuple(made.controllers), tuple(kinds))
 
@@ -93,8 +104,8 @@ def expected_claims(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -
     """By target, for a command that compares these kinds of all these flows one after the other."""
     claims = {flow.flow.target: Claims() for flow in settings.flows}
     for flow in settings.flows:
-        for kind in CLAIMED:
-            if kind in kinds and flow.enabled.get(kind, False):
+        for kind in kinds:
+            if kind.row.of_principals and flow.enabled.get(kind, False):
                 claims[flow.flow.target].expect(flow.flow, kind)
     return claims
 
@@ -120,7 +131,8 @@ def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
     """How a flow stands, from both clusters alone: what a running job knows besides is not in it."""
     try:
         with single_pass(settings, flow) as one:
-            report = one.reconcile.look_only(one.compare())
+            compared = one.compare()
+            report, leader = one.reconcile.look_only(compared), _led_by(flow, compared.context.ledger)
             heartbeats = newest_heartbeat(flow, one.clusters)
     except LockstepError as error:
         kinds = as_far_as_known({kind: first_status(kind, flow) for kind in Kind}, FlowState.ERROR, utc_now())
@@ -137,4 +149,12 @@ def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
         reason="; ".join(reason for reason in reasons if reason),
         kinds=as_far_as_known(kinds, state, at(heartbeats)),
         effective=report.effective,
+        leader=leader,
     )
+
+
+def _led_by(flow: FlowSettings, ledger: Ledger) -> Leader | None:
+    """Who led the flow when its ledger was written last; whether that process still lives, nobody can tell at once."""
+    name = flow.flow.name
+    record = last_leader(decoded(name, ledger.newest_lease(name), Seal(name, flow.safety.ledger_secret)))
+    return Leader(record.client, record.host, record.since) if record else None

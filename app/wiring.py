@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from app.flow_lease import lease
 from app.local.java_gateway import kafka_jvm
 from app.settings import Settings
 from sinks.engine.audit import Audit, process_identity
 from sinks.engine.claims import Claims
+from sinks.engine.flow_parts import FlowParts
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
 from sinks.engine.pins import PinFile
-from sinks.engine.reconcile import FlowParts, FlowReconcile
+from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer
 from sinks.engine.seal import Seal
 from sinks.failover.source_ends import SourceEndsKeeper
@@ -70,10 +72,15 @@ def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
     return Audit(flow.internal.audit, target, flow.safety.audit_factor, process_identity())
 
 
-def ledger(flow: FlowSettings, target: KafkaCluster, *, to_write: bool) -> Ledger:
-    """The ledger of a flow, read now. Raises LedgerUntrusted, ClusterUnreachable, RightsMissing."""
+def ledger(
+    flow: FlowSettings, target: KafkaCluster, *, to_write: bool, permit: Callable[[], None] = lambda: None
+) -> Ledger:
+    """The ledger of a flow, read now. Raises LedgerUntrusted, ClusterUnreachable, RightsMissing.
+
+    `permit`: of who must lead the flow to write it.
+    """
     seal, writer = Seal(flow.flow.name, flow.safety.ledger_secret), target if to_write else None
-    return Ledger(flow.internal.ledger, target, writer, flow.safety.ledger_factor, seal=seal)
+    return Ledger(flow.internal.ledger, target, writer, flow.safety.ledger_factor, seal=seal, permit=permit)
 
 
 def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = False) -> Guard:
@@ -163,7 +170,8 @@ def flow_in_job(
     """A flow of a running job; `gateway` is py4j's, to the driver's JVM. `observers`: told of its passes beside the
     listeners of these settings.
 
-    `on_signal` is called, from another thread, when the source's metadata log tells of a change; `on_ledger` by each
+    `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
+    may begin to lead; `on_ledger` by each
     pass that reads the ledger. `claims`: of all flows into this target. The `close` of what is returned closes the
     plug-ins of these settings, too.
     """
@@ -176,7 +184,8 @@ def flow_in_job(
         unused.callback(target.close)
         here = _watched_ports(source, gateway, clients[0], count)
         there = _watched_ports(target, gateway, clients[1], count)
-        made = assemble(Assembly(flow, here, there, claims=claims or Claims()))
+        leadership = lease(settings, flow, "run", wake=on_signal)
+        made = assemble(Assembly(flow, here, there.written_with(leadership.check), claims=claims or Claims()))
         told = [*observers, *_observers(settings, flow, source, target, metrics)]
         keeper = SourceEndsKeeper(source.records(), flow.failover.ends_interval)
         unused.pop_all()
@@ -190,7 +199,7 @@ def flow_in_job(
     parts = FlowParts(
         list_topics=partial(list_both, flow, source, target),
         guard=guard(flow, source, target, job=True),
-        open_ledger=partial(ledger, flow, target, to_write=True),
+        open_ledger=partial(ledger, flow, target, to_write=True, permit=leadership.check),
         audit=audit(flow, target),
         controllers=made.controllers,
         writers=made.writers,
@@ -199,6 +208,7 @@ def flow_in_job(
         signal=EpochSignal(source.alias, gateway, clients[0], count, on_signal),
         observers=told,
         on_ledger=on_ledger,
+        leadership=leadership,
         close=close,
     )
     return FlowReconcile(flow, parts)

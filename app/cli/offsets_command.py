@@ -82,13 +82,13 @@ def offsets(
             param_hint="--execute",
         )
     settings = in_force(config, flow)
-    scope = GroupScope(group, back=reverse, shown=True)
+    scope, command = GroupScope(group, back=reverse, shown=True), "offsets" if execute else None
     failed: list[Failed] = []
     with ExitStack() as stack:
         found: list[Found] = []
         for one in settings.flows:
             try:
-                opened = single_pass(settings, one, writes=execute, kinds=[Kind.GROUP_OFFSET], scope=scope)
+                opened = single_pass(settings, one, writes=command, kinds=[Kind.GROUP_OFFSET], scope=scope)
                 found.append(_found(stack.enter_context(opened)))
             except LockstepError as error:
                 complain(f"{one.flow.name}: {error}")
@@ -96,7 +96,7 @@ def offsets(
         if group and not failed:
             _check_names(found, group, back=reverse)
         if execute and not failed:
-            failed = _execute(found, yes)
+            failed = _execute(found, yes, stack)
         flows = [(row.one.flow.flow, row.one.group_offsets) for row in found]
     if output is Output.JSON:
         rows = [
@@ -135,8 +135,8 @@ def _found(one: SinglePass) -> Found:
     return Found(one, compared)
 
 
-def _execute(found: Sequence[Found], yes: bool) -> list[Failed]:
-    """Writes what was found to the sources, looked at once more; what of it failed."""
+def _execute(found: Sequence[Found], yes: bool, stack: ExitStack) -> list[Failed]:
+    """Writes what was found to the sources, looked at once more while no other process writes; what of it failed."""
     pending = sum(len(row.compared.plan.changes) for row in found)
     if not pending:
         return []
@@ -146,7 +146,9 @@ def _execute(found: Sequence[Found], yes: bool) -> list[Failed]:
         for row in found:
             _print(row.one.flow.flow.name, row.one.group_offsets)
         typer.confirm(f"Write {pending} offsets to the groups on the source?", abort=True, err=True)
-        found = [_found(row.one) for row in found]
+    for row in found:
+        stack.enter_context(row.one.reconcile.leading())
+    found = [_found(row.one) for row in found]
     outcomes = [outcome for row in found for outcome in row.one.reconcile.apply(row.compared).outcomes]
     failed = [(one.change.label, LockstepError(str(one.error))) for one in outcomes if one.error]
     for label, error in failed:

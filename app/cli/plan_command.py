@@ -101,12 +101,13 @@ def apply(
     if expected is not None:
         expected.check_flows(one.flow for one in settings.flows)
     with ExitStack() as stack:
-        planned, failed = _plans(settings, stack, _chosen(kind), writes=True, force=force)
+        planned, failed = _plans(settings, stack, _chosen(kind), lead=yes, command="apply", force=force)
         if expected is not None:
             for row in planned:
                 expected.check(row.plan)
-        if _asked(planned, yes):
-            planned = [_compared_again(row, force) for row in planned]
+        if not yes:
+            _ask(planned)
+            planned = [_compared_again(row, stack, force) for row in planned]
         done = [(row, _apply(row)) for row in planned]
     if output is Output.JSON:
         documents = [_applied(row, outcomes) for row, outcomes in done]
@@ -126,9 +127,18 @@ def _chosen(kinds: list[Kind] | None) -> list[Kind]:
 
 
 def _plans(
-    settings: Settings, stack: ExitStack, kinds: Sequence[Kind], *, writes: bool = False, force: bool = False
+    settings: Settings,
+    stack: ExitStack,
+    kinds: Sequence[Kind],
+    *,
+    lead: bool = False,
+    command: str | None = None,
+    force: bool = False,
 ) -> tuple[list[Planned], list[Failed]]:
-    """The plan of each flow, and the flows that cannot be planned; those are complained of."""
+    """The plan of each flow, and the flows that cannot be planned; those are complained of.
+
+    `lead`: no other process writes these flows until `stack` ends. `command`: the one that writes what is planned.
+    """
     planned: list[Planned] = []
     failed: list[Failed] = []
     claims = expected_claims(settings, kinds)
@@ -136,8 +146,10 @@ def _plans(
         try:
             with progress_bar(f"{flow.flow.name}: comparing topics") as progress:
                 shared = claims[flow.flow.target]
-                opened = single_pass(settings, flow, writes=writes, kinds=kinds, progress=progress, claims=shared)
+                opened = single_pass(settings, flow, writes=command, kinds=kinds, progress=progress, claims=shared)
                 one = stack.enter_context(opened)
+                if lead:
+                    stack.enter_context(one.reconcile.leading())
                 planned.append(Planned(one, one.compare(force=force)))
         except LockstepError as error:
             complain(f"{flow.flow.name}: {error}")
@@ -190,21 +202,21 @@ def _apply(row: Planned) -> tuple[Outcome, ...]:
         return row.one.reconcile.apply(row.compared, progress).outcomes
 
 
-def _asked(planned: list[Planned], yes: bool) -> bool:
-    """Whether somebody was asked, and said yes, which takes as long as it takes."""
+def _ask(planned: list[Planned]) -> None:
+    """Returns where there is nothing to ask, or somebody said yes, which takes as long as it takes."""
     changes = sum(len(row.plan.changes) for row in planned)
-    if yes or not changes:
-        return False
+    if not changes:
+        return
     if not sys.stdin.isatty():
         raise WrongUsage(f"{changes} changes are pending, and there is no terminal to ask on: say --yes")
     for row in planned:
         print_plan(row.plan, row.paused)
     typer.confirm(f"Write these {changes} changes?", abort=True, err=True)
-    return True
 
 
-def _compared_again(row: Planned, force: bool) -> Planned:
-    """What was agreed to may have changed while somebody thought about it."""
+def _compared_again(row: Planned, stack: ExitStack, force: bool) -> Planned:
+    """What was agreed to may have changed while somebody thought about it, and a job may have led the flow."""
+    stack.enter_context(row.one.reconcile.leading())
     now = Planned(row.one, row.one.compare(force=force))
     if now.plan.digest != row.plan.digest:
         raise DigestMismatch(

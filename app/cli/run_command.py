@@ -10,6 +10,7 @@ import typer
 from app.cli.log_formats import TEXT, log_formatter
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, in_force
 from app.cli.output import DONE, FAILED
+from app.http.neighbour import refuse_beside_another_job
 from app.overrides.in_force import encode_again
 from app.settings import Settings
 
@@ -37,6 +38,8 @@ def run(
         encode_again(after)
         return after
 
+    if not once:
+        refuse_beside_another_job(settings.job.http_host, settings.job.http_port, settings.job.http_token)
     log.info("%s is read, starting Spark", config)
     # Not needed by any other command, and a second of imports.
     from app.job.running_job import Job

@@ -19,6 +19,8 @@ def print_status(row: Mapping[str, Any]) -> None:
     print_line(f"{row['source']}->{row['target']}  {row['state']}  {heartbeat}")
     if row["reason"]:
         print_line(f"  {row['reason']}")
+    if leader := row.get("leader"):
+        print_line(f"  led by {leader['client']} on {leader['host']} since {leader['since']}")
     kinds: Mapping[str, Any] = row["kinds"]
     if kinds:
         cells = [(name, one["task"], _drift(one), one["last_success"]) for name, one in kinds.items()]

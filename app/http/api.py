@@ -37,6 +37,7 @@ from app.http.connection import PromptConnection
 from app.http.flow_api import FlowApi
 from app.http.history import FlowHistory
 from app.http.look_body import LookBody
+from app.http.neighbour import refuse_beside_another_job
 from app.http.page import page_routes
 from app.http.protection import HEALTH, READY, Protection, as_json
 from app.http.request_rules import RequestRules, base_url
@@ -205,18 +206,19 @@ class Server:
             http=PromptConnection,
         )
         self._server = uvicorn.Server(config)
-        self._socket = self._bind(config, host, port)
+        self._socket = self._bind(config, host, port, token)
         self.address = base_url(host, self._socket.getsockname()[1])
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="http", daemon=True)
 
     @staticmethod
-    def _bind(config: uvicorn.Config, host: str, port: int) -> socket.socket:
+    def _bind(config: uvicorn.Config, host: str, port: int, token: str | None) -> socket.socket:
         try:
             return config.bind_socket()
         except SystemExit as error:
+            refuse_beside_another_job(host, port, token)
             raise LockstepError(
-                f"lockstep.http.host={host}, lockstep.http.port={port}: this address is taken or not ours; name "
-                "another port, or 0 for a free one"
+                f"lockstep.http.host={host}, lockstep.http.port={port}: another program has this address, or it is "
+                "none of this machine's: choose a free one of this machine"
             ) from error
 
     def start(self) -> None:

@@ -14,15 +14,15 @@ from app.http.remedies import advice
 from sinks.engine.status import FlowState, FlowStatus, Task
 from sinks.kinds.offsets.verdicts import Verdict
 
-KNOWN = frozenset({Task.ACTIVE, Task.DISABLED, Task.NOT_SUPPORTED, Task.UNKNOWN})
-"""Tasks that say nothing against a failover by themselves: what makes a kind UNKNOWN is its flow's own reason."""
+KNOWN = frozenset({Task.ACTIVE, Task.DISABLED, Task.NOT_SUPPORTED, Task.UNKNOWN, Task.STANDBY})
+"""Tasks that say nothing against a failover by themselves: what makes a kind UNKNOWN or STANDBY is said of its flow."""
 
 LOST = (Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING, Verdict.ERROR)
 """Verdicts of partitions where a group would begin by its reset policy."""
 
 
 class Answer(str, Enum):
-    """UNKNOWN: nothing was compared yet."""
+    """UNKNOWN: nothing was compared yet, or another process leads the flow, and compares it."""
 
     YES = "yes"
     NO = "no"
@@ -59,6 +59,8 @@ class Readiness:
 def readiness(status: FlowStatus, verdicts: Mapping[str, int], passes: int) -> Readiness:
     """`verdicts`: partitions of groups by verdict. `passes`: how many came to their end since the job started."""
     found = tuple(_findings(status, verdicts))
+    if status.state is not FlowState.ERROR and any(kind.task is Task.STANDBY for kind in status.kinds.values()):
+        return Readiness(Answer.UNKNOWN, status.reason or "Another process leads the flow", found)
     if status.state is not FlowState.ERROR and not passes:
         return Readiness(Answer.UNKNOWN, "The first comparison is not over yet", found)
     blocking = [finding for finding in found if finding.blocks]

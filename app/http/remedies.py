@@ -53,6 +53,9 @@ REMEDIES: Sequence[Remedy] = (
         "no answer|not answer|unreachable|timed out|_TRANSPORT|refused the connection",
         "See whether the cluster runs and can be reached from the job's machine; it goes on by itself.",
     ),
+    _remedy(
+        "stands by|led .* and was not heard", "Ask the job that leads; this one takes over by itself once it ends."
+    ),
     _remedy("heartbeat|MirrorMaker", "See whether MirrorMaker 2 runs, and what its log says."),
     _remedy("password|credential", "See what the credential store knows: `lockstep credentials list`."),
     _remedy("not made these topics yet", "Start MirrorMaker 2 for this flow; it makes them."),

@@ -130,10 +130,10 @@ class Job:
         self._reporters.adopt(settings.reporters, settings.job_properties, settings.hidden)
 
     def run(self) -> bool:
-        """True when no flow ended in error."""
+        """True when no flow ended in error, or standing by."""
         with _signals(self._stop.set, self._reloading.request if self._reloading else lambda: None):
             self._run()
-        return all(task.status().state is not FlowState.ERROR for task in self._tasks.values())
+        return all(task.status().state is not FlowState.ERROR and not task.stands_by for task in self._tasks.values())
 
     def _run(self) -> None:
         server = None if self._once else Server(self._api(), *self._http())
@@ -191,9 +191,17 @@ class Job:
         for target, passes in self._passes.items():
             if not self._stop.is_set():
                 passes.compare_everything()
+            self._wait_to_lead(target, passes)
             # Each flow has said by now what it wants: what was held for that can go.
             if self._claims[target].waiting() and not self._stop.is_set():
                 passes.compare_everything()
+
+    def _wait_to_lead(self, target: str, passes: FlowPasses) -> None:
+        """A job that was killed is followed once its lease is over; beside one that lives there is nothing to do."""
+
+        tasks = [task for flow, task in self._tasks.items() if flow.target == target]
+        while any(task.stands_by and not task.beside_another for task in tasks) and not self._stop.wait(0.5):
+            passes.compare_everything()
 
     def _end(self, supervisors: Sequence[QuerySupervisor], server: Server | None) -> None:
         for batch in self._batches.values():

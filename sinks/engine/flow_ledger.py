@@ -50,6 +50,11 @@ class FlowLedger:
         self._ledger, self.paused = ledger, frozenset(ledger.paused())
         return ledger
 
+    def read_anew(self) -> Ledger:
+        """As if nothing of it had been read before. Raises as `read`."""
+        self._ledger = None
+        return self.read(everything=True)
+
     def _opened(self) -> Ledger:
         try:
             ledger = self._guard.open(self._open)

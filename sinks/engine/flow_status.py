@@ -11,7 +11,16 @@ from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.kind_status import first_status, kind_status
 from sinks.engine.model import Kind
 from sinks.engine.report import Report
-from sinks.engine.status import FlowStatus, Heartbeats, KindStatus, as_far_as_known, at, flow_state, silence
+from sinks.engine.status import (
+    FlowStatus,
+    Heartbeats,
+    KindStatus,
+    as_far_as_known,
+    at,
+    flow_state,
+    silence,
+    standing_by,
+)
 from sinks.flow_settings import FlowSettings
 from streaming.hints import age_seconds, replaces
 
@@ -32,6 +41,7 @@ class KnownStatus:
             self._kinds: Mapping[Kind, KindStatus] = {kind: first_status(kind, settings) for kind in Kind}
             self._error: str | None = None
             self._failed_at: datetime | None = None
+            self._standby: str | None = None
             self._missing: tuple[str, ...] = ()
             self._effective: tuple[DriftGroup, ...] = ()
 
@@ -51,10 +61,23 @@ class KnownStatus:
     def failed(self, reason: str, now: datetime) -> bool:
         """The flow came to a stop; whether that is another reason than before."""
         with self._lock:
-            known, self._error = self._error, reason
+            known, self._error, self._standby = self._error, reason, None
             if known is None:
                 self._failed_at = now
             return known != reason
+
+    def stands_by(self, reason: str) -> bool:
+        """Another process leads the flow; whether that is another reason than before."""
+        with self._lock:
+            known, self._standby, self._error = self._standby, reason, None
+            self._kinds = {kind: standing_by(status) for kind, status in self._kinds.items()}
+            return known != reason
+
+    @property
+    def standby(self) -> str | None:
+        """Why the flow writes nothing, where that is no error: who leads it."""
+        with self._lock:
+            return self._standby
 
     @property
     def error(self) -> str | None:
@@ -66,7 +89,8 @@ class KnownStatus:
         """A pass came to its end; whether MM2's missing topics are others than before."""
         with self._lock:
             other = report.missing_topics != self._missing
-            self._error, self._missing, self._effective = None, report.missing_topics, report.effective
+            self._error, self._standby = None, None
+            self._missing, self._effective = report.missing_topics, report.effective
             self._kinds = {kind: kind_status(kind, before, report, now) for kind, before in self._kinds.items()}
             return other
 
@@ -81,7 +105,7 @@ class KnownStatus:
                 state=state,
                 heartbeat_age_seconds=age,
                 replication_latency_ms=beat.latency_ms if beat else None,
-                reason=self._error or self._query or self._waits_for() or silence(state, age),
+                reason=self._error or self._standby or self._query or self._waits_for() or silence(state, age),
                 kinds=as_far_as_known(self._kinds, state, self._failed_at if self._error else at(beat)),
                 effective=self._effective,
             )

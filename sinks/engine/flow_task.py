@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_status import KnownStatus
@@ -20,15 +21,21 @@ from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.engine.retry_schedule import RetrySchedule
 from sinks.engine.status import FlowStatus, Heartbeats
-from sinks.faults import ClusterUnreachable
+from sinks.faults import ClusterUnreachable, NotLeading
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
 log = logging.getLogger(__name__)
 
+STANDS_BY_FOR = 1.0
+"""Seconds until a flow that another process leads asks whether it may lead."""
+
 
 class FlowTask:
-    """`step` and `hear` belong to the threads of passes; everything else may be called from any."""
+    """`step` and `hear` belong to the threads of passes; everything else may be called from any.
+
+    `beside_another`: a process that leads the flow was heard of since this one listens.
+    """
 
     def __init__(
         self,
@@ -44,6 +51,7 @@ class FlowTask:
         self._mailbox, self._retries = Mailbox(), RetrySchedule()
         self._passes = 0
         self._known = KnownStatus(reconcile.settings)
+        self.beside_another = False
 
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
         """The next pass begins by closing what the flow is made of and building it again, and audits the changes."""
@@ -65,6 +73,8 @@ class FlowTask:
 
     def due_at(self) -> float:
         """When the next pass is due without any other reason, in monotonic seconds."""
+        if self.stands_by:
+            return self._clock() + STANDS_BY_FOR
         return max(self._retries.not_before, self._report.due)
 
     @property
@@ -91,6 +101,9 @@ class FlowTask:
         try:
             self._adopt(mail)
             report = self._reconcile.run_pass(mail.requested, everything or mail.everything)
+        except NotLeading as error:
+            self._mailbox.owe(mail)
+            self._stands_by(error)
         except LockstepError as error:
             self._mailbox.owe(mail)
             self._failed(error, str(error))
@@ -123,6 +136,12 @@ class FlowTask:
         finally:
             self._mailbox.give_back(build, calls, changes)
 
+    def _stands_by(self, error: NotLeading) -> None:
+        self._retries.succeeded()
+        self.beside_another = error.live
+        if self._known.stands_by(str(error)):
+            log.info("%s: %s", self.flow.name, error)
+
     def _failed(self, error: Exception, reason: str) -> None:
         self._metrics.count_failure(self.flow, error)
         passing = isinstance(error, ClusterUnreachable)
@@ -134,6 +153,7 @@ class FlowTask:
     def _succeeded(self, report: Report) -> None:
         if self._known.error is not None:
             log.info("%s: works again", self.flow.name)
+        self.beside_another = False
         self._retries.succeeded()
         self._report = report
         self._metrics.report(report)
@@ -145,14 +165,20 @@ class FlowTask:
 
     def status(self) -> FlowStatus:
         """How the flow stands now."""
-        return self._known.status()
+        return replace(self._known.status(), leader=self._reconcile.leader)
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether another process leads the flow, or did until a moment ago."""
+        return self._known.standby is not None
 
     def look(self, topics: Collection[str], wait: float) -> bool:
         """Asks the next pass to look at these upstream topics (none: at all); True once such a pass is done.
 
-        `wait` in seconds; 0 only asks. False: no pass was done in that time, or the flow is in error.
+        `wait` in seconds; 0 only asks. False: no pass was done in that time, the flow is in error, or another process
+        leads it.
         """
-        return self._mailbox.ask(topics, wait, self._wake) and self._known.error is None
+        return self._mailbox.ask(topics, wait, self._wake) and self._known.error is None and not self.stands_by
 
     def close(self) -> None:
         """Lets go of the flow's clients."""

@@ -6,6 +6,7 @@
 | a right, a limit, a mode that a broker lacks, ... | its kind, with the reason; the other kinds go on    |
 | a coordinator of groups that does not answer      | its kind                                            |
 | a cluster that does not answer, or the wrong one  | the flow, until it answers again                    |
+| another process that leads the flow               | the flow, until this one leads                      |
 | an exception that nobody thought of               | this pass of this flow (`sinks.engine.flow_task`)   |
 """
 
@@ -15,10 +16,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sinks.engine.model import Kind
-from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, LedgerUntrusted, NotSupported, WrongCluster
+from sinks.faults import (
+    ClusterUnreachable,
+    CoordinatorUnavailable,
+    LedgerUntrusted,
+    NotLeading,
+    NotSupported,
+    WrongCluster,
+)
 from streaming.errors import LockstepError
 
-FLOW_WIDE = (ClusterUnreachable, WrongCluster, LedgerUntrusted)
+FLOW_WIDE = (ClusterUnreachable, WrongCluster, LedgerUntrusted, NotLeading)
 
 
 def stops_flow(error: LockstepError) -> bool:

@@ -54,6 +54,7 @@ class Metrics:
         self._state = self._gauge("flow_state", "1 for the state that a flow is in", *flow, "state")
         self._task = self._gauge("task_state", "1 for the state that a kind is in", *flow, "kind", "state")
         self._last = self._gauge("last_success_timestamp_seconds", "When a kind was last in step", *flow, "kind")
+        self._leads = self._gauge("leader", "1 where this process leads the flow, 0 where it stands by", *flow)
         self._changes = self._counter("changes", "Changes tried", *flow, "kind", "op", "result")
         self._passes = self._counter("passes", "Passes by reason; one may have several", *flow, "reason")
         self._refusals = self._counter("refused", "Changes that the target refused", *flow, "kind")
@@ -177,6 +178,7 @@ class Metrics:
             self._latency.labels(*flow).set(status.replication_latency_ms / 1000)
         for state in FlowState:
             self._state.labels(*flow, state.value).set(state is status.state)
+        self._leads.labels(*flow).set(status.leader is not None and status.leader.here)
         self._drift.labels(*flow, EFFECTIVE).set(sum(group.configs for group in status.effective))
         for kind, of_kind in status.kinds.items():
             self._kind(flow, kind, of_kind.task)

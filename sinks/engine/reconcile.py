@@ -12,29 +12,27 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 
-from sinks.engine.apply import Writers, apply_steps
+from sinks.engine.apply import apply_steps
 from sinks.engine.attempts import Attempts
-from sinks.engine.audit import Audit
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.deletion_limit import DeletionLimit
 from sinks.engine.flow_ledger import FlowLedger
-from sinks.engine.guard import Guard
+from sinks.engine.flow_parts import FlowParts
 from sinks.engine.kind_intervals import KindIntervals
 from sinks.engine.kind_trouble import KindTrouble
-from sinks.engine.ledger import Ledger
+from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.next_pass import due_at
 from sinks.engine.plan import Plan, join_plans
-from sinks.engine.recorder import Recorder, TopicIds
-from sinks.engine.report import Observer, Report, Stopwatch, with_status
+from sinks.engine.recorder import Recorder
+from sinks.engine.report import Report, Stopwatch, with_status
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.metadata_signal import MetadataSignal, NoSignal
 from sinks.kinds.controller import Comparison, Controller, PassContext, StreamListener
-from sinks.kinds.topics.listing import NOTHING_LISTED, Listed, missing_internal_topics
+from sinks.kinds.topics.listing import NOTHING_LISTED, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -42,28 +40,6 @@ log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 """Called with (changes written, changes to write)."""
-
-
-@dataclass(frozen=True)
-class FlowParts:
-    """What a flow's passes are made of. `list_topics`: both clusters' topics, listed now. `topic_ids`: of topics on the
-    target, by name. `on_ledger`: called whenever the ledger was read, and may raise what stops the flow.
-    `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps
-    in the ledger what a failover will want to know. `close`: lets go of the clusters."""
-
-    list_topics: Callable[[], Listed]
-    guard: Guard
-    open_ledger: Callable[[], Ledger]
-    audit: Audit
-    controllers: Sequence[Controller]
-    writers: Writers
-    topic_ids: TopicIds = lambda topics: {}
-    signal: MetadataSignal = field(default_factory=NoSignal)
-    observers: Sequence[Observer] = ()
-    on_ledger: Callable[[Ledger], None] = lambda ledger: None
-    obeys_failover: bool = True
-    keep: Callable[[PassContext], None] = lambda context: None
-    close: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -99,8 +75,28 @@ class FlowReconcile:
         return self._ledger.paused
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
-        """Once through. Raises what stops this flow (`kind_trouble.stops_flow`)."""
-        return self.apply(self.compare(requested, everything))
+        """Once through. Raises what stops this flow (`kind_trouble.stops_flow`), NotLeading where another leads it."""
+        with self.leading():
+            return self.apply(self.compare(requested, everything))
+
+    @contextmanager
+    def leading(self) -> Iterator[None]:
+        """No other process writes this flow meanwhile; what was compared before is not to be applied in it.
+
+        Raises NotLeading, and what opening the ledger raises.
+        """
+        leadership = self._parts.leadership
+        with leadership.hold():
+            if not leadership.leads():
+                # Another may have led until now: nothing that was read before holds any more.
+                self._compared_at = None
+                leadership.claim(self._ledger.read_anew())
+            yield
+
+    @property
+    def leader(self) -> Leader | None:
+        """Who leads the flow, as far as this process knows."""
+        return self._parts.leadership.leader
 
     def compare(self, requested: Collection[str] = (), everything: bool = False, *, force: bool = False) -> Compared:
         """Observes both clusters and plans the difference; `force` lifts the limit on deletions."""
@@ -153,6 +149,8 @@ class FlowReconcile:
 
     def _write(self, compared: Compared, progress: Progress) -> tuple[Outcome, ...]:
         plan, ledger = compared.plan, compared.context.ledger
+        if plan.changes:
+            self._parts.leadership.prove()
         if self._ledger.ended:
             return ()
         if plan.changes or compared.context.everything:
@@ -233,13 +231,16 @@ class FlowReconcile:
                 controller.hear(syncs, checkpoints)
 
     def note_settings(self, changes: Sequence[SettingChange]) -> None:
-        """Audits that the flow goes on with other settings. Raises ClusterUnreachable."""
+        """Audits that the flow goes on with other settings. Raises ClusterUnreachable, NotLeading."""
+        self._parts.leadership.check()
         self._parts.audit.record_settings(self.settings.flow, changes)
 
     def close(self, *, replaced: bool = False) -> None:
         """Lets go of every client, whatever one of them raises. `replaced`: another goes on with this flow."""
         with ExitStack() as stack:
             stack.callback(self._parts.close)
+            # After all that may still write.
+            stack.callback(self._parts.leadership.close)
             for observer in self._parts.observers:
                 stack.callback(observer.close, replaced=replaced)
             for controller in self._parts.controllers:

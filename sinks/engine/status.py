@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from sinks.engine.effective_drift import DriftGroup, effective_as_json
+from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind
 from sinks.engine.plan import Refusal
 from sinks.engine.times import utc_text
@@ -25,7 +26,8 @@ class FlowState(str, Enum):
 
 
 class Task(str, Enum):
-    """What becomes of one kind in one flow. UNKNOWN: it would be ACTIVE, but its flow is in ERROR or STALE."""
+    """What becomes of one kind in one flow. UNKNOWN: it would be ACTIVE, but its flow is in ERROR or STALE. STANDBY:
+    another process leads the flow, and keeps it in step."""
 
     ACTIVE = "ACTIVE"
     PAUSED = "PAUSED"
@@ -33,6 +35,7 @@ class Task(str, Enum):
     NOT_SUPPORTED = "NOT_SUPPORTED"
     FAULTED = "FAULTED"
     UNKNOWN = "UNKNOWN"
+    STANDBY = "STANDBY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +108,18 @@ def as_far_as_known(
     }
 
 
+def standing_by(status: KindStatus) -> KindStatus:
+    """What may be said of a kind while another process leads the flow: this one does not compare it."""
+    if status.task is Task.DISABLED:
+        return status
+    return KindStatus(Task.STANDBY, "another process leads the flow", drift=None, last_success=status.last_success)
+
+
 @dataclass(frozen=True, slots=True)
 class FlowStatus:
     """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first;
-    nothing is pending for them, so they count for no kind."""
+    nothing is pending for them, so they count for no kind. `leader`: who leads the flow; None where nobody does, or
+    nobody knows."""
 
     flow: Flow
     state: FlowState
@@ -117,6 +128,7 @@ class FlowStatus:
     reason: str | None = None
     kinds: Mapping[Kind, KindStatus] = field(default_factory=dict)
     effective: tuple[DriftGroup, ...] = ()
+    leader: Leader | None = None
 
     def as_json(self) -> dict[str, Any]:
         """One flow of `status`."""
@@ -128,6 +140,7 @@ class FlowStatus:
             "heartbeat_age_seconds": round(age, 1) if age is not None else None,
             "replication_latency_ms": self.replication_latency_ms,
             "reason": self.reason,
+            "leader": self.leader.as_json() if self.leader else None,
             "kinds": {kind.value: status.as_json() for kind, status in self.kinds.items()},
             "effective": effective_as_json(self.effective),
         }

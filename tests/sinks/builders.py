@@ -12,11 +12,13 @@ from sinks.engine.apply import Writer
 from sinks.engine.audit import Audit
 from sinks.engine.audit_events import Event, read_audit
 from sinks.engine.claims import Claims
+from sinks.engine.flow_parts import FlowParts
 from sinks.engine.guard import Guard
+from sinks.engine.leadership import Leadership, Unled
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Change, Kind
 from sinks.engine.pins import NoPins, PinStore
-from sinks.engine.reconcile import FlowParts, FlowReconcile
+from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer, Report
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Pace
 from sinks.kafka.memory.memory_acls import MemoryAcls
@@ -171,6 +173,7 @@ class World:
     now: Callable[[], datetime] = lambda: NOON
     log_in: Callable[[str, str, str], LoginTrial] = no_login
     claims: Claims = field(default_factory=Claims)
+    leadership: Leadership = field(default_factory=Unled)
     controllers: Sequence[Controller] = field(init=False)
     reconcile: FlowReconcile = field(init=False)
 
@@ -194,6 +197,7 @@ class World:
             writers=made.writers,
             topic_ids=self.target.topic_ids,
             observers=self.observers,
+            leadership=self.leadership,
         )
         self.reconcile = FlowReconcile(self.settings, parts, self.clock)
 
@@ -203,7 +207,8 @@ class World:
 
     def _ports_of_target(self) -> ClusterPorts:
         mine = self.target_acls, self.target_users, self.target_groups
-        return memory_ports(self.target, *mine, self.others, self.target_levels, self.target_records)
+        ports = memory_ports(self.target, *mine, self.others, self.target_levels, self.target_records)
+        return ports.written_with(self.leadership.check)
 
     def controller(self, kind: Kind) -> Controller:
         """That of this kind."""
@@ -211,7 +216,8 @@ class World:
 
     def ledger(self) -> Ledger:
         """The ledger as it is in its topic now."""
-        return Ledger(self.settings.internal.ledger, self.target, self.target, 1, self.now)
+        permit = self.leadership.check
+        return Ledger(self.settings.internal.ledger, self.target, self.target, 1, self.now, permit=permit)
 
     def run_pass(self, *requested: str, everything: bool = False, after: float = 1.0) -> Report:
         """One pass, `after` seconds later."""

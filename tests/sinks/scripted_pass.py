@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from sinks.engine.audit_events import SettingChange
+from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan
 from sinks.engine.report import Report
@@ -25,6 +26,7 @@ class ScriptedPass:
         self.unnoted: list[Exception] = []
         self.while_noting: Callable[[], None] = lambda: None
         self.closed = self.replaced = False
+        self.leader: Leader | None = None
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
         self.asked.append((set(requested), everything))

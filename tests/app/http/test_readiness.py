@@ -10,7 +10,7 @@ from app.http.readiness import Answer, readiness
 from app.http.remedies import OTHERWISE, advice
 from sinks.engine.effective_drift import Case, DriftGroup
 from sinks.engine.model import Kind
-from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence
+from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
 from streaming.flow import Flow
 
 ACTIVE = KindStatus(Task.ACTIVE)
@@ -56,6 +56,13 @@ def test_no_flow_whose_kinds_are_not_known_is_a_yes(state: FlowState) -> None:
     kinds = as_far_as_known({Kind.ACL: replace(ACTIVE, drift=0)}, state, None)
     found = readiness(replace(IN_STEP, state=state, kinds=kinds, reason=silence(state, 40.0)), {}, 1)
     assert (found.answer is Answer.YES) == (state is FlowState.LIVE)
+
+
+def test_a_flow_that_another_process_leads_is_not_known_and_says_who_does() -> None:
+    status = replace(IN_STEP, kinds={Kind.ACL: standing_by(ACTIVE)}, reason="lockstep-run-7 on h leads a->b")
+    for passes in (0, 3):
+        found = readiness(status, {}, passes)
+        assert (found.answer, found.headline) == (Answer.UNKNOWN, "lockstep-run-7 on h leads a->b")
 
 
 def test_a_difference_or_what_could_not_be_seen_is_a_no() -> None:

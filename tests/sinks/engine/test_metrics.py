@@ -22,6 +22,7 @@ from streaming.restarts import QueryState, QueryStatus
 from tests.sinks.builders import FLOW, config_change, topic_change
 
 PROMISED = {
+    "lockstep_leader": {"source", "target"},
     "lockstep_flow_heartbeat_age_seconds": {"source", "target"},
     "lockstep_replication_latency_seconds": {"source", "target"},
     "lockstep_drift": {"source", "target", "kind"},

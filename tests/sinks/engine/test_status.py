@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from sinks.engine.effective_drift import SHOWN, Case, grouped
+from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind, Op
 from sinks.engine.plan import Refusal
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, flow_state
@@ -34,13 +35,15 @@ def test_json_is_the_document_that_interface_promises() -> None:
     refusal = Refusal(Kind.TOPIC, Op.CREATE, ("a.long",), "too long")
     when = datetime(2024, 2, 29, 12, 30, tzinfo=timezone.utc)
     kinds = {Kind.TOPIC: KindStatus(Task.ACTIVE, "too long", 1, when, (refusal,))}
-    assert FlowStatus(FLOW, FlowState.LIVE, 1.26, 90, None, kinds).as_json() == {
+    leader = Leader("lockstep-run-7", "h", when, here=True)
+    assert FlowStatus(FLOW, FlowState.LIVE, 1.26, 90, None, kinds, leader=leader).as_json() == {
         "source": "a",
         "target": "b",
         "state": "LIVE",
         "heartbeat_age_seconds": 1.3,
         "replication_latency_ms": 90,
         "reason": None,
+        "leader": {"client": "lockstep-run-7", "host": "h", "since": "2024-02-29T12:30:00Z", "here": True},
         "kinds": {
             "topic": {
                 "task": "ACTIVE",

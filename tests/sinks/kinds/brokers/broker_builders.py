@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from sinks.engine.audit import Audit
+from sinks.engine.flow_parts import FlowParts
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Change, Kind
-from sinks.engine.reconcile import FlowParts, FlowReconcile
+from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_acls import MemoryAcls

@@ -1,0 +1,41 @@
+"""What a flow's passes are made of: one value, so that tests and commands make another than the job does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sinks.engine.apply import Writers
+from sinks.engine.audit import Audit
+from sinks.engine.guard import Guard
+from sinks.engine.leadership import Leadership, Unled
+from sinks.engine.ledger import Ledger
+from sinks.engine.recorder import TopicIds
+from sinks.engine.report import Observer
+from sinks.kafka.ports.metadata_signal import MetadataSignal, NoSignal
+from sinks.kinds.controller import Controller, PassContext
+from sinks.kinds.topics.listing import Listed
+
+
+@dataclass(frozen=True)
+class FlowParts:
+    """What a flow's passes are made of. `list_topics`: both clusters' topics, listed now. `topic_ids`: of topics on the
+    target, by name. `on_ledger`: called whenever the ledger was read, and may raise what stops the flow.
+    `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps in the ledger
+    what a failover will want to know. `leadership`: asked before anything is written. `close`: lets go of the clusters.
+    """
+
+    list_topics: Callable[[], Listed]
+    guard: Guard
+    open_ledger: Callable[[], Ledger]
+    audit: Audit
+    controllers: Sequence[Controller]
+    writers: Writers
+    topic_ids: TopicIds = lambda topics: {}
+    signal: MetadataSignal = field(default_factory=NoSignal)
+    observers: Sequence[Observer] = ()
+    on_ledger: Callable[[Ledger], None] = lambda ledger: None
+    obeys_failover: bool = True
+    keep: Callable[[PassContext], None] = lambda context: None
+    leadership: Leadership = field(default_factory=Unled)
+    close: Callable[[], None] = lambda: None

@@ -1,0 +1,57 @@
+"""A second job at the address of one that runs: it is told who leads, and not to take another address."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+import pytest
+
+from app.http.api import Api, Server
+from app.http.neighbour import refuse_beside_another_job
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.leadership import Leader
+from sinks.engine.metrics import Metrics
+from streaming.errors import LockstepError
+from tests.sinks.builders import FLOW
+from tests.sinks.scripted_pass import ScriptedPass
+
+HOST, TOKEN = "127.0.0.1", "0123456789abcdef"
+LEADER = Leader("lockstep-run-7", "h", datetime(2024, 2, 29, 12, tzinfo=timezone.utc), here=True)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Of a job that leads a flow, and wants the token."""
+    scripted, metrics = ScriptedPass(), Metrics("1")
+    scripted.leader = LEADER
+    task = FlowTask(scripted, metrics)  # type: ignore[arg-type]  # stands in for the pass
+    server = Server(Api({FLOW: task}, metrics), HOST, 0, TOKEN)
+    server.start()
+    yield int(server.address.rpartition(":")[2])
+    server.stop()
+
+
+def test_second_job_with_the_address_of_another_is_told_who_leads(port: int) -> None:
+    with pytest.raises(LockstepError, match=r"lockstep-run-7 on h leads a->b since 2024-02-29T12:00:00Z. End that one"):
+        refuse_beside_another_job(HOST, port, TOKEN)
+    with pytest.raises(LockstepError, match="lockstep-run-7 on h leads a->b"):
+        Server(Api({}, Metrics("1")), HOST, port, TOKEN)
+
+
+def test_address_of_another_program_is_said_to_be_that(port: int) -> None:
+    """A job that does not take this token is another program for all that can be known."""
+    refuse_beside_another_job(HOST, port, "another token, as long")
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        with pytest.raises(LockstepError, match="another program has this address"):
+            Server(Api({}, Metrics("1")), HOST, taken.getsockname()[1])
+
+
+def test_address_that_is_free_is_no_trouble() -> None:
+    refuse_beside_another_job(HOST, 0, None)
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        refuse_beside_another_job(HOST, free.getsockname()[1], None)
