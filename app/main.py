@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.help_pages import examples
 from app.cli.lazy_commands import LazyCommands
 from app.cli.output import print_line
 from app.cli.printable import PrintableFormatter
@@ -34,7 +35,7 @@ VersionFlag = Annotated[
 ]
 
 
-@app.callback()
+@app.callback(epilog=examples("validate --config mm2.properties", "help plan"))
 def lockstep(version: VersionFlag = False) -> None:
     """Keeps what is around the records of a Kafka target in step with its source, beside MirrorMaker 2."""
 

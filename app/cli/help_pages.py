@@ -80,7 +80,8 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--export": "FOLDER",
     "--flow": "A->B",
     "--iterations": "NUMBER",
-    "--last": "NUMBER",
+    "--last": "OFFSETS",
+    "--level": "counts|digests|records",
     "--mechanism": "SCRAM-SHA-256|SCRAM-SHA-512",
     "--out": "FILE",
     "--output": "text|json",
@@ -92,11 +93,16 @@ PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--since": "TIME",
     "--topic": "TOPIC",
     "--wait": "SECONDS",
-    "--why": "REASON",
     "--within": "SECONDS",
     "--yes": "RECORDS",
+    "--why": "REASON",
 }
 """What stands for an option's value; for other options their name in capitals."""
+
+
+def examples(*commands: str) -> str:
+    """The end of a page of help; `commands`: without `lockstep`."""
+    return "\n".join(["\b", "Examples:", *(f"  lockstep {one}" for one in commands)])
 
 
 def complete_help(command: Any, path: str) -> None:
@@ -109,8 +115,7 @@ def complete_help(command: Any, path: str) -> None:
                 # Later versions of Typer write the name of Python's type behind the argument's.
                 one.display_type_rich = lambda ctx: ""
     if path in EXAMPLES:
-        lines = "\n".join(f"  lockstep {one}" for one in EXAMPLES[path])
-        command.epilog = f"\b\nExamples:\n{lines}"
+        command.epilog = examples(*EXAMPLES[path])
     for name, below in getattr(command, "commands", {}).items():
         complete_help(below, f"{path} {name}")
 

@@ -132,4 +132,5 @@ class LazyCommands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the list into the help."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
+            rows = [(name, command.summary) for name, command in COMMANDS.items()]
+            formatter.write_dl([*rows, (HELP, "A command's page, as -h after its name.")])

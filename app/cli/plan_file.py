@@ -57,8 +57,8 @@ class ReviewedPlan:
             )
 
 
-def check_writable(path: Path) -> None:
-    """Before anything is compared, which takes its time. Raises WrongUsage where no plan can be written there."""
+def check_writable(path: Path, option: str = "--out") -> None:
+    """Before anything is compared, which takes its time. Raises WrongUsage where no file can be written there."""
     folder = path.parent
     try:
         if path.is_dir():
@@ -67,7 +67,7 @@ def check_writable(path: Path) -> None:
             code = errno.EACCES if folder.is_dir() else errno.ENOENT
             raise OSError(code, os.strerror(code))
     except OSError as error:
-        raise WrongUsage(f"--out {path}: {error.strerror}") from error
+        raise WrongUsage(f"{option} {path}: {error.strerror}") from error
 
 
 def write_plan(path: Path, document: Mapping[str, Any]) -> None:

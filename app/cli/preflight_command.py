@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_table
+from app.cli.plan_file import check_writable
 from app.readiness import look_for_readiness
 from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
 from sinks.failover.losses import losses_as_json
@@ -29,22 +31,24 @@ def preflight(
     report: ReportOption = None,
 ) -> None:
     """Could each flow fail over now, and what would be lost; writes nothing. Exit 3: not ready."""
+    if report is not None:
+        check_writable(report, "--report")
     settings = in_force(config, flow)
     rows: list[tuple[Flow, list[Check], dict[str, Any]]] = []
-    failed = False
+    failed: list[Failed] = []
     for one in settings.flows:
         try:
             facts, record = look_for_readiness(settings, one)
         except LockstepError as error:
             complain(f"{one.flow.name}: {error}")
-            failed = True
+            failed.append((one.flow.name, error))
             continue
         checks = readiness(facts)
         rows.append((one.flow, checks, _document(one.flow, checks, facts, record)))
     if report is not None:
         _write(report, "\n".join(markdown(flow, checks) for flow, checks, _ in rows))
     if output is Output.JSON:
-        print_json({"flows": [document for _, _, document in rows]})
+        print_json(with_failures({"flows": [document for _, _, document in rows]}, failed))
     else:
         for one_flow, checks, _ in rows:
             print_table(f"{one_flow.name}: {verdict(checks)}", COLUMNS, [_cells(check) for check in checks])

@@ -13,6 +13,7 @@ import typer
 from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
+from app.cli.plan_file import check_writable
 from app.cli.since import parse_since
 from sinks.engine.ledger import utc_now
 from sinks.verify.survey import Scope
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 LAST = 100_000
 """Offsets of each partition that are compared where nothing else is said."""
 
+
+def _at_least_one(number: int | None) -> int | None:
+    if number is not None and number < 1:
+        raise typer.BadParameter(f"{number}: 1 or more")
+    return number
+
+
 TopicsArgument = Annotated[
     list[str] | None, typer.Argument(help="Topics, as the source calls them. Default: all that are replicated.")
 ]
@@ -32,7 +40,10 @@ SinceOption = Annotated[
     str | None, typer.Option("--since", help="Only records from then on: 15m, 1h, 2d ago, or a time in UTC.")
 ]
 LastOption = Annotated[
-    int | None, typer.Option("--last", min=1, help=f"The last so many offsets of each partition. Default: {LAST}.")
+    int | None,
+    typer.Option(
+        "--last", help=f"The last so many offsets of each partition. Default: {LAST}.", callback=_at_least_one
+    ),
 ]
 FullOption = Annotated[bool, typer.Option("--full", help="Everything that both sides still have.")]
 LevelOption = Annotated[
@@ -63,6 +74,8 @@ def verify(
     Exit code 3: something differs, or cannot be compared.
     """
     scope = _scope(topics, since, last, full, level)
+    if report is not None:
+        check_writable(report, "--report")
     settings = in_force(config, flow)
     from app.verify.flow_check import verify_flow
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from sinks.engine.times import utc_text
 from sinks.failover.states import ENDED, INTERRUPTS, TRANSITIONS, Command, State, Step, commands_from
 from streaming.errors import LockstepError
 
@@ -125,4 +126,4 @@ def completed(record: FailoverRecord, step: Step) -> FailoverRecord:
 
 def stamp(at: datetime) -> str:
     """A time as the ledger and messages have it."""
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return utc_text(at)

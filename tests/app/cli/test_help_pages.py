@@ -34,7 +34,7 @@ def page_of(path: str, columns: int = 80) -> str:
     return said.output
 
 
-@pytest.mark.parametrize("path", every_page())
+@pytest.mark.parametrize("path", ["", *every_page()])
 def test_every_page_has_two_examples(path: str) -> None:
     assert page_of(path).count("\n    lockstep ") == 2
 
