@@ -77,7 +77,7 @@ def demo(keep: bool) -> bool:
             f"{moved.skipped} skipped, {moved.twice} read twice"
         )
         if keep:
-            _stay(_what_to_try(job, a, b), check)
+            _stay(what_to_try(job, a, b), check)
     return good and survived and refused is None and moved.skipped == 0
 
 
@@ -142,7 +142,8 @@ def _changes(
     return rows, good
 
 
-def _what_to_try(job: LocalJob, a: LocalCluster, b: LocalCluster) -> list[str]:
+def what_to_try(job: LocalJob, a: LocalCluster, b: LocalCluster) -> list[str]:
+    """Lines for who has a demo running: addresses, a change to make and where to see it, commands."""
     lockstep = ".venv/bin/lockstep" if is_checkout() else "lockstep"
     config = f"--config {_shown(CONFIG)}"
     of_topic = f"{lockstep} configs {config} --cluster"
