@@ -12,7 +12,7 @@ from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_table
 from app.cli.plan_file import check_writable
-from app.readiness import look_for_readiness
+from app.failover_facts import look_for_readiness
 from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
 from sinks.failover.losses import losses_as_json
 from sinks.failover.record import FailoverRecord

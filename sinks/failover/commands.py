@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sinks.failover.fence_rules import fenced_topics, shown
+from collections.abc import Collection
+
+from sinks.failover.fence_rules import fence_acls, fenced_topics, shown
 from sinks.failover.fencing import FenceBroken, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
@@ -18,7 +20,7 @@ def fence(
     Raises FenceBroken, NoAuthorizer, NotNow, LockstepError.
     """
     known = scene.journal.record
-    if known.state is State.FENCED:
+    if known.state in (State.FENCED, State.DRAINED):
         topics = tuple(sorted({*known.topics, *topics})) if known.topics and topics else ()
     fenced_topics(scene.settings, scene.listed().desired.remote, scene.aliases, topics)
     scene.journal.begin(Command.FENCE, take_over=take_over, topics=topics, without_fence=without_fence)
@@ -70,6 +72,17 @@ def _check_whole(scene: Scene) -> None:
     every = fenced_topics(scene.settings, listed.desired.remote, scene.aliases)
     if record.topics and (left := sorted(set(every) - set(record.topics))):
         raise NotNow(f"{len(left)} topics are replicated and not fenced: {shown(left)}. Fence them, too")
+    if not record.without_fence and (left := _open_topics(scene, every)):
+        raise NotNow(
+            f"{shown(left)} can be written on {scene.settings.flow.source}: new since the fence, or somebody took it "
+            "away. Say `lockstep fence` again"
+        )
     wanted = {where: copy for where, copy in scene.pairs(listed).items() if where.topic not in scene.choices.accepted}
     if missing := missing_records(scene, wanted):
         raise NotDrained(describe_missing(missing, 0))
+
+
+def _open_topics(scene: Scene, topics: Collection[str]) -> list[str]:
+    """Those that have no fence on the source now."""
+    there = set(scene.source.acls.describe())
+    return [acl.resource_name for acl in fence_acls(topics) if acl not in there]

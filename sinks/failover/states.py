@@ -88,7 +88,7 @@ def _table() -> dict[tuple[State, Command], Transition]:
         (State.INVALIDATED, Command.REVERSE): Transition(State.INVALIDATED, (Step.WRITE_REVERSE,), State.REVERSING),
         (State.REVERSING, Command.RESUME): Transition(State.REVERSING, (Step.LIFT_FENCE,), State.MIRRORING),
     }
-    for state in (State.MIRRORING, State.FENCED):
+    for state in (State.MIRRORING, State.FENCED, State.DRAINED):
         table[state, Command.FENCE] = Transition(state, fence, State.FENCED)
     for state in (State.FENCED, State.DRAINED):
         table[state, Command.DRAIN] = Transition(state, (Step.AWAIT_RECORDS,), State.DRAINED)

@@ -16,7 +16,9 @@ from sinks.failover.fencing import FenceBroken, NoAuthorizer
 from sinks.failover.record import Begun, NotNow
 from sinks.failover.states import Command, State, Step
 from sinks.failover.steps import NotDrained
+from sinks.kafka.memory.memory_records import MemoryLog
 from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import NOON, put_topic
 from tests.sinks.failover.scenes import Died, mortal, stage
 from tests.sinks.kinds.acls.acl_builders import acl
@@ -212,3 +214,16 @@ def test_ledgers_of_other_flows_from_the_source_are_told_of_a_fence_and_of_its_e
     assert other.fences() == {acl.key for acl in FENCE}
     unfence(replace(built.scene(), other_ledgers=lambda: nullcontext([other])))
     assert other.fences() == set()
+
+
+def test_a_topic_that_came_after_the_fence_keeps_the_flow_from_being_promoted_until_it_is_fenced() -> None:
+    built = stage()
+    fence(built.scene())
+    drain(built.scene())
+    put_topic(built.world.source, "new")
+    built.here.logs[TopicPartition("new", 0)] = MemoryLog()
+    built.there.logs[TopicPartition("a.new", 0)] = MemoryLog()
+    with pytest.raises(NotNow, match="new can be written"):
+        promote(built.scene())
+    assert fence(built.scene()).state is State.FENCED
+    assert {acl.resource_name for acl in built.world.source_acls.bindings} == {"new", "x", "y"}
