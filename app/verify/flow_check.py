@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -12,6 +13,7 @@ from app.settings import Settings
 from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.engine.ledger import Ledger
 from sinks.flow_settings import FlowSettings
+from sinks.kinds.offsets.exact_runs import remember
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.topics.listing import list_both
@@ -26,6 +28,8 @@ from streaming.mm2.records import TopicPartition
 if TYPE_CHECKING:
     from streaming.verify.jobs import Session, SparkJobs
 
+log = logging.getLogger(__name__)
+
 TRIES = 3
 """How often a partition is read whose oldest records are deleted meanwhile."""
 
@@ -37,7 +41,9 @@ class NotComparable(LockstepError):
 
 
 def verify_flow(settings: Settings, flow: FlowSettings, scope: Scope, spark: Callable[[], Session]) -> FlowReport:
-    """Compares the records of both sides; writes nothing to either. `spark` is called if records are to be read.
+    """Compares the records of both sides. `spark` is called if records are to be read.
+
+    Writes nothing but exact offsets, into the flow's ledger, where there is one.
 
     Raises NotComparable, ClusterUnreachable, RightsMissing, WrongCluster, LedgerUntrusted.
     """
@@ -45,7 +51,7 @@ def verify_flow(settings: Settings, flow: FlowSettings, scope: Scope, spark: Cal
     _refuse_transforms(settings, flow)
     with both_clusters(settings, flow) as clusters:
         guarded = guard(flow, clusters.source, clusters.target)
-        opened = guarded.open(partial(ledger, flow, clusters.target, to_write=False))
+        opened = guarded.open(partial(ledger, flow, clusters.target, to_write=True))
         reports = _FlowCheck(settings, flow, clusters, scope, spark).run(opened)
     return FlowReport(flow.flow, scope.level, sorted(reports, key=_place), time.monotonic() - began)
 
@@ -85,14 +91,16 @@ class _FlowCheck:
             sides = SurveyedSide(source, ours), SurveyedSide(target, theirs)
             only: set[TopicPartition] | None = None
             for _ in range(TRIES):
-                listed = list_both(self._flow, source, target)
-                found = survey(self._flow, *sides, listed, self._memory(opened), scope)
+                listed, memory = list_both(self._flow, source, target), self._memory(opened)
+                found = survey(self._flow, *sides, listed, memory, scope)
                 if only is None:
                     reports += found.reports
                 plans = [plan for plan in found.plans if only is None or plan.where in only]
                 done = self._compare(plans, found)
                 only = moved_starts(plans, ours, theirs) if scope.level is not Level.COUNTS else set()
-                reports += [one for one in done if one.where not in only]
+                stayed = [one for one in done if one.where not in only]
+                reports += stayed
+                _remember(opened, stayed, memory)
                 if not only:
                     return reports
         return reports + [_expires_too_fast(one) for one in plans if one.where in (only or ())]
@@ -119,6 +127,17 @@ class _FlowCheck:
         ours, theirs = (dict(self._settings.cluster(alias, flow).consumer) for alias in (flow.source, flow.target))
         session = own_session(self._spark())
         return SparkJobs(session, SideRead(ours, self._flow.isolation), SideRead(theirs, "read_committed"))
+
+
+def _remember(opened: Ledger, reports: Iterable[PartitionReport], memory: OffsetMemory) -> None:
+    """Exact offsets of windows in which nothing differs; without a ledger no job has kept anything, nor is this."""
+    verified = [(one.where, one.runs) for one in reports if one.runs]
+    if not verified or not opened.exists:
+        return
+    try:
+        remember(opened, verified, memory.histories.exact, memory.histories.position)
+    except LockstepError as error:
+        log.warning("exact offsets were not written down: %s", error)
 
 
 def _notes(plan: PartitionPlan, found: Survey) -> list[str]:

@@ -48,6 +48,7 @@ class Entry(str, Enum):
     STAGED = "STAGED"
     SOURCE_ENDS = "SOURCE_ENDS"
     DIVERGENCE = "DIVERGENCE"
+    EXACT_OFFSETS = "EXACT_OFFSETS"
 
 
 EntryKey = tuple[Entry, tuple[str, ...]]

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.verify.differences import Run
+from sinks.kinds.offsets.exact_runs import Run
 
 
 def split_by_order(runs: Sequence[Run]) -> tuple[list[Run], list[Run]]:

@@ -76,7 +76,7 @@ def compacted_report(
         elif _is_expired(plan, key):
             expired += 1
         else:
-            findings.append(_finding(key))
+            findings.append(_finding(key, keys.times))
     counts = {kind: sum(one.difference is kind for one in findings) for kind in Difference}
     # Those that were cut off are most likely of the same kinds; how many of each is not known.
     counts[Difference.CHANGED] += keys.odd - seen if findings else 0
@@ -111,12 +111,14 @@ def _is_expired(plan: PartitionPlan, key: OddKey) -> bool:
     return key.source is None and key.target is not None and plan.source.start > 0
 
 
-def _finding(key: OddKey) -> Finding:
+def _finding(key: OddKey, times: bool) -> Finding:
     ours, theirs = key.source, key.target
     if ours is None or theirs is None:
         only = Difference.MISSING if theirs is None else Difference.EXTRA
         found = ours or theirs
         upstream, downstream = (ours.offset if ours else None), (theirs.offset if theirs else None)
         return Finding(only, upstream, downstream, 1, (), found.ms if found else None)
-    fields = [name for name in ("value", "headers") if getattr(ours, name) != getattr(theirs, name)]
-    return Finding(Difference.CHANGED, ours.offset, theirs.offset, 1, tuple(fields) or ("timestamp",), ours.ms)
+    compared = ("value", "headers", "ms") if times else ("value", "headers")
+    names = [name for name in compared if getattr(ours, name) != getattr(theirs, name)]
+    fields = tuple("timestamp" if name == "ms" else name for name in names)
+    return Finding(Difference.CHANGED, ours.offset, theirs.offset, 1, fields, ours.ms)

@@ -63,36 +63,6 @@ class Finding:
         }
 
 
-class Run(NamedTuple):
-    """`length` records at successive offsets from `upstream` on that are those from `downstream` on, one for one."""
-
-    upstream: int
-    downstream: int
-    length: int
-
-    @property
-    def upstream_end(self) -> int:
-        """The offset behind the last one."""
-        return self.upstream + self.length
-
-    @property
-    def downstream_end(self) -> int:
-        """The offset behind the last one."""
-        return self.downstream + self.length
-
-
-def joined_runs(runs: Iterable[Run]) -> list[Run]:
-    """Sorted, neighbours in one. The runs do not overlap."""
-    found: list[Run] = []
-    for run in sorted(runs):
-        last = found[-1] if found else None
-        if last and (last.upstream_end, last.downstream_end) == (run.upstream, run.downstream):
-            found[-1] = Run(last.upstream, last.downstream, last.length + run.length)
-        else:
-            found.append(run)
-    return found
-
-
 def joined_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Sorted by place; those of one kind at successive offsets in one."""
     found: list[Finding] = []

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sinks.kinds.offsets.exact_runs import Run, joined_runs
 from sinks.verify.alignment import Alignment, split_by_order
 from sinks.verify.changes import CERTAIN, TELLING, changed_fields, pair_up
-from sinks.verify.differences import Difference, Fields, Finding, Run, joined_findings, joined_runs
+from sinks.verify.differences import Difference, Fields, Finding, joined_findings
 from streaming.mm2.records import MAX_INT64
 
 

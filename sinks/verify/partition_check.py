@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.verify.differences import Difference, Fields, Run
+from sinks.kinds.offsets.exact_runs import Run
+from sinks.verify.differences import Difference, Fields
 from sinks.verify.digest_rules import NONE, Agreement, Digest, compare, total
 from sinks.verify.matching import Edges, Matched
 from sinks.verify.windows import CELL, Window, cells

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from sinks.verify.differences import Difference, Fields, Finding, joined_findings, joined_runs
+from sinks.kinds.offsets.exact_runs import joined_runs
+from sinks.verify.differences import Difference, Fields, Finding, joined_findings
 from sinks.verify.matching import Matched
 from sinks.verify.partition_check import PartitionCheck, PartitionPlan
-from sinks.verify.verdicts import Level, PartitionReport, Verdict
+from sinks.verify.verdicts import PartitionReport, Verdict
 
 MOST_FINDINGS = 1000
 """Of a partition; what is more is counted."""
@@ -46,7 +47,7 @@ def report(check: PartitionCheck, notes: Iterable[str] = (), most: int = MOST_FI
         differences={kind: counts[kind] for kind in Difference if counts[kind]},
         findings=findings[:most],
         times=not any(result.appended for result in results),
-        runs=joined_runs(run for result in results for run in result.runs),
+        runs=joined_runs(run for result in results if not result.differs for run in result.runs),
         notes=tuple(_notes(check, findings, expired, most, notes)),
     )
 
@@ -127,11 +128,14 @@ def _renamed(finding: Finding, moved: Mapping[int, int], doubled: Mapping[int, i
 
 
 def counted(plan: PartitionPlan, target_markers: bool, notes: Iterable[str] = ()) -> PartitionReport:
-    """What offsets alone say. `target_markers`: transactions of MM2's own (exactly once) take offsets there, too."""
+    """What offsets alone say. The target's end was read first, so that it has no more than the source at an open end.
+
+    `target_markers`: transactions of MM2's own (exactly once) take offsets there, too.
+    """
     surplus = sum(
         max(0, (window.downstream_end - window.downstream) - (window.upstream_end - window.upstream))
         for window in plan.windows
-        if window.closed
+        if not window.begins_open
     )
     last = plan.windows[-1] if plan.windows else None
     behind = 0
@@ -142,7 +146,7 @@ def counted(plan: PartitionPlan, target_markers: bool, notes: Iterable[str] = ()
         plan.where,
         plan.remote.topic,
         Verdict.DIFFERENT if doubled else Verdict.CONSISTENT,
-        f"the target has {surplus} offsets more than the source between offset-syncs: records are there twice, or "
+        f"the target has {surplus} offsets more than the source since an offset-sync: records are there twice, or "
         "somebody else writes there"
         if doubled
         else None,
@@ -151,6 +155,3 @@ def counted(plan: PartitionPlan, target_markers: bool, notes: Iterable[str] = ()
         pending=behind,
         notes=tuple(notes),
     )
-
-
-LEVELS_THAT_READ = frozenset({Level.DIGESTS, Level.RECORDS})

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sinks.verify.differences import Difference, Fields, Run
+from sinks.kinds.offsets.exact_runs import Run
+from sinks.verify.differences import Difference, Fields
 from sinks.verify.digest_rules import NONE, Digest
 from sinks.verify.last_records import last_records
 from sinks.verify.matching import Content, match

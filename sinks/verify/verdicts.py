@@ -8,7 +8,8 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
 
-from sinks.verify.differences import Difference, Finding, Run
+from sinks.kinds.offsets.exact_runs import Run
+from sinks.verify.differences import Difference, Finding
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 

@@ -38,7 +38,7 @@ from tests.kafka.faulty_copies import (
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-SOON = 90.0
+SOON = 180.0
 
 DIFFERENCES = {
     "dropped": [("MISSING", 20, None, 1, [])],
@@ -138,7 +138,7 @@ def test_the_command_says_all_that_as_json_and_ends_with_3(copied: Path, tmp_pat
         check=False,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert run.returncode == 3, run.stderr
     document = json.loads(run.stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sinks.kinds.offsets.exact_runs import ExactOffsets
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History
 from streaming.mm2.records import TopicPartition
 
@@ -10,6 +11,7 @@ class Histories:
     """The histories of a flow's partitions, named as on the source."""
 
     def __init__(self) -> None:
+        self.exact = ExactOffsets()
         self._topics: dict[str, dict[int, History]] = {}
         self._hole = NOWHERE
         self.position = NOWHERE
@@ -29,7 +31,9 @@ class Histories:
         if history is None:
             partitions[partition] = History(upstream, downstream, position)
             return None
-        return history.take(upstream, downstream, position, history.position < self._hole <= position)
+        told = history.take(upstream, downstream, position, history.position < self._hole <= position)
+        self.exact.hear(TopicPartition(topic, partition), position, upstream, downstream, told is not None)
+        return told
 
     def reach(self, position: int) -> None:
         """The record at this offset of the offset-syncs topic was seen, whatever it is.
@@ -54,12 +58,22 @@ class Histories:
 
     def drop(self, topic: str) -> list[TopicPartition]:
         """Forgets a topic that is gone, or was recreated; returns the partitions whose histories those were."""
-        return [TopicPartition(topic, partition) for partition in sorted(self._topics.pop(topic, {}))]
+        dropped = [TopicPartition(topic, partition) for partition in sorted(self._topics.pop(topic, {}))]
+        for where in dropped:
+            self.exact.break_off(where, self.position + 1)
+        return dropped
 
     def of(self, where: TopicPartition) -> History | None:
         """The history of one partition, None where no sync was seen, or none since a truncation."""
         history = self.with_empty(where)
         return None if history is None or history.is_empty else history
+
+    def exact_offset(self, where: TopicPartition, upstream: int) -> int | None:
+        """Where a group continues that reads on at this offset of the source, if that was verified and holds still."""
+        runs, history = self.exact.of(where), self.of(where)
+        if runs is None or history is None or not all(map(runs.fits, *zip(*history.pairs(), strict=True))):
+            return None
+        return runs.offset_of(upstream)
 
     def with_empty(self, where: TopicPartition) -> History | None:
         """The same, also one that a truncation emptied."""

@@ -11,11 +11,11 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from sinks.engine.ledger import Entry, EntryKey, Ledger
+from sinks.engine.ledger import Entry, Ledger
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.heard_queue import MOST_HEARD, Heard, HeardQueue
 from sinks.kinds.offsets.histories import Histories
-from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History, Pair
+from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
 from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
 from sinks.kinds.offsets.target_logs import TargetLogs
@@ -71,6 +71,7 @@ class OffsetMemory:
         for where, history in ledger.histories():
             self.histories.restore(where, history)
         self._ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
+        self.histories.exact.renew(ledger)
         self._saved_to = self.histories.position
         self._topics = topics
         recreated = is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints)
@@ -171,6 +172,7 @@ class OffsetMemory:
         return None if self.histories.of(where) is None else self.checkpoints.newest.get((group, remote))
 
     def _forget_truncated(self, where: TopicPartition) -> None:
+        self.histories.exact.break_off(where, self.histories.position + 1)
         self.answers = {key: answer for key, answer in self.answers.items() if key[1] != where}
         self._doubt_checkpoints(where.topic)
 
@@ -238,13 +240,8 @@ class OffsetMemory:
         """Writes down what changed since the last time. Raises ClusterUnreachable."""
         position = self.histories.position
         changed = self._unsaved | set(self.histories.changed_since(self._saved_to))
-        histories: dict[TopicPartition, History | None] = {
-            where: self.histories.with_empty(where) for where in sorted(changed)
-        }
-        ids: dict[EntryKey, str | None] = {
-            (Entry.TOPIC_IDS, (topic,)): found.as_text() for topic, found in self._ids.items()
-        }
-        ledger.put(ids)
-        ledger.put_histories(histories)
+        ledger.put({(Entry.TOPIC_IDS, (topic,)): found.as_text() for topic, found in self._ids.items()})
+        ledger.put_histories({where: self.histories.with_empty(where) for where in sorted(changed)})
+        self.histories.exact.renew(ledger)
         self._saved_to = position
         self._unsaved.clear()

@@ -230,6 +230,7 @@ def _translated(
         checkpoint=memory.checkpoint(at.group, upstream, remote),
         previous=memory.answers.get((at.group, at.where)),
         truncated=not direction.back and memory.histories.is_truncated(upstream),
+        verified=None if direction.back else memory.histories.exact_offset(upstream, at.offset),
     )
     answer = (translate_back if direction.back else translate)(at.offset, ends, evidence)
     if isinstance(answer, Answer):

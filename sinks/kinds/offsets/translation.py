@@ -38,6 +38,7 @@ class Method(str, Enum):
     """How an answer was found, the best first."""
 
     TIP = "tip"
+    VERIFIED = "verified"
     MATCHED = "matched"
     CONSERVATIVE = "conservative"
     CHECKPOINT = "checkpoint"
@@ -93,6 +94,7 @@ class Evidence:
     `matched`: the offset in the other log of the first record like the one at the group's offset, at or behind the
     last pair before it; or that of the next pair, if nothing is to be read before. `checkpoint`: MM2's newest for the
     group. `previous`: the answer given last in this direction. `exact`: no earlier record was taken for the match.
+    `verified`: where `lockstep verify` found that the group continues.
     None of them may be from before a topic was deleted and recreated. `truncated`: there is no history, for the
     target's log lost its tail and no sync came since.
     """
@@ -103,6 +105,7 @@ class Evidence:
     previous: Answer | None = None
     exact: bool = True
     truncated: bool = False
+    verified: int | None = None
 
 
 def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unanswered:
@@ -120,7 +123,7 @@ def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unan
     at_end = offset == ends.target.end
     bounds = bounds_at_the_end(upstream, ends.source, ends.target, history) if at_end else []
     if history:
-        match = _reached_match(found, offset) if evidence.exact else None
+        match = _reached_match(found, offset) if evidence.exact or method is Method.VERIFIED else None
         bounds += bounds_by_syncs(upstream, offset, match, history, (below, following))
     return Answer(upstream, offset, method, min(bounds, default=None))
 
@@ -156,6 +159,9 @@ def _candidates(
     source, matched, checkpoint = ends.source, evidence.matched, evidence.checkpoint
     if source and ends.replication_alone and read_to_the_end(upstream, source, ends.markers_only):
         yield Method.TIP, ends.target.end
+    verified = evidence.verified
+    if verified is not None and below and below.downstream <= verified <= min(following, limit):
+        yield Method.VERIFIED, verified
     if matched is not None and below and below.downstream <= matched <= min(following, limit):
         yield Method.MATCHED, matched
     rest = []
@@ -207,7 +213,8 @@ def _candidates_back(downstream: int, evidence: Evidence, below: Pair | None) ->
 
 def _reached_match(found: list[tuple[Method, int]], offset: int) -> int | None:
     """The match, if the answer does not lie before it: the last one given may have been that of an earlier record."""
-    return next((matched for method, matched in found if method is Method.MATCHED and matched <= offset), None)
+    exact = (Method.VERIFIED, Method.MATCHED)
+    return next((matched for method, matched in found if method in exact and matched <= offset), None)
 
 
 def _by_offset(candidate: tuple[Method, int]) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sinks.verify.differences import Difference, Fields, Finding, Run
+from sinks.kinds.offsets.exact_runs import Run
+from sinks.verify.differences import Difference, Fields, Finding
 from sinks.verify.matching import Content, Edges, Matched, match
 
 Records = list[tuple[int, Fields]]
