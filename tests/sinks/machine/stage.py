@@ -129,8 +129,8 @@ class Stage(RuleBasedStateMachine):
         report, crashed = None, False
         world.clock.now += after
         try:
-            with suppress(LockstepError):
-                reconcile = world.reconcile
+            reconcile = world.reconcile
+            with suppress(LockstepError), reconcile.leading():
                 report = reconcile.apply(reconcile.compare((), everything, force=force))
         except Crash:
             crashed = True
