@@ -26,6 +26,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.epoch_signal import EpochSignal
 from sinks.kafka.jvm.java_client import JavaAdmin
 from sinks.kafka.jvm.jvm_acls import JvmAclWatch
+from sinks.kafka.jvm.jvm_committed import BulkGroups
 from sinks.kafka.jvm.jvm_configs import JvmWatch
 from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
@@ -139,14 +140,16 @@ def _unwatched_ports(settings: Settings, flow: FlowSettings, cluster: KafkaClust
     )
 
 
-def _watched_ports(cluster: KafkaCluster, gateway: Any, client: Mapping[str, str], count: CountRequest) -> ClusterPorts:
+def _watched_ports(
+    cluster: KafkaCluster, groups: BulkGroups, gateway: Any, client: Mapping[str, str], count: CountRequest
+) -> ClusterPorts:
     """With watches in the driver's JVM, which `gateway` leads to."""
     alias = cluster.alias
     return ClusterPorts(
         cluster=cluster,
         acls=cluster.acls,
         users=cluster.users,
-        groups=cluster.groups,
+        groups=groups,
         config_watch=lambda: JvmWatch(alias, gateway, client, count),
         acl_watch=lambda: JvmAclWatch(alias, gateway, client, count),
         group_watch=lambda: JvmGroupWatch(alias, gateway, client, count),
@@ -182,8 +185,12 @@ def flow_in_job(
         unused.callback(source.close)
         target = connect(settings, flow.flow.target, flow.flow, count)
         unused.callback(target.close)
-        here = _watched_ports(source, gateway, clients[0], count)
-        there = _watched_ports(target, gateway, clients[1], count)
+        bulk = [
+            BulkGroups(cluster.groups, cluster.alias, gateway, client, count)
+            for cluster, client in zip((source, target), clients, strict=True)
+        ]
+        here = _watched_ports(source, bulk[0], gateway, clients[0], count)
+        there = _watched_ports(target, bulk[1], gateway, clients[1], count)
         leadership = lease(settings, flow, "run", wake=on_signal)
         made = assemble(Assembly(flow, here, there.written_with(leadership.check), claims=claims or Claims()))
         told = [*observers, *_observers(settings, flow, source, target, metrics)]
@@ -193,6 +200,8 @@ def flow_in_job(
     def close() -> None:
         flow.close()
         keeper.close()
+        for groups in bulk:
+            groups.close()
         source.close()
         target.close()
 

@@ -13,6 +13,7 @@ import pytest
 from app.local.jars import kafka_jars
 from app.local.java import QUICK_START, JavaProcess
 from app.local.waiting import wait_for
+from sinks.kafka.jvm.jvm_committed import BulkGroups
 from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
@@ -41,6 +42,7 @@ class Stage:
     recreate: Callable[[], None]
     watches: Mapping[str, Callable[[pytest.FixtureRequest], GroupWatch]]
     bootstrap: str = ""
+    in_bulk: Callable[[pytest.FixtureRequest], Groups] | None = None
 
     def at(self, partition: int) -> TopicPartition:
         return TopicPartition(self.topic, partition)
@@ -90,8 +92,12 @@ def of_broker(topic: str, bootstrap: str, cluster: KafkaCluster) -> Stage:
         gateway = request.getfixturevalue("spark").sparkContext._gateway
         return JvmGroupWatch("b", gateway, properties, lambda alias, api, result: None)
 
+    def in_bulk(request: pytest.FixtureRequest) -> Groups:
+        gateway = request.getfixturevalue("spark").sparkContext._gateway
+        return BulkGroups(groups, "b", gateway, properties, lambda alias, api, result: None)
+
     watches = {"plain": lambda _: PlainGroupWatch(groups), "jvm": through_jvm}
-    return Stage(groups, topic, joined, recreate, watches, bootstrap)
+    return Stage(groups, topic, joined, recreate, watches, bootstrap, in_bulk)
 
 
 @pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])
@@ -211,6 +217,24 @@ def test_group_that_is_there_but_cannot_be_described_is_never_empty(stage: Stage
         assert stage.groups.members([*many, group]).items == {**dict.fromkeys(many, 0), group: 1}
     finally:
         consumer.stop()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.parametrize("stage", ["kafka"], indirect=True)
+def test_offsets_of_many_groups_are_the_same_through_the_jvm_as_one_by_one(
+    stage: Stage, unique: str, request: pytest.FixtureRequest
+) -> None:
+    """With one that is not there, one whose name ends a line, and one without any offset."""
+    many = {f"{unique}-{number:02d}": {stage.at(number % 2): number % 4} for number in range(40)}
+    named = {f"{unique}, {{odd}}\nname": {stage.at(0): 2}}
+    commit(stage, {**many, **named})
+    asked = [*many, *named, f"{unique}-none"]
+    assert stage.in_bulk is not None
+    expected = stage.groups.committed(asked)
+    assert stage.in_bulk(request).committed(asked) == expected
+    assert expected.items[f"{unique}-07"] == {stage.at(1): 3}
+    assert stage.groups.members(asked).items == dict.fromkeys(asked, 0)
 
 
 def test_topic_that_is_recreated_has_another_id_and_one_that_is_gone_none(stage: Stage, unique: str) -> None:

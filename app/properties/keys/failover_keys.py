@@ -38,8 +38,8 @@ FAILOVER_ENDS_INTERVAL = Key(
     DURATION_SECONDS,
     5.0,
     "Lockstep",
-    "Time between two looks at the source's ends, which the ledger keeps: what a failover without the source knows of "
-    "its loss.",
+    "Time between two looks at the source's ends at least, which the ledger keeps: what a failover without the source "
+    "knows of its loss. A look is part of a pass, and there is one in every lockstep.trigger.interval at least.",
 )
 FAILOVER_LISTENER = Key(
     "lockstep.failover.listener.class",

@@ -14,10 +14,11 @@ from py4j.protocol import Py4JJavaError
 from sinks.faults import CoordinatorUnavailable, RightsMissing
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
+from sinks.kafka.ports.group_watch import POLLED_AT_ONCE
 from streaming.errors import LockstepError
 
-GROUPS_IN_A_REQUEST, REQUESTS = 500, 4
-"""Groups in one request, and requests in one look: more groups take turns, so that a look costs the same."""
+GROUPS_IN_A_REQUEST = 500
+REQUESTS = POLLED_AT_ONCE // GROUPS_IN_A_REQUEST
 
 ITEM = ("GroupAuthorizationException", "GroupIdNotFoundException", "InvalidGroupIdException")
 

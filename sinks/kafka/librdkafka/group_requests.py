@@ -34,6 +34,9 @@ class GroupRequests:
 
     def names(self) -> set[str]:
         """Raises CoordinatorUnavailable where a broker did not answer: its groups are not gone."""
+        return {found.group_id for found in self._list()}
+
+    def _list(self) -> list[Any]:
         future = self._admin.client.list_consumer_groups(request_timeout=self._admin.timeout)
         listed, error = self._admin.settle("ListGroups", {"": future})[""]
         if error is not None:
@@ -46,7 +49,7 @@ class GroupRequests:
                 f"cluster {alias}: ListGroups: not every broker answered: {reasons}; "
                 f"is {alias}.bootstrap.servers right, and are its brokers up?"
             )
-        return {found.group_id for found in listed.valid}
+        return list(listed.valid)
 
     def committed(self, groups: Sequence[str]) -> Observed[str, Offsets]:
         futures = {
@@ -65,7 +68,21 @@ class GroupRequests:
         return Observed(items, errors)
 
     def members(self, groups: Sequence[str]) -> Observed[str, int]:
+        """Of many groups most have no member, and one listing for all of them says which (KIP-518)."""
+        if len(groups) <= ONE_BY_ONE:
+            return self._described(groups)
+        asked, listed = set(groups), {one.group_id: one for one in self._list()}
+        empty = {group for group in asked & listed.keys() if _is_empty(listed[group])}
+        unlisted = asked - listed.keys()
+        there = self._listed(sorted(unlisted)) if unlisted else set()
+        others = self._described(sorted(asked - empty - unlisted))
+        items = dict.fromkeys(empty, 0) | {group: AT_LEAST_ONE if group in there else 0 for group in unlisted}
+        return Observed({**items, **others.items}, others.errors)
+
+    def _described(self, groups: Sequence[str]) -> Observed[str, int]:
         items: dict[str, int] = {}
+        if not groups:
+            return Observed(items)
         errors: dict[str, ItemFault] = {}
         missing: list[str] = []
         futures = self._admin.client.describe_consumer_groups(list(groups), request_timeout=self._admin.timeout)
@@ -126,6 +143,11 @@ class GroupRequests:
     def _list_any(self, group: str | None) -> list[Any]:
         chosen = {} if group is None else {"group": group}
         return list(self._admin.client.list_groups(timeout=self._admin.timeout, **chosen))
+
+
+def _is_empty(listed: Any) -> bool:
+    """Of a group in a listing; of a type that is not known here nothing is."""
+    return listed.state is rd.ConsumerGroupState.EMPTY and listed.type is not rd.ConsumerGroupType.UNKNOWN
 
 
 def _text(error: rd.KafkaError) -> str:

@@ -7,6 +7,9 @@ from typing import Protocol
 
 from sinks.kafka.ports.groups import GroupReader, Offsets
 
+POLLED_AT_ONCE = 2000
+"""Groups in one poll at most: more of them take turns, so that a poll costs the same."""
+
 
 class GroupWatch(Protocol):
     """Looks for differences since its own last look, as cheaply as it can. Not thread-safe."""

@@ -3,6 +3,7 @@ from, which are kept whether groups are synced or not."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 
@@ -12,6 +13,7 @@ from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import make_plan
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.group_watch import POLLED_AT_ONCE
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
 from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext
 from sinks.kinds.offsets.checkpoints import CheckpointEmitter
@@ -21,22 +23,20 @@ from sinks.kinds.offsets.direction import (
     GroupOffset,
     OffsetClusters,
     backward,
-    count_verdicts,
     forward,
-    worst_bounds,
+    summary_of,
+    topics_to_write,
 )
-from sinks.kinds.offsets.group_schedule import GroupSchedule
+from sinks.kinds.offsets.group_schedule import GroupPolls, GroupSchedule
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.stream_watch import StreamWatch, waits_for_syncs
 from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets, survey_offsets
 from sinks.kinds.offsets.writer import GroupWriter
 from sinks.kinds.topics.listing import Listed
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
-
-POLL_REST = 1.0
-"""Seconds between two polls of the groups that may have committed."""
 
 Emit = Callable[[Collection[GroupOffset]], None]
 """Called with the rows of the groups that were just compared."""
@@ -55,9 +55,10 @@ class OffsetController:
         matches: MatchCache | None = None,
         emit: Emit | None = None,
         scope: GroupScope | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`matches`: None looks for no records; `emit`: None emits no checkpoints; `scope`: for a command."""
-        self._scope = scope
+        self._scope, self._clock, self._polls = scope, clock, GroupPolls()
         self._settings, self._ends, self._memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._rows: dict[str, list[GroupOffset]] = {}
         self._schedule = GroupSchedule()
@@ -66,6 +67,8 @@ class OffsetController:
         self._ledger: Ledger | None = None
         self._missing: frozenset[str] = frozenset()
         self._summary: GroupSummary | None = None
+        self._waiting: set[str] = set()
+        self._stream = StreamWatch(ends.of(ends.topics.syncs_on.alias).groups, ends.topics.syncs)
 
     def poll(self, context: PassContext) -> bool:
         """Takes in what the stream brought; whether a group committed, or is to be compared again."""
@@ -77,15 +80,20 @@ class OffsetController:
             self._keep(context)
         if not self._active or (Kind.GROUP_OFFSET in context.idle and not _is_shown(self._scope)):
             return False
-        groups = self._wanted(context.listed)
-        self._forget(self._chosen - frozenset(groups))
-        self._chosen = frozenset(groups)
+        if context.everything or self._polls.is_due(context.now):
+            self._poll_groups(context)
         if context.everything:
-            self._schedule.compare_all(groups, context.now)
+            self._schedule.compare_all(sorted(self._chosen), context.now)
         told = (heard.groups | self._on(heard.restarted, context.listed)) & self._chosen
         self._schedule.heard(told, context.now)
-        self._schedule.committed(self._ends.watch.changed(groups))
         return self._schedule.is_due(context.now)
+
+    def _poll_groups(self, context: PassContext) -> None:
+        start, groups = self._clock(), self._wanted(context.listed)
+        self._forget(self._chosen - frozenset(groups))
+        self._chosen, committed = frozenset(groups), self._ends.watch.changed(groups)
+        self._schedule.committed(committed)
+        self._polls.polled(context.now, self._clock() - start, min(len(groups), POLLED_AT_ONCE), len(committed))
 
     def _on(self, restarted: Collection[TopicPartition], listed: Listed) -> set[str]:
         """Groups with offsets on these partitions of the source: what MM2 sent again can bring them nearer."""
@@ -155,9 +163,9 @@ class OffsetController:
 
     def compare(self, context: PassContext) -> Comparison:
         """The offsets to write, of the groups whose turn it is."""
-        groups = self._schedule.turn(context.now, everyone=self._scope is not None)
+        start, groups = self._clock(), self._schedule.turn(context.now, everyone=self._scope is not None)
         rows = self._survey(context.listed, groups)
-        if self._recognize(context.listed, self._upstream(context.listed, rows)):
+        if self._recognize(context.listed, topics_to_write(context.listed, rows)):
             rows = self._survey(context.listed, groups)
         for group in groups:
             self._rows.pop(group, None)
@@ -168,7 +176,7 @@ class OffsetController:
         self._backoff.settled(groups, changes)
         todo, waiting = self._backoff.split(changes, context.now)
         plan = make_plan(self._settings.flow, todo, refused=waiting)
-        return Comparison(plan, lambda outcomes: self._settle(context, groups, outcomes))
+        return Comparison(plan, lambda outcomes: self._settle(context, groups, outcomes, start))
 
     def _survey(self, listed: Listed, groups: Collection[str]) -> list[GroupOffset]:
         direction = self._direction(listed)
@@ -176,37 +184,32 @@ class OffsetController:
             self._settings, direction, replicated_offsets(direction, groups), self._memory, self._matches
         )
 
-    @staticmethod
-    def _upstream(listed: Listed, rows: Iterable[GroupOffset]) -> set[str]:
-        """The topics, by their names on the source, that something is about to be written of."""
-        written_to = {row.where.topic for row in rows if row.judgement.writes}
-        return {topic for topic, remote in listed.desired.remote.items() if remote in written_to}
-
-    def _settle(self, context: PassContext, groups: Sequence[str], outcomes: Sequence[Outcome]) -> None:
+    def _settle(self, context: PassContext, groups: Sequence[str], outcomes: Sequence[Outcome], start: float) -> None:
         """What was written is where it should be; what was refused is backed off; checkpoints are emitted."""
         self._backoff.learn(outcomes, context.now)
         done = {outcome.change.key for outcome in outcomes if outcome.error is None}
         onto = self._settings.flow.source if self._scope and self._scope.back else self._settings.flow.target
         for group in {outcome.change.key[0] for outcome in outcomes}:
             self._rows[group] = [row.after(done, onto) for row in self._rows.get(group, ())]
+        self._waiting = {group for group in self._waiting | set(groups) if waits_for_syncs(self._rows.get(group, ()))}
         for group in groups:
             self._schedule.compared(group, self._rows.get(group, ()), context.now)
+        self._schedule.took(len(groups), self._clock() - start)
         if self._emit is not None:
             self._emit([row for group in groups for row in self._rows.get(group, ())])
 
     def status(self, context: PassContext) -> ControllerStatus:
         """How many partitions have each verdict, and offsets that the target refused."""
         if self._summary is None and self._active:
-            rows = [row for rows in self._rows.values() for row in rows]
-            verdicts = {verdict.value: count for verdict, count in count_verdicts(rows).items()}
-            self._summary = GroupSummary(verdicts, worst_bounds(rows), rows)
+            self._summary = summary_of([row for rows in self._rows.values() for row in rows])
         refused = self._backoff.waiting(context.now)
-        return ControllerStatus(refused=refused, groups=self._summary, due=self._due(context))
+        moved = bool(self._waiting) and self._stream.moved(context.now, self._memory.histories.position)
+        return ControllerStatus(refused=refused, groups=self._summary, due=self._due(context), stream_moved=moved)
 
     def _due(self, context: PassContext) -> float:
         if not self._active:
             return float("inf")
-        return min(context.now + POLL_REST, self._schedule.next_at(), self._backoff.next_at())
+        return min(self._polls.due, self._schedule.next_at(), self._backoff.next_at())
 
     def close(self) -> None:
         """Writes down what came since the last full comparison; a command leaves that to the job."""

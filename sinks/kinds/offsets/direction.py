@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.group_watch import GroupWatch
 from sinks.kafka.ports.groups import GroupReader
+from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
@@ -38,6 +39,10 @@ class OffsetClusters:
     target: ClusterGroups
     topics: MirrorTopics
     watch: GroupWatch
+
+    def of(self, alias: str) -> ClusterGroups:
+        """The one of the two with this alias."""
+        return self.target if self.target.reader.alias == alias else self.source
 
 
 @dataclass(frozen=True)
@@ -166,12 +171,24 @@ def backward(source: ClusterGroups, target: ClusterGroups, listed: Listed) -> Di
     )
 
 
+def topics_to_write(listed: Listed, rows: Iterable[GroupOffset]) -> set[str]:
+    """The topics, by their names on the source, that something is about to be written of."""
+    written_to = {row.where.topic for row in rows if row.judgement.writes}
+    return {topic for topic, remote in listed.desired.remote.items() if remote in written_to}
+
+
 def count_verdicts(rows: Iterable[GroupOffset]) -> dict[Verdict, int]:
     """How many rows have each verdict."""
     counts = dict.fromkeys(Verdict, 0)
     for row in rows:
         counts[row.judgement.verdict] += 1
     return counts
+
+
+def summary_of(rows: Sequence[GroupOffset]) -> GroupSummary:
+    """How these rows stand."""
+    verdicts = {verdict.value: count for verdict, count in count_verdicts(rows).items()}
+    return GroupSummary(verdicts, worst_bounds(rows), rows)
 
 
 def worst_bounds(rows: Iterable[GroupOffset]) -> Mapping[str, int]:

@@ -6,9 +6,16 @@ from collections.abc import Collection, Sequence
 
 from sinks.kinds.offsets.direction import GroupOffset
 
-JUST_COMMITTED_IN_A_PASS, OTHERS_IN_A_PASS = 1000, 100
-"""Groups that have just committed, and others, that one pass compares; the rest wait for the next one, those that
-waited longest first. Few of the others, so that a commit never waits for a long pass to end."""
+SECONDS_IN_A_PASS, LEAST_IN_A_PASS, OTHERS_IN_A_PASS = 2.0, 500, 100
+"""A pass compares as many groups that have just committed as it did in so many seconds lately, never fewer than the
+second number; and of others the third. The rest wait for the next pass, those that waited longest first. Few of the
+others, so that a commit never waits for a long pass to end."""
+
+POLL_SHARE, POLL_LEAST = 0.1, 0.5
+"""Of the time in which groups are polled, and seconds between two polls at least."""
+
+STORM = 0.5
+"""Share of the groups of a poll that committed, from which on the others are polled at once: they may have, too."""
 
 FIRST = 0.0
 """When a group is due that has just committed: before all others."""
@@ -24,6 +31,12 @@ class GroupSchedule:
     def __init__(self) -> None:
         self._due: dict[str, float] = {}
         self._tries: dict[str, int] = {}
+        self._most = LEAST_IN_A_PASS
+
+    def took(self, groups: int, seconds: float) -> None:
+        """A comparison of so many groups took so long, with what was written of it."""
+        if groups >= LEAST_IN_A_PASS or seconds > SECONDS_IN_A_PASS:
+            self._most = max(LEAST_IN_A_PASS, int(groups * SECONDS_IN_A_PASS / max(seconds, 1e-3)))
 
     def compare_all(self, groups: Collection[str], now: float) -> None:
         """All of these are due now, where nothing made them due before."""
@@ -64,7 +77,7 @@ class GroupSchedule:
         others = [group for at, group in due if at != FIRST]
         if everyone:
             return committed + others
-        return committed[:JUST_COMMITTED_IN_A_PASS] + others[:OTHERS_IN_A_PASS]
+        return committed[: self._most] + others[:OTHERS_IN_A_PASS]
 
     def compared(self, group: str, rows: Sequence[GroupOffset], now: float) -> None:
         """What a comparison found says when the group is compared again."""
@@ -79,3 +92,19 @@ class GroupSchedule:
             self._tries[group] = tries + 1
         else:
             self._tries.pop(group, None)
+
+
+class GroupPolls:
+    """When groups are polled for commits: as often as their share of the time allows."""
+
+    def __init__(self) -> None:
+        self.due = float("-inf")
+
+    def is_due(self, now: float) -> bool:
+        """Whether groups may be polled now."""
+        return now >= self.due
+
+    def polled(self, now: float, seconds: float, groups: int, committed: int) -> None:
+        """So many groups were polled, of which so many had committed. `now`: when the poll began."""
+        storm = committed > STORM * groups and committed > 1
+        self.due = now + (0.0 if storm else max(POLL_LEAST, seconds / POLL_SHARE))

@@ -1,0 +1,86 @@
+"""Which groups a pass compares, and when they are polled: commits first, as many as there is time for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sinks.kinds.offsets.group_schedule import (
+    LEAST_IN_A_PASS,
+    OTHERS_IN_A_PASS,
+    POLL_LEAST,
+    POLL_SHARE,
+    SECONDS_IN_A_PASS,
+    GroupPolls,
+    GroupSchedule,
+)
+
+
+def names(count: int) -> list[str]:
+    return [f"g{number:05}" for number in range(count)]
+
+
+def committed(count: int) -> GroupSchedule:
+    schedule = GroupSchedule()
+    schedule.committed(names(count))
+    return schedule
+
+
+def test_a_pass_compares_as_many_commits_as_the_last_ones_managed_in_its_time() -> None:
+    schedule = committed(10_000)
+    assert len(schedule.turn(0.0)) == LEAST_IN_A_PASS
+    schedule.took(LEAST_IN_A_PASS, SECONDS_IN_A_PASS / 8)
+    assert len(schedule.turn(0.0)) == 8 * LEAST_IN_A_PASS
+    schedule.took(4000, 4 * SECONDS_IN_A_PASS)
+    assert len(schedule.turn(0.0)) == 1000
+
+
+def test_few_groups_do_not_tell_how_many_there_is_time_for() -> None:
+    schedule = committed(10_000)
+    schedule.took(1, 0.0)
+    assert len(schedule.turn(0.0)) == LEAST_IN_A_PASS
+
+
+@given(st.lists(st.tuples(st.integers(1, 20_000), st.floats(0.0, 60.0)), max_size=10))
+def test_however_slow_a_pass_compares_some(passes: list[tuple[int, float]]) -> None:
+    schedule = committed(1000)
+    for groups, seconds in passes:
+        schedule.took(groups, seconds)
+    assert len(schedule.turn(0.0)) >= LEAST_IN_A_PASS
+
+
+def test_commits_come_before_others_of_which_there_are_few() -> None:
+    schedule = committed(3)
+    schedule.compare_all([*names(3), *(f"other{number:04}" for number in range(500))], now=1.0)
+    turn = schedule.turn(1.0)
+    assert turn[:3] == names(3)
+    assert len(turn) == 3 + OTHERS_IN_A_PASS
+
+
+def test_the_next_group_is_due_when_the_schedule_says() -> None:
+    schedule = GroupSchedule()
+    assert schedule.next_at() == float("inf")
+    schedule.heard(["g"], 7.0)
+    assert (schedule.next_at(), schedule.is_due(6.9), schedule.is_due(7.0)) == (7.0, False, True)
+
+
+@pytest.mark.parametrize(("seconds", "rest"), [(0.001, POLL_LEAST), (0.2, 0.2 / POLL_SHARE)])
+def test_polls_take_their_share_of_the_time(seconds: float, rest: float) -> None:
+    polls = GroupPolls()
+    assert polls.is_due(0.0)
+    polls.polled(10.0, seconds, 1000, 3)
+    assert not polls.is_due(10.0 + rest * 0.99)
+    assert polls.is_due(10.0 + rest)
+
+
+def test_where_most_groups_committed_the_others_are_polled_at_once() -> None:
+    polls = GroupPolls()
+    polls.polled(10.0, 0.2, 2000, 1500)
+    assert polls.is_due(10.0)
+
+
+def test_a_single_group_that_commits_is_no_storm() -> None:
+    polls = GroupPolls()
+    polls.polled(10.0, 0.001, 1, 1)
+    assert not polls.is_due(10.0)
