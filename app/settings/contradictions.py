@@ -19,6 +19,7 @@ from app.properties.keys import (
     GROUP_LISTENER,
     GROUPS,
     GROUPS_EXCLUDE,
+    HEARTBEAT_TIMEOUT,
     INTERNAL_SEPARATOR,
     POLICY,
     REFRESH_TOPICS,
@@ -111,6 +112,13 @@ def _check_interval(properties: Properties, flow: Flow, findings: Findings) -> N
         findings.warn(
             properties.entry(FULL_COMPARISON_INTERVAL.name, flow) or properties.entry(TRIGGER_INTERVAL.name),
             f"the full comparison ({full:g} s) comes no more often than the trigger ({trigger:g} s)",
+        )
+    timeout = properties.get(HEARTBEAT_TIMEOUT, flow)
+    if timeout <= trigger:
+        findings.warn(
+            properties.entry(HEARTBEAT_TIMEOUT.name, flow) or properties.entry(TRIGGER_INTERVAL.name),
+            f"a heartbeat counts as stale after {timeout:g} s, and they are read every {trigger:g} s only: write "
+            f"{TRIGGER_INTERVAL.name}={timeout / 2:g} seconds, or less",
         )
 
 

@@ -216,8 +216,12 @@ def test_an_interval_for_mm2_alone_is_a_warning(tmp_path: Path) -> None:
             "changes nothing without replication.policy.separator",
         ),
         (
-            "lockstep.trigger.interval=5 minutes\n",
+            "lockstep.trigger.interval=5 minutes\nlockstep.heartbeat.timeout=10 minutes\n",
             "lockstep.trigger.interval: the full comparison (60 s) comes no more often than the trigger (300 s)",
+        ),
+        (
+            "lockstep.heartbeat.timeout=8 seconds\n",
+            "lockstep.heartbeat.timeout: a heartbeat counts as stale after 8 s, and they are read every 10 s only",
         ),
     ],
 )
