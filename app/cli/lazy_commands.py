@@ -52,7 +52,7 @@ COMMANDS: Final = {
     "status": LazyCommand("status_command", "status", "How each flow stands."),
     "topics": LazyCommand("status_command", "topics", "The topics that are replicated now."),
     "groups": LazyCommand("offsets_command", "groups", "The consumer groups that are replicated now."),
-    "offsets": LazyCommand("offsets_command", "offsets", "Where each group would continue at a failover."),
+    "offsets": LazyCommand("offsets_command", "app", "Where each group would continue at a failover."),
     "verify": LazyCommand("verify_command", "verify", "Whether every record of the source is on the target."),
     "look": LazyCommand("status_command", "look", "Asks the running job for a pass now."),
     "reload": LazyCommand("status_command", "reload", "Lets the running job read its file again."),

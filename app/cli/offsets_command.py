@@ -12,6 +12,7 @@ import typer
 from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, of_each_flow
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
+from app.cli.translate_command import translate
 from app.cli.wrong_names import wrong_group
 from app.passes import SinglePass, single_pass
 from app.wiring import FlowClusters
@@ -63,7 +64,13 @@ def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
     raise typer.Exit(FAILED if failed or unread else DONE)
 
 
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app.command("translate")(translate)
+
+
+@app.callback(invoke_without_command=True)
 def offsets(
+    ctx: typer.Context,
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
@@ -76,6 +83,8 @@ def offsets(
 
     Writes nothing without --execute.
     """
+    if ctx.invoked_subcommand is not None:
+        return
     if execute and not reverse:
         raise typer.BadParameter(
             "it needs --reverse: it writes offsets back to the source. On the target, `lockstep apply` writes them",

@@ -16,10 +16,14 @@ from app.local.jars import PROJECT
 from app.local.java import QUICK_START
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
+from app.offset_translation import translate_each
 from app.settings import load
 from app.verify.flow_check import NotComparable, verify_flow
+from app.wiring import both_clusters, guard, ledger
+from sinks.kinds.offsets.translation import Answer, Method
 from sinks.verify.survey import Scope
 from sinks.verify.verdicts import FlowReport, Level, PartitionReport, Verdict
+from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.kafka import mm2_records
 from tests.kafka.faulty_copies import (
@@ -109,6 +113,26 @@ def test_what_is_not_wrong_is_verified_from_where_to_where(
     assert report.verdict is Verdict.VERIFIED, report
     assert (report.start, report.through, report.pending) == (start, through, pending)
     assert report.times is (sound != "append time")
+
+
+def test_what_was_verified_translates_offsets_exactly(copied: Path, spark: SparkSession) -> None:
+    topic = topic_of("faulty", "nothing")
+    with closing(load(copied, environ={})) as settings:
+        flow = settings.flows[0]
+        where = TopicPartition(topic, 0)
+        before = translate_each(settings, flow, where, [20]).answers[20]
+        with both_clusters(settings, flow) as clusters:
+            # A job makes the ledger.
+            guard(flow, clusters.source, clusters.target).check(ledger(flow, clusters.target, to_write=True))
+        verify_flow(settings, flow, Scope((topic,)), lambda: spark)
+        found = translate_each(settings, flow, where, [20, 35])
+    assert isinstance(before, Answer)
+    assert (before.downstream, before.method) == (20, Method.MATCHED)
+    assert found.remote == TopicPartition(f"copied-a.{topic}", 0)
+    assert list(found.answers.values()) == [
+        Answer(20, 20, Method.VERIFIED, 0),
+        Answer(35, 35, Method.VERIFIED, 0),
+    ]
 
 
 def test_counts_alone_read_no_record_and_find_what_came_twice(copied: Path) -> None:
