@@ -31,9 +31,9 @@ class Histories:
         if history is None:
             partitions[partition] = History(upstream, downstream, position)
             return None
-        told = history.take(upstream, downstream, position, history.position < self._hole <= position)
-        self.exact.hear(TopicPartition(topic, partition), position, upstream, downstream, told is not None)
-        return told
+        discontinuity = history.take(upstream, downstream, position, history.position < self._hole <= position)
+        self.exact.hear(TopicPartition(topic, partition), position, upstream, downstream, discontinuity is not None)
+        return discontinuity
 
     def reach(self, position: int) -> None:
         """The record at this offset of the offset-syncs topic was seen, whatever it is.

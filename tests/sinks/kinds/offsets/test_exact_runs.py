@@ -63,7 +63,7 @@ def flow_ledger() -> Ledger:
     return Ledger("lockstep-ledger.a.internal", cluster, cluster, 1)
 
 
-def told(*syncs: tuple[int, int]) -> Histories:
+def histories_of(*syncs: tuple[int, int]) -> Histories:
     histories = Histories()
     for position, (upstream, downstream) in enumerate(syncs):
         histories.take("orders", 0, upstream, downstream, position)
@@ -71,7 +71,7 @@ def told(*syncs: tuple[int, int]) -> Histories:
 
 
 def test_what_was_verified_is_kept_in_the_ledger_and_believed_by_who_reads_it() -> None:
-    ledger, histories = flow_ledger(), told((10, 5), (40, 22))
+    ledger, histories = flow_ledger(), histories_of((10, 5), (40, 22))
     remember(ledger, [(WHERE, RUNS.runs)], histories.exact, 1)
     histories.exact.renew(ledger)
     assert histories.exact_offset(WHERE, 26) == 16
@@ -79,7 +79,7 @@ def test_what_was_verified_is_kept_in_the_ledger_and_believed_by_who_reads_it() 
 
 @pytest.mark.parametrize(("upstream", "downstream"), [(30, 30), (47, 20), (60, 200)])
 def test_a_later_sync_of_a_restart_or_of_a_truncation_ends_that_for_good(upstream: int, downstream: int) -> None:
-    ledger, histories = flow_ledger(), told((10, 5), (40, 22))
+    ledger, histories = flow_ledger(), histories_of((10, 5), (40, 22))
     remember(ledger, [(WHERE, RUNS.runs)], histories.exact, 1)
     histories.exact.renew(ledger)
     histories.take("orders", 0, upstream, downstream, 2)
@@ -90,7 +90,7 @@ def test_a_later_sync_of_a_restart_or_of_a_truncation_ends_that_for_good(upstrea
 
 
 def test_a_sync_that_goes_on_changes_nothing() -> None:
-    ledger, histories = flow_ledger(), told((10, 5), (40, 22))
+    ledger, histories = flow_ledger(), histories_of((10, 5), (40, 22))
     remember(ledger, [(WHERE, RUNS.runs)], histories.exact, 1)
     histories.exact.renew(ledger)
     histories.take("orders", 0, 60, 40, 2)
@@ -98,7 +98,7 @@ def test_a_sync_that_goes_on_changes_nothing() -> None:
 
 
 def test_a_recreated_topic_has_no_exact_offsets() -> None:
-    ledger, histories = flow_ledger(), told((10, 5), (40, 22))
+    ledger, histories = flow_ledger(), histories_of((10, 5), (40, 22))
     remember(ledger, [(WHERE, RUNS.runs)], histories.exact, 1)
     histories.exact.renew(ledger)
     histories.drop("orders")
