@@ -1,0 +1,59 @@
+"""Who is told of a failover's states, and what that may cost: nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.failover_hooks import failover_hooks
+from sinks.failover.record import Begun, FailoverRecord
+from sinks.failover.states import State
+from sinks.flow_settings import FailoverRules
+from tests.sinks.builders import flow_settings
+
+BEFORE, AFTER = FailoverRecord(State.DRAINED), FailoverRecord(State.PROMOTED, begun=Begun("ann", "now", "a move"))
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.told: list[Mapping[str, Any]] = []
+
+    def state_changed(self, state: Mapping[str, Any]) -> None:
+        self.told.append(state)
+
+
+class Broken:
+    def state_changed(self, state: Mapping[str, Any]) -> None:
+        raise ValueError("no")
+
+
+def tell(rules: FailoverRules) -> None:
+    with failover_hooks(replace(flow_settings(), failover=rules)) as told:
+        told(BEFORE, AFTER)
+
+
+def program(folder: Path, script: str) -> str:
+    path = folder / "hook.sh"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+def test_listener_and_program_get_the_same_state(tmp_path: Path) -> None:
+    listener = Listener()
+    tell(FailoverRules(listener=listener, program=program(tmp_path, f"cat > {tmp_path}/state.json")))
+    (state,) = listener.told
+    assert (state["before"], state["state"], state["who"], state["why"]) == ("DRAINED", "PROMOTED", "ann", "a move")
+    assert json.loads((tmp_path / "state.json").read_text()) == state
+
+
+def test_a_hook_that_fails_is_logged_and_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tell(FailoverRules(listener=Broken(), program=program(tmp_path, "exit 3")))
+    tell(FailoverRules(program=program(tmp_path, "sleep 60"), hook_seconds=0.2))
+    tell(FailoverRules(program=str(tmp_path / "nothing")))
+    assert len([record for record in caplog.records if "failed" in record.message]) == 4

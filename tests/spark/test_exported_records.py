@@ -1,0 +1,36 @@
+"""Records that never crossed, as Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from app.job.exported_records import export_records
+from sinks.kafka.ports.record_reader import Record, Stamp
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+RECORDS = {
+    TopicPartition("x", 1): [
+        Record(7, 1_700_000_000_000, Stamp.CREATE, b"k", b"v"),
+        Record(9, 1_700_000_000_001, Stamp.CREATE, None, None),
+    ]
+}
+
+
+def test_every_record_is_exported_with_its_place_its_time_and_its_bytes(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "lost"
+    export_records(RECORDS, folder)
+    rows = sorted(tuple(row) for row in spark.read.parquet(str(folder)).collect())
+    assert rows == [
+        ("x", 1, 7, 1_700_000_000_000, bytearray(b"k"), bytearray(b"v")),
+        ("x", 1, 9, 1_700_000_000_001, None, None),
+    ]
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_folder_that_is_there_is_not_written_into(tmp_path: Path) -> None:
+    with pytest.raises(LockstepError, match="exists already"):
+        export_records(RECORDS, tmp_path)
