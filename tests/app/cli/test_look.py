@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -115,3 +118,18 @@ def test_a_pause_without_a_job_here_says_when_another_one_follows(
     config.write_text(f"{BASE}lockstep.http.port={free_ports(1)[0]}\n")
     _tell_job(load(config))
     assert capsys.readouterr().err == "no job answers here; one that runs elsewhere follows within 60 s\n"
+
+
+def test_status_is_shown_again_and_again_until_ctrl_c(job: RunningJob) -> None:
+    words = [sys.executable, "-m", "app.main", "status", "--watch", "--config", str(job.config)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        heads = (line for line in watching.stdout if line.startswith("a->b  NO_HEARTBEAT"))
+        assert next(heads)
+        assert next(heads)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(20) == 130
+
+
+def test_a_document_is_asked_for_once_each_time(job: RunningJob) -> None:
+    assert job.command("status", "--watch", "-o", "json").exit_code == 2
