@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import statistics
 
-BEATS_TO_LEARN = 8
-"""Beats in a row that must agree before the rhythm counts as known."""
+BEATS_TO_LEARN, BEATS_THAT_AGREE = 8, 6
+"""Beats in a row of which so many must agree before the rhythm counts as known: on a busy machine some come late."""
 
 SHORTEST = 0.25
 """Seconds; a faster beat cannot be told from a log that always moves at ten samples a second."""
@@ -23,7 +23,10 @@ UNEVEN = 0.3
 """How far a beat may be from the middle one, as a share of it, while the rhythm is learnt."""
 
 MISSED = 2
-"""Beats that may be overdue; more of them, and the rhythm is another one."""
+"""Beats that may be overdue; more of them, and the log stood still for a while, or the rhythm is another one."""
+
+STANDSTILLS, FORGIVEN = 5.0, 0.1
+"""How often the log may stand still until its rhythm is learnt anew; each beat in time takes that share off one."""
 
 TUNING = 0.1
 """How far the rhythm follows a beat that came at another time than expected, as a share of the difference."""
@@ -47,6 +50,7 @@ class MetadataBeat:
         self._base = 0
         self._recent: list[bool] = []
         self._grew = False
+        self._standstills = 0.0
 
     @property
     def is_known(self) -> bool:
@@ -87,12 +91,14 @@ class MetadataBeat:
             self._intervals = []
         self._grown_at, self._grew = at, True
         if len(self._intervals) == BEATS_TO_LEARN:
-            middle = statistics.fmean(self._intervals)
-            if middle >= SHORTEST and all(abs(interval - middle) <= UNEVEN * middle for interval in self._intervals):
-                self._know(middle, at, length)
+            middle = statistics.median(self._intervals)
+            agreeing = [interval for interval in self._intervals if abs(interval - middle) <= UNEVEN * middle]
+            if middle >= SHORTEST and len(agreeing) >= BEATS_THAT_AGREE:
+                self._know(statistics.fmean(agreeing), at, length)
 
     def _know(self, period: float, at: float, length: int) -> None:
         self._period, self._anchor, self._base, self._recent = period, at, length, []
+        self._standstills = 0.0
 
     def _compare(self, at: float, before: tuple[float, int], length: int) -> int:
         """It may have grown by as many records as beats are due; the rest is a signal, and base from now on."""
@@ -103,7 +109,10 @@ class MetadataBeat:
             self._base += beats - due
             return beats - due
         if due - beats > MISSED:
-            self._forget(at)
+            self._standstills += 1
+            self._anchor += (due - beats) * period
+            if self._standstills > STANDSTILLS:
+                self._forget(at)
         elif length > before[1] and period != float("inf"):
             self._follow(at, before[0], beats, period)
         return 0
@@ -112,5 +121,6 @@ class MetadataBeat:
         """The newest beat fell between two samples: the anchor moves there, so that a slow drift is never a signal."""
         expected = self._anchor + beats * period
         self._anchor = min(max(expected, since), max(at, expected - EARLY * period))
+        self._standstills = max(0.0, self._standstills - FORGIVEN)
         self._period = period + TUNING * (self._anchor - expected) / beats
         self._base += beats

@@ -126,3 +126,18 @@ def test_a_log_that_stays_shorter_is_another_one() -> None:
     highest.of(0.0, 7)
     assert highest.of(1.0, 2) == 7
     assert highest.of(1.0 + BACKWARDS_FOR, 3) == 3
+
+
+def test_a_log_that_stood_still_for_a_while_keeps_its_rhythm_for_a_signal_at_most() -> None:
+    random = Random(6)
+    after = [at + 33.7 for at in beats(27, 0.5, 0.0, random)]
+    beat, signals = sampled([*beats(31, 0.5, 0.2, random), *after], 60, random)
+    assert beat.is_known
+    assert len(signals) <= 1
+
+
+def test_a_rhythm_is_learnt_although_some_beats_come_late() -> None:
+    random = Random(7)
+    late = [at + (0.2 if number % 5 == 0 else 0.0) for number, at in enumerate(beats(30, 0.5, 0.2, random))]
+    beat, _ = sampled(late, 30, random)
+    assert beat.is_known
