@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import orjson
@@ -62,46 +63,69 @@ def ends_by_topic(seen: Mapping[TopicPartition, LogRange], counts: Mapping[str, 
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Ends that are being read since `at_ms`."""
+
+    at_ms: int
+    ends: Future[dict[str, list[int]]]
+
+
 class SourceEndsKeeper:
-    """Of one flow in a running job; called after each pass."""
+    """Of one flow in a running job; called after each pass.
+
+    The ends are read beside the passes, for thousands of partitions take a while, and written after the next one:
+    the ledger is a pass's alone.
+    """
 
     def __init__(
         self,
         source: RecordReader,
         interval: float,
         now_ms: Callable[[], float] = lambda: time.time() * 1000,
+        executor: Executor | None = None,
     ) -> None:
+        """`executor`: where the ends are read; a thread of its own, unless given."""
         self._source, self._interval, self._now_ms = source, interval, now_ms
+        self._executor = executor or ThreadPoolExecutor(1, "lockstep-source-ends")
         self._looked: float | None = None
+        self._reading: _Reading | None = None
         self._kept: dict[Key, tuple[float, object]] = {}
 
     def keep(self, context: PassContext) -> None:
-        """Looks where it is time, and writes what moved. What goes wrong is logged: nothing depends on it now."""
-        if self._looked is not None and context.now - self._looked < self._interval:
-            return
-        self._looked = context.now
+        """Reads where it is time, and writes what moved. What goes wrong is logged: nothing depends on it now."""
         try:
-            self._keep(context)
+            self._write_what_was_read(context)
+            if self._reading is None and (self._looked is None or context.now - self._looked >= self._interval):
+                self._looked = context.now
+                counts = {topic: context.listed.source[topic] for topic in sorted(context.listed.desired.remote)}
+                self._reading = _Reading(int(self._now_ms()), self._executor.submit(self._read, counts))
+                self._write_what_was_read(context)
         except LockstepError as error:
             log.warning("the source's ends are not kept for now: %s", error)
 
-    def _keep(self, context: PassContext) -> None:
-        counts = {topic: context.listed.source[topic] for topic in sorted(context.listed.desired.remote)}
+    def _read(self, counts: Mapping[str, int]) -> dict[str, list[int]]:
         where = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
-        ends = ends_by_topic(self._source.ends(where).items, counts)
+        return ends_by_topic(self._source.ends(where).items, counts)
+
+    def _write_what_was_read(self, context: PassContext) -> None:
+        reading = self._reading
+        if reading is None or not reading.ends.done():
+            return
+        self._reading = None
         entries: dict[EntryKey, str | None] = {}
-        chunks = dict(_chunks(ends))
+        chunks = dict(_chunks(reading.ends.result()))
         for key, chunk in chunks.items():
             kept_at, kept = self._kept.get(key, (0.0, None))
             if chunk != kept or context.now - kept_at >= AT_LEAST_EVERY:
-                text = orjson.dumps({"at": int(self._now_ms()), "ends": chunk}).decode()
-                entries[Entry.SOURCE_ENDS, key] = text
+                entries[Entry.SOURCE_ENDS, key] = orjson.dumps({"at": reading.at_ms, "ends": chunk}).decode()
                 self._kept[key] = (context.now, chunk)
         gone = context.ledger.values(Entry.SOURCE_ENDS).keys() - chunks.keys()
         context.ledger.put(entries | {(Entry.SOURCE_ENDS, key): None for key in gone})
 
     def close(self) -> None:
-        """Lets go of the reader."""
+        """Lets go of the reader; what is being read is not waited for."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
         self._source.close()
 
 

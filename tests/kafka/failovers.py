@@ -32,6 +32,7 @@ from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.topics.listing import list_both
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
+from tests.inline_executor import InlineExecutor
 
 SOURCE, TARGET = "leaving", "taking"
 """Aliases that no other test has."""
@@ -99,7 +100,7 @@ class Flow:
                 audit=audit(flow, clusters.target),
                 controllers=made.controllers,
                 writers=made.writers,
-                keep=SourceEndsKeeper(records, 5.0).keep,
+                keep=SourceEndsKeeper(records, 5.0, executor=InlineExecutor()).keep,
             )
             job = FlowReconcile(flow, parts)
             job.run_pass(everything=True)

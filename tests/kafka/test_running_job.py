@@ -163,7 +163,7 @@ def test_a_look_that_was_waited_for_has_brought_the_change(stage: Stage) -> None
     alter(stage.source, "orders-looked-at", {"retention.ms": "7200000"})
     body = {"topics": ["orders-looked-at"], "flows": ["a->b"], "wait_seconds": 30}
     answer = httpx.post(f"{stage.job.address}/look", json=body, timeout=40)
-    assert (answer.status_code, answer.json()) == (200, {"looked": {"a->b": True}})
+    assert (answer.status_code, answer.json()["looked"]) == (200, {"a->b": True})
     wait_until_shown(stage.target, "a.orders-looked-at", 1, {"retention.ms": "7200000"})
 
 

@@ -130,8 +130,8 @@ def test_dry_run_is_checked_by_the_broker_and_not_written(three: Three) -> None:
         (("--broker", "1", "--add-config", "background.threads=0"), WRONG_USAGE, "at least 1"),
         (("--broker", "1", "--add-config", "background.treads=9"), WRONG_USAGE, "is background.threads meant?"),
         (("--broker", "1", "--add-config", "broker.rack=x"), WRONG_USAGE, "change server.properties"),
-        (("--broker", "7", "--add-config", "background.threads=9"), FAILED, "no broker 7; there are: 1, 2, 3"),
-        (("--topic", "nowhere", "--add-config", "retention.ms=9"), FAILED, "there is no such topic"),
+        (("--broker", "7", "--add-config", "background.threads=9"), WRONG_USAGE, "no broker 7; there are: 1, 2, 3"),
+        (("--topic", "nowhere", "--add-config", "retention.ms=9"), WRONG_USAGE, "there is no such topic"),
         ((*DEFAULTS, "--add-config", "listener.name.secured.ssl.keystore.type=JKS"), WRONG_USAGE, "--entity-name 1"),
     ],
 )
