@@ -231,9 +231,10 @@ class FlowReconcile:
                 controller.hear(syncs, checkpoints)
 
     def note_settings(self, changes: Sequence[SettingChange]) -> None:
-        """Audits that the flow goes on with other settings. Raises ClusterUnreachable, NotLeading."""
-        self._parts.leadership.check()
-        self._parts.audit.record_settings(self.settings.flow, changes)
+        """Audits that the flow goes on with other settings. Raises what opening the ledger raises, NotLeading."""
+        # A flow that was built a moment ago does not lead yet.
+        with self.leading():
+            self._parts.audit.record_settings(self.settings.flow, changes)
 
     def close(self, *, replaced: bool = False) -> None:
         """Lets go of every client, whatever one of them raises. `replaced`: another goes on with this flow."""
