@@ -44,10 +44,10 @@ def main(
 ) -> None:
     """Measures, saves after each way, and writes the page."""
     results, facts = read(RESULTS)
-    # Ways that are measured no more would stand beside those of another run.
-    results = [row for row in results if row.name in {scenario.name for scenario in SCENARIOS}]
     _offsets(drill, groups)
     if not (render_only or drill or groups):
+        # Ways that are measured no more would stand beside those of another run.
+        results = [row for row in results if row.name in {scenario.name for scenario in SCENARIOS}]
         facts |= _facts() | {"decoding": _decoding()}
         if acls:
             sys.stderr.write("ACLs\n")
