@@ -30,6 +30,8 @@ from app.settings import Settings, load
 from app.wiring import both_clusters
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.security.stores import trusted_certificates
+from streaming.mm2.codec import encode_heartbeat
+from streaming.mm2.records import Heartbeat
 from tests.kafka.kafka_tools import ACLS, KafkaTools
 from tests.kafka.markers import Markers, lines_of
 from tests.kafka.staging import client_of, create
@@ -95,8 +97,13 @@ class Stage:
         """Whether this one is among them."""
         return right in self.missing()
 
+    def beat(self) -> None:
+        """A heartbeat, as MM2 writes one again and again: there is none here."""
+        self.target.append_log("a.heartbeats", [encode_heartbeat(Heartbeat("a", "b", int(time.time() * 1000)))])
+
     def kind(self, name: str) -> dict[str, Any]:
-        """A kind in the job's own status."""
+        """A kind in the job's own status, of a flow that MM2 was heard of a moment ago."""
+        self.beat()
         return dict(self.job.status()["flows"][0]["kinds"][name])
 
     def run(self, *arguments: str, config: Path | None = None) -> subprocess.CompletedProcess[str]:

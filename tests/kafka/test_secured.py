@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -16,8 +15,8 @@ import pytest
 from app.local.broker import RESTRICTED
 from app.local.waiting import wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from streaming.mm2.codec import encode_heartbeat, encode_offset_sync
-from streaming.mm2.records import Heartbeat, OffsetSync, TopicPartition
+from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.kafka.kafka_tools import KafkaTools
 from tests.kafka.markers import command_lines, files_since, listening, spark_says
 from tests.kafka.secured import SOON, Pair, Stage, implied, produce, secured_stage
@@ -41,8 +40,7 @@ def test_the_whole_job_works_over_sasl_ssl_with_the_least_rights(stage: Stage) -
     wait_until_shown(stage.target, "a.orders", 3, {"retention.ms": "7200000"})
 
     def heard() -> bool:
-        # As MM2 does, again and again: an old one would not do.
-        stage.target.append_log("a.heartbeats", [encode_heartbeat(Heartbeat("a", "b", int(time.time() * 1000)))])
+        stage.beat()
         return bool(stage.job.status()["flows"][0]["state"] == "LIVE")
 
     wait_for(heard, 3 * SOON, "a heartbeat to be heard")
