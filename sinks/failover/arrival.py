@@ -34,8 +34,8 @@ class Arrival:
 
     @property
     def arrived(self) -> bool:
-        """Whether the last record of the source is the last one on the target."""
-        return self.behind is not None and self.behind.records == 0
+        """Whether the last record of the source is certainly the last one on the target."""
+        return self.behind is not None and self.behind.records == 0 and self.behind.exact
 
 
 def pairs_of(
@@ -63,7 +63,8 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
         if problem:
             found[where] = Arrival(where, problem=problem)
             continue
-        known = behind(here.tails[where], there.tails[copy]) if there.tails[copy] else None
+        tail, whole = there.tails[copy], where in here.whole
+        known = behind(here.tails[where], tail, whole=whole) if tail else None
         if known is not None and known.exact:
             found[where] = Arrival(where, known)
         elif not here.tails[where]:
@@ -79,24 +80,47 @@ def _searched(
     """Reads the source from where the target's tail begins."""
     if not targets:
         return {}
-    times = {where: PartitionTime(where, tail[0].timestamp) for where, tail in targets.items() if tail}
+    starts = _starts(source, targets, logs)
+    read = _read(source, {where: (starts[where], logs[where].end) for where in targets}, MOST)
+    return {where: _compared(where, *read[where], tail, starts[where], logs[where]) for where, tail in targets.items()}
+
+
+def _starts(
+    source: RecordReader, targets: Mapping[TopicPartition, list[Print]], logs: Mapping[TopicPartition, LogRange]
+) -> dict[TopicPartition, int]:
+    """By the timestamps of the target's tail; where the target gave them itself they say nothing of the source."""
+    times = {
+        where: PartitionTime(where, min(one.timestamp for one in tail))
+        for where, tail in targets.items()
+        if tail and not _is_appended(tail)
+    }
     first = source.offsets_for_times(list(times.values())).items
     starts = {}
-    for where in targets:
-        offset = first.get(times[where]) if where in times else logs[where].start
-        starts[where] = logs[where].start if offset is None else offset
-    read = _read(source, {where: (starts[where], logs[where].end) for where in targets}, MOST)
-    found = {}
     for where, tail in targets.items():
-        records, why = read[where]
-        if why in (Why.TIME, Why.FAULT):
-            found[where] = Arrival(where, problem=f"its records could not be read to the end ({why.value})")
-            continue
-        known = behind(records, tail) or later_than(records, tail)
-        if why is Why.MOST:
-            known = known._replace(exact=False)
-        found[where] = Arrival(where, known)
-    return found
+        offset = first.get(times[where]) if where in times else None
+        earliest = max(logs[where].start, logs[where].end - MOST) if _is_appended(tail) else logs[where].start
+        starts[where] = earliest if offset is None else offset
+    return starts
+
+
+def _is_appended(tail: Iterable[Print]) -> bool:
+    return any(one.appended for one in tail)
+
+
+def _compared(
+    where: TopicPartition, records: list[Print], why: Why, tail: list[Print], start: int, log: LogRange
+) -> Arrival:
+    if why in (Why.TIME, Why.FAULT):
+        return Arrival(where, problem=f"its records could not be read to the end ({why.value})")
+    appended = _is_appended(tail)
+    known = behind(records, tail, whole=not appended or start <= log.start)
+    if known is not None and why is Why.MOST:
+        # Offsets that were not read count as records.
+        unread = log.end - records[-1].offset - 1
+        return Arrival(where, known._replace(records=known.records + unread, exact=False))
+    if known is None and (appended or why is Why.MOST):
+        return Arrival(where, problem="the last record on the target was not found among those that were read")
+    return Arrival(where, known or later_than(records, tail))
 
 
 @dataclass(frozen=True)
@@ -104,25 +128,29 @@ class _Tails:
     tails: Mapping[TopicPartition, list[Print]]
     logs: Mapping[TopicPartition, LogRange]
     problems: Mapping[TopicPartition, str]
+    whole: Collection[TopicPartition]
 
 
 def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tails:
-    """The last records of each partition, fewer than WINDOW where there are markers between them."""
+    """The last records of each partition, fewer than WINDOW where there are no more: these are `whole`."""
     seen = reader.ends(partitions)
     logs, tails = seen.items, dict[TopicPartition, list[Print]]()
     problems = {where: f"on {reader.alias}: {fault}" for where, fault in seen.errors.items()}
-    width, left = WINDOW, set(logs)
+    width, left, whole = WINDOW, set(logs), set[TopicPartition]()
     while left:
         spans = {where: (max(logs[where].start, logs[where].end - width), logs[where].end) for where in left}
         for where, (records, why) in _read(reader, spans, MOST, WINDOW).items():
             if why in (Why.TIME, Why.FAULT):
                 problems[where] = f"on {reader.alias}: its last records could not be read ({why.value})"
-            elif not records and spans[where][0] > logs[where].start:
-                continue
+            elif spans[where][0] > logs[where].start:
+                if len(records) < WINDOW:
+                    continue
+            elif len(records) < WINDOW or spans[where][1] - spans[where][0] == len(records):
+                whole.add(where)
             tails[where] = records
             left.discard(where)
         width *= WIDER
-    return _Tails(tails, logs, problems)
+    return _Tails(tails, logs, problems, whole)
 
 
 def _read(

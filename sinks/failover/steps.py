@@ -106,8 +106,9 @@ def describe_missing(missing: Collection[Arrival], seconds: float) -> str:
     records = sum(one.behind.records for one in missing if one.behind)
     unknown = [f"{one.where}: {one.problem}" for one in missing if one.problem]
     topics = shown(topics_of(one.where for one in missing))
+    most = "" if all(one.behind.exact for one in missing if one.behind) else "at most "
     return (
-        f"after {seconds:g} s {records} records of {topics} are not on the target"
+        f"after {seconds:g} s {most}{records} records of {topics} are not on the target"
         + (f", and of these nobody can tell: {shown(unknown)}" if unknown else "")
         + ". See that MM2 runs and copies these topics, and run the command again; or name topics whose records may be "
         "missing with --accept"

@@ -55,12 +55,13 @@ def _rest(rest: Sequence[Print], *, exact: bool) -> Behind:
     return Behind(len(rest), first.timestamp if first else None, exact, first.offset if first else None)
 
 
-def behind(source: Sequence[Print], target: Sequence[Print]) -> Behind | None:
+def behind(source: Sequence[Print], target: Sequence[Print], *, whole: bool = True) -> Behind | None:
     """`source`: the source's records, to its end; `target`: the last ones on the target. None: its last is not among
     the source's.
 
     Where the last record is found more than once, the place counts at which most of the records before it are the same
-    as well; of equal places the first, so that the count is never too small.
+    as well; of equal places the first, so that the count is never too small. Not `whole`: the source has earlier
+    records, so None also where those may decide.
     """
     if not target:
         return _rest(source, exact=True)
@@ -68,9 +69,17 @@ def behind(source: Sequence[Print], target: Sequence[Print]) -> Behind | None:
     if not places:
         return None
     most = max(alike for alike, _ in places)
+    if not whole and not _is_decided(places, most):
+        return None
     best = [at for alike, at in places if alike == most]
     rest = source[best[0] + 1 :]
     return _rest(rest, exact=len(best) == 1)
+
+
+def _is_decided(places: Sequence[tuple[int, int]], most: int) -> bool:
+    """Whether earlier records could change nothing: one place is the same over a whole window, and no other was the
+    same until the records ran out."""
+    return most >= WINDOW and sum(alike in (most, at + 1) for alike, at in places) == 1
 
 
 def _alike(source: Sequence[Print], target: Sequence[Print]) -> int:
@@ -84,7 +93,9 @@ def _alike(source: Sequence[Print], target: Sequence[Print]) -> int:
 
 
 def later_than(source: Sequence[Print], target: Sequence[Print]) -> Behind:
-    """Where the target's last record is not on the source any more: the younger records there, which is not exact."""
+    """Where the target's last record is not on the source any more: the younger records there, which is not exact.
+
+    The target's timestamps must be the source's.
+    """
     last = max(one.timestamp for one in target)
-    rest = [one for one in source if one.timestamp > last]
-    return _rest(rest, exact=not rest)
+    return _rest([one for one in source if one.timestamp > last], exact=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +67,61 @@ def test_timestamps_that_the_target_gave_do_not_count() -> None:
     target = log_of(1, 2)
     target.records = [record._replace(timestamp=9, stamp=Stamp.APPEND) for record in target.records]
     assert missing(log_of(1, 2, 3), target)[0] == 1
+
+
+def alike(count: int, *, apart: int = 0, stamp: Stamp = Stamp.CREATE, begin: int = 1000) -> MemoryLog:
+    """Records that say all the same, so many ms `apart`."""
+    log = MemoryLog()
+    for number in range(count):
+        log.append(b"k", b"tick", begin + number * apart, stamp)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        (alike(500, stamp=Stamp.APPEND), alike(20, stamp=Stamp.APPEND, begin=6000)),
+        (alike(500), alike(20)),
+        (alike(500), alike(1)),
+        (log_of(*range(1000)), log_of(*range(480), stamp=Stamp.APPEND)),
+        (log_of(*range(1000)), log_of(*[5] * 20, stamp=Stamp.APPEND)),
+    ],
+)
+def test_where_records_are_alike_or_the_target_stamps_them_a_partition_that_lags_has_not_arrived(
+    source: MemoryLog, target: MemoryLog
+) -> None:
+    readers = MemoryRecords("a", {HERE: source}), MemoryRecords("b", {THERE: target})
+    (found,) = arrivals(*readers, {HERE: THERE}).values()
+    assert not found.arrived
+    assert found.behind is None or found.behind.records >= source.end - target.end
+
+
+def test_records_that_are_alike_but_for_their_timestamps_are_told_apart() -> None:
+    assert missing(alike(500, apart=1), alike(480, apart=1)) == (20, 1480, True)
+
+
+def test_a_target_that_stamps_its_records_is_compared_by_what_they_say() -> None:
+    target = log_of(*range(100))
+    target.records = [record._replace(timestamp=10**6, stamp=Stamp.APPEND) for record in target.records]
+    assert missing(log_of(*range(100)), target) == (0, None, True)
+    assert missing(log_of(*range(1000)), target) == (900, 100, True)
+
+
+def test_a_lag_beyond_what_is_read_is_at_most_what_the_offsets_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sinks.failover.arrival.MOST", 50)
+    assert missing(log_of(*range(1000)), log_of(*range(300))) == (700, 300, False)
+
+
+def test_where_the_target_stamps_its_records_and_lags_beyond_what_is_read_nobody_can_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sinks.failover.arrival.MOST", 50)
+    readers = (
+        MemoryRecords("a", {HERE: log_of(*range(1000))}),
+        MemoryRecords("b", {THERE: log_of(*range(300), stamp=Stamp.APPEND)}),
+    )
+    (found,) = arrivals(*readers, {HERE: THERE}).values()
+    assert (found.behind, found.arrived) == (None, False)
 
 
 def test_a_partition_that_is_gone_is_a_problem_and_no_figure() -> None:
