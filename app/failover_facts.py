@@ -13,7 +13,7 @@ from app.rights.judged import Verdict as RightVerdict
 from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.model import Kind
-from sinks.failover.arrival import Arrival, arrivals, pairs_of
+from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
 from sinks.failover.checks import ReadinessFacts
 from sinks.failover.fence_rules import fenced_topics
 from sinks.failover.losses import losses_of, untold
@@ -36,7 +36,7 @@ def look_for_readiness(settings: Settings, flow: FlowSettings) -> tuple[Readines
         listed = compared.context.listed
         topics = fenced_topics(flow, listed.desired.remote, tuple(settings.clusters))
         pairs = pairs_of(listed.desired.remote, listed.source, topics)
-        seen = _arrivals(flow, one.clusters, pairs)
+        seen = _arrivals(flow, one.clusters, pairs) | unlisted(listed.source, topics)
         newest = newest_heartbeat(flow, one.clusters)
         remote = [listed.desired.remote[topic] for topic in topics]
         kinds = [kind for kind in Kind if flow.enabled.get(kind, False)]

@@ -49,6 +49,16 @@ def pairs_of(
     }
 
 
+def unlisted(source: Mapping[str, int], topics: Iterable[str]) -> dict[TopicPartition, Arrival]:
+    """Topics of which the source lists no partition, as where its metadata came with an error: nobody can tell."""
+    return {
+        where: Arrival(where, problem="the source lists no partition of this topic")
+        for topic in topics
+        if not source.get(topic)
+        for where in [TopicPartition(topic, 0)]
+    }
+
+
 def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[TopicPartition, Arrival]:
     """Of all partitions. The target is read first: what comes meanwhile counts as not there yet.
 

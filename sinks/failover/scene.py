@@ -7,14 +7,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from sinks.engine.ledger import Ledger
-from sinks.failover.arrival import pairs_of
-from sinks.failover.fence_rules import fenced_topics
+from sinks.failover.arrival import pairs_of, unlisted
+from sinks.failover.fence_rules import fenced_topics, shown
 from sinks.failover.fencing import Proof, Waiting
 from sinks.failover.journal import Journal
 from sinks.failover.states import Step
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.topics.listing import Listed, list_both
+from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 
@@ -63,5 +64,11 @@ class Scene:
         return fenced_topics(self.settings, listed.desired.remote, self.aliases, wanted)
 
     def pairs(self, listed: Listed) -> dict[TopicPartition, TopicPartition]:
-        """Their partitions with the copies."""
-        return pairs_of(listed.desired.remote, listed.source, self.topics(listed))
+        """Their partitions with the copies. Raises LockstepError where a topic has none that are listed."""
+        topics = self.topics(listed)
+        if missing := sorted(where.topic for where in unlisted(listed.source, topics)):
+            raise LockstepError(
+                f"{self.settings.flow.source} lists no partition of {shown(missing)}, so that nobody can tell what was "
+                "copied: see that its brokers answer for these topics, and run the command again"
+            )
+        return pairs_of(listed.desired.remote, listed.source, topics)

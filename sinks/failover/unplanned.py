@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from sinks.failover.arrival import Arrival, arrivals
+from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
 from sinks.failover.divergence import Divergence, keep_divergences
 from sinks.failover.prediction import predicted
 from sinks.failover.record import FailoverRecord, NotNow
@@ -50,15 +50,16 @@ def predict(scene: Scene, *, source_answers: bool) -> Prediction:
 
 def _counted(scene: Scene) -> Prediction:
     listed = scene.listed()
-    pairs = scene.pairs(listed)
+    topics = scene.topics(listed)
+    pairs = pairs_of(listed.desired.remote, listed.source, topics)
     with (
         closing(scene.source.records(scene.settings.isolation)) as source,
         closing(scene.target.records("read_uncommitted")) as target,
     ):
-        found = arrivals(source, target, pairs)
+        found = arrivals(source, target, pairs) | unlisted(listed.source, topics)
         ends = source.ends(list(pairs)).items
-    topics = {where.topic: listed.source[where.topic] for where in pairs}
-    return Prediction(found, ends_by_topic(ends, topics), listed.desired.remote, None)
+    counts = {where.topic: listed.source[where.topic] for where in pairs}
+    return Prediction(found, ends_by_topic(ends, counts), listed.desired.remote, None)
 
 
 def _remembered(scene: Scene) -> Prediction:

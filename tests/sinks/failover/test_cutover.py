@@ -53,6 +53,14 @@ def test_every_step_is_an_audit_event_with_the_state_that_it_led_to() -> None:
     ]
 
 
+def test_a_topic_of_which_the_source_lists_no_partition_is_not_taken_as_copied() -> None:
+    built = stage()
+    built.world.source.topics["x"].partitions = 0
+    with pytest.raises(LockstepError, match="a lists no partition of x"):
+        cutover(built.scene())
+    assert built.record().state is State.MIRRORING
+
+
 def test_a_super_user_who_ignores_the_fence_breaks_it_and_it_is_taken_back() -> None:
     built = stage()
     built.producers.append(lambda: built.write("y", super_user=True))

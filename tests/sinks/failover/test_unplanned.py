@@ -16,7 +16,7 @@ from sinks.failover.failing_back import failback, resume
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.source_ends import SourceEndsKeeper, known_ends
 from sinks.failover.states import State, Step
-from sinks.failover.unplanned import Prediction, failover
+from sinks.failover.unplanned import Prediction, failover, predict
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kinds.controller import PassContext
 from sinks.kinds.offsets.history import History
@@ -98,6 +98,12 @@ def test_a_source_that_answers_wants_the_loss_accepted(accepted: int | None, fit
     else:
         with pytest.raises(NotNow, match="accept-loss"):
             failover(scene, source_answers=True, accept_loss=accepted, agreed=agree)
+
+
+def test_a_topic_of_which_the_source_lists_no_partition_leaves_the_loss_unknown() -> None:
+    built = watched()
+    built.world.source.topics["x"].partitions = 0
+    assert predict(built.scene(), source_answers=True).typed == "unknown"
 
 
 def test_a_partition_without_an_offset_sync_may_lose_all_that_it_has() -> None:
