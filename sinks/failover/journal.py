@@ -72,6 +72,7 @@ class Journal:
                 key = (str(record.doing), step.name)
                 self._audit.record_failover(self._flow, key, record.state, record.state, str(error))
                 raise
+            self._check_mine(record)
             self._put(completed(record, step), (str(record.doing), step.name))
         return self.record
 
@@ -91,10 +92,15 @@ class Journal:
             "--take-over"
         )
 
-    def _check_mine(self) -> None:
-        """Whether nobody began anything since; each step asks. Raises NotNow."""
+    def _check_mine(self, before: FailoverRecord | None = None) -> None:
+        """Whether nobody began anything since; asked before each step, and after it with the record `before` it.
+
+        Raises NotNow.
+        """
         self.ledger.catch_up()
-        if (found := self.record).begun.claim != self._begun.claim:
+        found = self.record
+        moved = before is not None and (found.state, found.doing) != (before.state, before.doing)
+        if moved or found.begun.claim != self._begun.claim:
             raise NotNow(f"{found.begun.claim or found.begun.who} has taken over meanwhile: {found.describe()}")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sinks.engine.ledger_entries import Entry
+from sinks.failover.commands import drain, fence
 from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.record import FailoverRecord, NotNow
@@ -22,7 +23,7 @@ from sinks.kinds.controller import PassContext
 from sinks.kinds.offsets.history import History
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
-from tests.sinks.failover.scenes import Died, Stage, mortal, stage
+from tests.sinks.failover.scenes import ME, Died, Stage, mortal, stage
 
 X0, X1, Y0 = TopicPartition("x", 0), TopicPartition("x", 1), TopicPartition("y", 0)
 
@@ -170,6 +171,23 @@ def test_with_nothing_lost_failback_writes_the_reverse_flow_and_done_mirrors_aga
     assert resume(built.scene()).state is State.MIRRORING
     assert divergences(built.ledger()) == {}
     assert not built.record().has_ended
+
+
+def test_a_command_that_was_taken_over_within_a_step_does_not_put_its_own_state_back() -> None:
+    built = watched()
+    fence(built.scene())
+    other = replace(ME, claim="bob@there:2")
+
+    def waiting() -> None:
+        failover(built.scene(other), source_answers=True, accept_loss=3, agreed=agree, take_over=True)
+
+        built.producers.clear()
+        built.copy()
+
+    built.producers.append(waiting)
+    with pytest.raises(NotNow, match="taken over"):
+        drain(built.scene())
+    assert built.record().state is State.FAILED_OVER
 
 
 def test_only_a_reversing_flow_mirrors_again() -> None:
