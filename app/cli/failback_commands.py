@@ -88,7 +88,8 @@ def _insist(found: Prediction, yes: str | None) -> None:
 def _as_json(found: Prediction) -> dict[str, Any]:
     losses = losses_of(found.arrivals.values(), time.time() * 1000)
     age = None if found.at_ms is None else round(time.time() - found.at_ms / 1000, 1)
-    return {**losses_as_json(losses), "records": found.records, "source_seen_seconds_ago": age}
+    counted = {"records": found.records, "exact": found.exact}
+    return {**losses_as_json(losses), **counted, "source_seen_seconds_ago": age}
 
 
 def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
@@ -97,10 +98,13 @@ def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
         complain(f"{name}no job kept the source's ends in the ledger, so that nobody can tell what is lost")
         return
     losses = losses_of(found.arrivals.values(), time.time() * 1000)
+    unsure = "at most " if found.at_ms is None else "about "
     for topic, loss in sorted(losses.items()):
-        complain(f"{name}{topic} loses {'' if loss.exact else 'at most '}{loss.records} records")
+        complain(f"{name}{topic} loses {'' if loss.exact else unsure}{loss.records} records")
     seen = "" if found.at_ms is None else f", and what came since {time.time() - found.at_ms / 1000:.0f} s ago"
     complain(f"{name}{found.typed} records are lost in all{seen}")
+    if found.at_ms is not None:
+        complain(f"{name}it may be more: markers of exactly-once and records sent again make the target longer")
 
 
 def failback(

@@ -130,7 +130,10 @@ def _compared(
         return Arrival(where, known._replace(records=known.records + unread, exact=False))
     if known is None and (appended or why is Why.MOST):
         return Arrival(where, problem="the last record on the target was not found among those that were read")
-    return Arrival(where, known or later_than(records, tail))
+    known = known or later_than(records, tail)
+    if known.exact or known.records:
+        return Arrival(where, known)
+    return Arrival(where, problem="the last record on the target is not on the source, nor is a younger one")
 
 
 @dataclass(frozen=True)

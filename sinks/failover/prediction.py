@@ -1,9 +1,9 @@
 """What a failover without the source loses, from the ends that were seen last and MM2's offset-syncs. Pure.
 
 A sync says that the record at an upstream offset has a downstream one. What the target has beyond that downstream
-offset came behind that record, so that MM2 is at least so much further upstream. On a source with markers or gaps it is
-further still: the prediction is then the most that is lost. What came to the source after it was seen last, nobody
-knows.
+offset came behind that record. It is never certain: on a source with markers or gaps MM2 is further upstream than it
+seems, and less is lost; where the target has markers of its own (exactly-once, KIP-618) or records that MM2 sent again,
+it is less far, and more is lost. What came to the source after it was seen last, nobody knows.
 """
 
 from __future__ import annotations
@@ -48,4 +48,4 @@ def _behind(end: int, history: History | None, copy: LogRange | None) -> Behind:
         return Behind(end, None, False)
     # The record of the sync itself is there only where the target reaches beyond it.
     position = pair.upstream + copy.end - pair.downstream
-    return Behind(max(0, end - position), None, True)
+    return Behind(max(0, end - position), None, False)

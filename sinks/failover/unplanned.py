@@ -32,10 +32,15 @@ class Prediction:
 
     @property
     def records(self) -> int | None:
-        """In all, the most that it can be; None: nobody can tell."""
+        """In all; None: nobody can tell. Of a source that answers the most that it can be, else as it seems."""
         if not self.told or any(one.problem for one in self.arrivals.values()):
             return None
         return sum(one.behind.records for one in self.arrivals.values() if one.behind)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is certain, as it never is without the source."""
+        return self.told and all(one.behind is not None and one.behind.exact for one in self.arrivals.values())
 
     @property
     def typed(self) -> str:

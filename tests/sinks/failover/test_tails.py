@@ -69,6 +69,12 @@ def test_timestamps_that_the_target_gave_do_not_count() -> None:
     assert missing(log_of(1, 2, 3), target)[0] == 1
 
 
+def test_a_record_on_the_target_that_the_source_never_had_leaves_nothing_to_tell() -> None:
+    readers = MemoryRecords("a", {HERE: log_of(1, 2)}), MemoryRecords("b", {THERE: log_of(1, 9)})
+    (found,) = arrivals(*readers, {HERE: THERE}).values()
+    assert (found.behind, found.arrived) == (None, False)
+
+
 def alike(count: int, *, apart: int = 0, stamp: Stamp = Stamp.CREATE, begin: int = 1000) -> MemoryLog:
     """Records that say all the same, so many ms `apart`."""
     log = MemoryLog()

@@ -68,6 +68,7 @@ def test_without_the_source_the_loss_is_told_from_what_was_seen_last() -> None:
     record = failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
     assert record.state is State.FAILED_OVER
     assert (seen[0].records, seen[0].at_ms) == (3, 1_700_000_000_000)
+    assert not seen[0].exact
     assert built.record().has_ended
 
 
