@@ -14,6 +14,7 @@ from sinks.engine.ledger_entries import Contents, Entry, EntryKey, Remembered, e
 from sinks.engine.ledger_topic import CONFIGS, is_there
 from sinks.engine.model import Change, Key, Kind, Outcome
 from sinks.engine.seal import Seal
+from sinks.failover.fence_rules import is_fence_key
 from sinks.failover.record import FailoverRecord
 from sinks.faults import LedgerUntrusted, WrongCluster
 from sinks.kafka.ports.cluster import Cluster, Reader, Record
@@ -196,8 +197,8 @@ class Ledger:
             raise LedgerUntrusted(str(error)) from error
 
     def fences(self) -> set[Key]:
-        """ACLs on the source with which a failover denies writes, as their keys."""
-        return set(self.values(Entry.FENCE))
+        """ACLs on the source with which a failover denies writes, as their keys; entries of another form are none."""
+        return set(filter(is_fence_key, self.values(Entry.FENCE)))
 
     def owned(self, kind: Kind) -> set[Key]:
         """Keys of this kind that Lockstep created."""

@@ -51,8 +51,13 @@ def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
 
 def could_be_fence(acl: AclBinding) -> bool:
     """Whether it has the form of a fence's; only a ledger says that it is one."""
-    (form,) = fence_acls([acl.resource_name])
-    return acl == form
+    return is_fence_key(acl.key)
+
+
+def is_fence_key(key: tuple[object, ...]) -> bool:
+    """Whether a key is that of an ACL in the form of a fence's, as whoever wrote a ledger may not have kept to it."""
+    name = key[1] if len(key) > 1 else WILDCARD
+    return isinstance(name, str) and name != WILDCARD and key == fence_acls([name])[0].key
 
 
 def topics_of(partitions: Iterable[TopicPartition]) -> list[str]:

@@ -10,6 +10,7 @@ import orjson
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Key
 from sinks.engine.seal import unsealed
+from sinks.failover.fence_rules import is_fence_key
 from sinks.faults import RightsMissing
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import Reader
@@ -52,9 +53,8 @@ class ReverseFences:
             name, *rest = orjson.loads(key)
         except (ValueError, TypeError):
             return
-        if name != Entry.FENCE.value:
-            return
-        (self._known.discard if unsealed(value) is None else self._known.add)(tuple(rest))
+        if name == Entry.FENCE.value and is_fence_key(acl := tuple(rest)):
+            (self._known.discard if unsealed(value) is None else self._known.add)(acl)
 
 
 def without_fences(bindings: Collection[AclBinding], fences: Collection[Key]) -> list[AclBinding]:

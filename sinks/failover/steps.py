@@ -14,7 +14,7 @@ from sinks.failover.fencing import Fence, prove_still
 from sinks.failover.scene import Scene
 from sinks.failover.states import Step
 from sinks.failover.unplanned import keep_divergence, predict
-from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kinds.acls.staged_writes import granted_later
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -118,7 +118,13 @@ def describe_missing(missing: Collection[Arrival], seconds: float) -> str:
 def grant_writes(scene: Scene) -> None:
     """Makes the ALLOW WRITE ACLs on the target that were held back; from then on they are ours like others."""
     ledger = scene.journal.ledger
-    bindings = [AclBinding.from_key(key) for key in ledger.values(Entry.STAGED)]
+    kept, settings = ledger.values(Entry.STAGED), scene.settings
+    bindings = granted_later(kept, settings.acls, settings.internal.on_target)
+    if foreign := len(kept) - len(bindings):
+        scene.say(
+            f"{foreign} ACLs that {ledger.topic} says were held back could not have been, and are not granted: "
+            "look who wrote them (`lockstep validate --rights`)"
+        )
     if not bindings:
         return
     ledger.put({(Entry.INTENT, (Kind.ACL.value, *acl.key)): "" for acl in bindings})

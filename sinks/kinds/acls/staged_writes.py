@@ -12,12 +12,14 @@ What is held back is in the ledger, for at a failover nobody may be able to ask 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import ALLOW, Key
+from sinks.flow_settings import AclRules
 from sinks.kafka.ports.acl_binding import TOPIC, AclBinding
+from sinks.kinds.acls.own_topics import danger
 
 MEANWHILE: Mapping[str, str | None] = {"WRITE": None, "ALL": "READ"}
 """By operation, what is allowed until then."""
@@ -33,6 +35,21 @@ def held_back(wanted: Collection[AclBinding]) -> Split:
     now = {acl for acl in wanted if acl not in later}
     now |= {replace(acl, operation=word) for acl in later if (word := MEANWHILE[acl.operation]) is not None}
     return frozenset(now), frozenset(later)
+
+
+def granted_later(keys: Iterable[Key], rules: AclRules, ours: Collection[str]) -> list[AclBinding]:
+    """Of what a ledger says was held back, what could have been, by the rules for making ACLs; the rest, somebody else
+    wrote. `ours`: Lockstep's topics on the target."""
+    found = []
+    for key in keys:
+        try:
+            acl = AclBinding.from_key(key)
+        except ValueError:
+            continue
+        safe = acl.is_known and acl.principal not in rules.protected and not danger(acl, rules.protected, ours)
+        if safe and acl in held_back([acl])[1]:
+            found.append(acl)
+    return found
 
 
 def counted(skipped: Counter[str], later: Collection[AclBinding]) -> Counter[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
 from sinks.failover.fence_rules import fence_acls
+from sinks.failover.known_fences import ReverseFences
 from sinks.flow_settings import AclRules
+from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl, lines
@@ -65,6 +68,22 @@ def test_the_same_deny_that_nobody_fenced_with_is_made_there(full: bool) -> None
     world.source_acls.bindings |= set(fence_acls(["x"]))
     world.settle()
     assert "DENY WRITE User:* TOPIC a.x" in lines(world.target_acls.bindings)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ["x"],
+        [["x"]],
+        ["TOPIC", ["x"], "LITERAL", "User:*", "*", "WRITE", "DENY"],
+        [*acl("ALLOW READ User:c TOPIC x").key],
+    ],
+)
+def test_what_has_not_the_form_of_a_fence_is_none_of_the_flow_the_other_way_round(key: list[object]) -> None:
+    cluster = MemoryCluster("a")
+    put_topic(cluster, "its-ledger")
+    cluster.append_log("its-ledger", [(orjson.dumps(["FENCE", *key]), b"by somebody")])
+    assert ReverseFences("its-ledger", cluster).current() == frozenset()
 
 
 def test_a_fence_of_the_flow_the_other_way_round_is_not_taken_away_on_the_target() -> None:
