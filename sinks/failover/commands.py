@@ -8,7 +8,7 @@ from sinks.failover.fence_rules import fence_acls, fenced_topics, shown
 from sinks.failover.fencing import FenceBroken, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
-from sinks.failover.states import Command, State
+from sinks.failover.states import Command, State, Step
 from sinks.failover.steps import NotDrained, describe_missing, missing_records
 
 
@@ -49,7 +49,7 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
     It insists that all is fenced, and looks once more whether a record came since.
     """
     record = scene.journal.check(Command.PROMOTE, take_over=take_over)
-    if record.done == () and not scene.journal.record.has_ended:
+    if Step.LAST_OFFSETS not in record.done:
         _check_whole(scene)
     scene.journal.begin(Command.PROMOTE, take_over=take_over)
     return scene.journal.run(scene.steps())

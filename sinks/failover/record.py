@@ -73,7 +73,7 @@ class FailoverRecord:
             return cls()
         try:
             fields: dict[str, Any] = orjson.loads(text)
-            return cls(
+            record = cls(
                 State(fields["state"]),
                 Command(fields["doing"]) if fields["doing"] else None,
                 tuple(Step(step) for step in fields["done"]),
@@ -81,11 +81,21 @@ class FailoverRecord:
                 bool(fields["without_fence"]),
                 tuple(fields["topics"]),
             )
+            record.check_possible()
         except (ValueError, KeyError, TypeError) as error:
             raise LockstepError(
                 f"the ledger's entry of the failover cannot be read ({error}): a newer version of Lockstep wrote it, "
                 "or somebody else. Nothing is written"
             ) from error
+        return record
+
+    def check_possible(self) -> None:
+        """Raises ValueError for a command or a step that the table does not have here."""
+        transition = TRANSITIONS.get((self.state, self.doing)) if self.doing else None
+        if self.doing and transition is None:
+            raise ValueError(f"{self.doing} cannot be half done in {self.state}")
+        if set(self.done) - set(transition.steps if transition else ()):
+            raise ValueError(f"{self.doing} has no step {', '.join(step.name for step in self.done)}")
 
 
 def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRecord:

@@ -6,7 +6,10 @@ import pytest
 
 from sinks.engine.ledger_entries import Entry
 from sinks.failover.commands import cutover, fence, unfence
-from sinks.failover.states import State
+from sinks.failover.record import FailoverRecord
+from sinks.failover.states import Command, State, Step
+from sinks.failover.steps import NotDrained
+from sinks.faults import LedgerUntrusted
 from tests.sinks.failover.scenes import stage
 from tests.sinks.kinds.acls.acl_builders import acl
 
@@ -38,3 +41,28 @@ def test_what_has_not_the_form_of_a_fence_is_not_lifted_whatever_the_ledger_says
     built.ledger().put({(Entry.FENCE, key): ""})
     unfence(built.scene())
     assert built.world.source_acls.bindings == {foreign}
+
+
+def test_a_promotion_that_a_ledger_calls_half_done_still_insists_that_everything_is_copied() -> None:
+    built = stage()
+    built.mirrors = False
+    built.write("x", 0, 7)
+    forged = FailoverRecord(State.DRAINED, Command.PROMOTE, (Step.KEEP_DIVERGENCE,), without_fence=True)
+    built.ledger().put({(Entry.FAILOVER, ("state",)): forged.to_text()})
+    with pytest.raises(NotDrained, match="7 records of x"):
+        cutover(built.scene())
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        FailoverRecord(State.MIRRORING, Command.PROMOTE),
+        FailoverRecord(State.DRAINED, Command.PROMOTE, (Step.AWAIT_RECORDS,)),
+        FailoverRecord(State.DRAINED, None, (Step.LAST_OFFSETS,)),
+    ],
+)
+def test_a_record_that_no_command_leads_to_stops_the_flow(forged: FailoverRecord) -> None:
+    built = stage()
+    built.ledger().put({(Entry.FAILOVER, ("state",)): forged.to_text()})
+    with pytest.raises(LedgerUntrusted):
+        built.record()
