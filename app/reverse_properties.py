@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from pathlib import Path
 
 import javaproperties
@@ -25,20 +26,45 @@ def reverse_properties(lines: dict[str, str], flow: Flow) -> dict[str, str]:
     reverse = Flow(flow.target, flow.source)
     found: dict[str, str] = {}
     for name, value in lines.items():
-        found.setdefault(name.replace(f"{flow.name}.", f"{reverse.name}."), value)
-    found |= {name: value for name, value in lines.items() if f"{reverse.name}." in name}
+        start, rest = _split(name, flow)
+        found.setdefault(f"{start}{reverse.name}.{rest}" if rest else name, value)
+    found |= {name: value for name, value in lines.items() if _split(name, reverse)[1]}
     return found | {f"{flow.name}.enabled": "false", f"{reverse.name}.enabled": "true"}
 
 
-def write_reverse(path: Path, out: Path, flow: Flow) -> None:
-    """Writes it for its owner alone, as it may hold secrets. Raises LockstepError."""
+def _split(name: str, flow: Flow) -> tuple[str, str]:
+    """What stands before the flow's name, and behind it; nothing behind where a key is not of this flow."""
+    for start in ("", "lockstep."):
+        if name.startswith(f"{start}{flow.name}."):
+            return start, name.removeprefix(f"{start}{flow.name}.")
+    return name, ""
+
+
+def write_reverse(path: Path, out: Path, flow: Flow, *, replaces: bool = True) -> None:
+    """Writes it for its owner alone, as it may hold secrets, whole or not at all. Raises LockstepError.
+
+    Not `replaces`: another file of that name stays.
+    """
     try:
         with path.open(encoding="utf-8") as file:
             lines = javaproperties.load(file)
         names = {"flow": flow.name, "source": flow.source, "target": flow.target, "path": path.name}
         head = HEAD.format(reverse=f"{flow.target}->{flow.source}", **names)
         text = head + javaproperties.dumps(reverse_properties(lines, flow), timestamp=False, sort_keys=True)
-        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
+        if not replaces and os.path.lexists(out) and out.read_text(encoding="utf-8") != text:
+            raise LockstepError(f"{out} is there already: name it with --out to replace it, or another file")
+        _replace(out, text)
     except OSError as error:
         raise LockstepError(f"{error.filename}: {error.strerror}") from error
+
+
+def _replace(out: Path, text: str) -> None:
+    # A name that nobody can have made a link of before, or have opened for reading.
+    part = out.with_name(f".{out.name}.{secrets.token_hex(8)}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        part.replace(out)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise

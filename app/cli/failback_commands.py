@@ -146,7 +146,7 @@ def failback(
             scene,
             export=exported if export else None,
             discard=discard,
-            write_reverse=lambda: write_reverse(config, target, chosen.flow),
+            write_reverse=lambda: write_reverse(config, target, chosen.flow, replaces=out is not None),
             take_over=take_over,
         )
         complain(NEXT.format(file=target, flow=chosen.flow.name, source=chosen.flow.source))

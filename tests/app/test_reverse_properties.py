@@ -5,8 +5,11 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+import pytest
+
 from app.reverse_properties import reverse_properties, write_reverse
 from app.settings import load
+from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 FLOW = Flow("a", "b")
@@ -39,3 +42,23 @@ def test_lockstep_reads_the_file_its_owner_alone_may_read_it_and_references_stay
     settings = load(out, environ={"SECRET": "a secret of enough length"})
     assert [one.flow.name for one in settings.flows] == ["b->a"]
     settings.close()
+
+
+def test_flows_whose_names_only_end_alike_are_left_alone() -> None:
+    flow = Flow("us", "eu")
+    after = reverse_properties({"us->eu.topics": "x", "aus->eu.topics": "y", "aeu->us.topics": "z"}, flow)
+    assert (after["eu->us.topics"], after["aus->eu.topics"], after["aeu->us.topics"]) == ("x", "y", "z")
+    assert "aeu->us.topics" in after and "aeu->us.enabled" not in after
+
+
+def test_a_file_that_is_there_stays_unless_it_was_named_and_a_link_is_never_followed(tmp_path: Path) -> None:
+    path, out, other = tmp_path / "mm2.properties", tmp_path / "reverse.properties", tmp_path / "other"
+    path.write_text(f"{FLOW.name}.topics = x\n")
+    other.write_text("mine")
+    other.chmod(0o644)
+    out.symlink_to(other)
+    with pytest.raises(LockstepError, match="--out"):
+        write_reverse(path, out, FLOW, replaces=False)
+    write_reverse(path, out, FLOW)
+    assert (other.read_text(), out.is_symlink(), out.stat().st_mode & 0o777) == ("mine", False, 0o600)
+    write_reverse(path, out, FLOW, replaces=False)
