@@ -39,7 +39,7 @@ def failover_hooks(flow: FlowSettings) -> Iterator[Told]:
         if listener is not None:
             _guarded("lockstep.failover.listener.class", lambda: listener.state_changed(state))
         if program is not None:
-            _guarded("lockstep.failover.listener.program", lambda: _run(program, state, flow.failover.hook_seconds))
+            _guarded("lockstep.failover.program.path", lambda: _run(program, state, flow.failover.hook_seconds))
 
     yield told
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from sinks.kinds.assembly import GroupScope
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
 from streaming.errors import LockstepError
 
+PID = re.compile("[1-9][0-9]*")
+
 
 @dataclass(frozen=True)
 class FailoverCall:
@@ -43,12 +46,12 @@ def claim_of_this_process() -> str:
 def may_be_alive(claim: str) -> bool:
     """Whether the process of a claim may still run: one of this machine is looked up, others may."""
     where, _, pid = claim.rpartition(":")
-    if where.rpartition("@")[2] != process_identity().rpartition("@")[2] or not pid.isdigit():
+    if where.rpartition("@")[2] != process_identity().rpartition("@")[2] or not PID.fullmatch(pid):
         return True
     with suppress(PermissionError):
         try:
             os.kill(int(pid), 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, OverflowError):
             return False
     return True
 

@@ -30,6 +30,9 @@ LIMITS = frozenset(
         keys.FAILOVER_MAX_LOSS,
         keys.FAILOVER_MAX_LOSS_AGE,
         keys.FAILOVER_MAX_DRIFT,
+        keys.FAILOVER_FENCE_PROOF,
+        keys.FAILOVER_ENDS_INTERVAL,
+        keys.ACL_STAGE_WRITES,
     )
 )
 

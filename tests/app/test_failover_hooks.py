@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from app.failover_hooks import failover_hooks
+from app.failover_session import claim_of_this_process, may_be_alive
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import State
 from sinks.flow_settings import FailoverRules
@@ -57,3 +58,10 @@ def test_a_hook_that_fails_is_logged_and_stops_nothing(tmp_path: Path, caplog: p
     tell(FailoverRules(program=program(tmp_path, "sleep 60"), hook_seconds=0.2))
     tell(FailoverRules(program=str(tmp_path / "nothing")))
     assert len([record for record in caplog.records if "failed" in record.message]) == 4
+    assert "lockstep.failover.program.path failed" in caplog.text
+
+
+@pytest.mark.parametrize(("pid", "alive"), [("9" * 30, False), ("²", True), ("0", True), ("", True)])
+def test_a_claim_with_an_impossible_process_stops_no_command(pid: str, alive: bool) -> None:
+    here, _, _ = claim_of_this_process().rpartition(":")
+    assert may_be_alive(f"{here}:{pid}") is alive

@@ -109,6 +109,19 @@ def test_plug_in_s_own_keys_that_lead_somewhere_are_closed_as_well(name: str) ->
     assert refusals(stored("acme.size", Override("3")), ()) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lockstep.failover.fence.proof", "0.1"),
+        ("lockstep.acl.stage.writes", "false"),
+        ("lockstep.failover.ends.interval", "3600"),
+    ],
+)
+def test_what_a_failover_rests_on_holds_from_the_file_alone(name: str, value: str) -> None:
+    assert refusals(stored(name, Override(value)), ()) != []
+    assert refusals(stored(name, Override(value)), ("limits",)) == []
+
+
 def test_no_refusal_shows_a_value() -> None:
     for name, override in (*FORGED.values(), *OPENED.values()):
         assert override.value not in " ".join(refusals(stored(name, override), ())) or len(override.value) < 5
