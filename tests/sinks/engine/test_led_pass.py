@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.lease import Lease
 from sinks.engine.lease_log import MARGIN
@@ -41,6 +42,10 @@ class Pair:
     def command(self, meanwhile: Callable[[], object]) -> World:
         """One that asks the others to hand over, and waits for a minute."""
         return self._process("command", patience=60.0, meanwhile=meanwhile)
+
+    def renewed(self) -> World:
+        """The same process once more, with a lease of its own."""
+        return self._process("renewed")
 
     def lease_ends(self) -> None:
         """No process said a word for so long."""
@@ -141,6 +146,21 @@ def test_settings_are_audited_by_the_one_that_leads_alone(pair: Pair) -> None:
     with pytest.raises(NotLeading):
         pair.two.reconcile.note_settings(())
     assert len(pair.one.events()) == before
+
+
+def test_flow_that_goes_on_with_other_settings_leads_again_and_audits_them(pair: Pair) -> None:
+    """What it is built of anew has a lease of its own, which it did not claim yet."""
+    task = FlowTask(pair.one.reconcile, Metrics("test"), pair.one.clock)
+    task.step(None)
+    renewed = pair.renewed()
+    task.renew(lambda: renewed.reconcile, [SettingChange("topics", "x", "x,y")])
+    before = len(pair.one.events())
+    status = task.step(None)
+    assert (task.stands_by, status.leader and status.leader.here) == (False, True)
+    assert status.leader is not None and status.leader.client == "renewed"
+    assert [(event.kind, event.key) for event in pair.one.events()[before:]] == [("setting", ("topics",))]
+    with pytest.raises(NotLeading):
+        pair.leases[0].check()
 
 
 def test_status_says_who_leads_and_the_kinds_of_the_other_stand_by(pair: Pair) -> None:
