@@ -13,7 +13,7 @@ from sinks.engine.lease import Lease
 from sinks.engine.seal import Seal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.request_timeout import request_timeout
+from sinks.kafka.request_timeout import longest_write
 
 
 def lease(
@@ -30,7 +30,7 @@ def lease(
     """
     target, seal = flow.flow.target, Seal(flow.flow.name, flow.safety.ledger_secret)
     client = settings.cluster(target, flow.flow).admin
-    opened, reserve = partial(KafkaCluster, target, client), request_timeout(target, client)
+    opened, reserve = partial(KafkaCluster, target, client), longest_write(target, client)
     return Lease(flow.flow.name, opened, seal, process(command), reserve, patience=patience, wake=wake)
 
 

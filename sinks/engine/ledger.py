@@ -18,6 +18,7 @@ from sinks.failover.fence_rules import is_fence_key
 from sinks.failover.record import FailoverRecord
 from sinks.faults import LedgerUntrusted, WrongCluster
 from sinks.kafka.ports.cluster import Cluster, Reader, Record
+from sinks.kafka.ports.permitted import permitted
 from sinks.kinds.offsets.history import History
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -132,7 +133,7 @@ class Ledger:
         now, known = milliseconds(self._now()), self._contents.signed_at
         # Not before what it replaces, though this clock be late.
         signed = [(key, self._seal.wrap(key, data, max(now, known.get(key, 0)))) for key, data in records]
-        writer.append_log(self.topic, signed)
+        permitted(writer, self._permit).append_log(self.topic, signed)
         # Of a key there is always a record, unless it was forgotten: compaction keeps the newest.
         self._unread = (self._unread | {key for key, _ in records}) - {key for key, data in records if data is None}
 

@@ -12,6 +12,9 @@ DEFAULT = 15.0
 SHORTEST, LONGEST = 1.0, 60.0
 """Seconds. What is shorter fails on a busy cluster; while a request waits, its flow does nothing else."""
 
+BEYOND = 5.0
+"""Seconds that a write may take beyond the time of its request: to connect, to be cut off, on a busy machine."""
+
 WHOLE, ONE = "default.api.timeout.ms", "request.timeout.ms"
 """Of a call with all its retries, and of one request in it."""
 
@@ -22,6 +25,11 @@ def request_timeout(alias: str, properties: Mapping[str, str]) -> float:
     """
     found = [_seconds(alias, name, properties[name]) for name in (WHOLE, ONE) if name in properties]
     return min(max(found[0] if found else DEFAULT, SHORTEST), LONGEST)
+
+
+def longest_write(alias: str, properties: Mapping[str, str]) -> float:
+    """Seconds after which a request that was permitted is over: answered, or given up and sent no more."""
+    return request_timeout(alias, properties) + BEYOND
 
 
 def _seconds(alias: str, name: str, value: str) -> float:

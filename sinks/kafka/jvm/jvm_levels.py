@@ -27,6 +27,7 @@ from sinks.kafka.ports.config_levels import (
     Wanted,
     no_broker,
 )
+from sinks.kafka.ports.permitted import ask_again
 
 DESCRIBE, ALTER, CLUSTER = "DescribeConfigs", "IncrementalAlterConfigs", "DescribeCluster"
 
@@ -94,6 +95,7 @@ class JvmLevels:
         for place, resource in asked.items():
             changes.put(resource, self._collected(self._operation(*change) for change in wanted[place].items()))
         options = self._client.AlterConfigsOptions().validateOnly(validate_only)
+        ask_again()
         values = self._admin.incrementalAlterConfigs(changes, options).values()
         _, faults = self._settle(ALTER, {place: values.get(resource) for place, resource in asked.items()})
         hidden = {place: without_secrets(fault, wanted[place]) for place, fault in faults.items()}

@@ -25,10 +25,12 @@ from typing import Any
 
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable
 from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.group_program import Answer, Call, Setup
+from sinks.kafka.librdkafka.group_program import STARTED, Answer, Call, Setup
+from sinks.kafka.ports.permitted import ask_again
+from sinks.kafka.request_timeout import longest_write
 
 GRACE = 30.0
-"""Seconds that an answer may take beyond its requests' own time: a start takes half a second on an idle machine."""
+"""Seconds that a start, and that an answer to who reads beyond its requests' time may take: half a second if idle."""
 
 ENDS_WITHIN = 5.0
 """Seconds; without ceremony after them."""
@@ -85,14 +87,18 @@ class GroupProcess:
         return answer.value
 
     def _asked(self, call: Call) -> Answer:
-        limit = 2 * self._admin.timeout + GRACE
-        alias = self._admin.alias
+        alias, reads = self._admin.alias, call.method in READ_ONLY
+        limit = 2 * self._admin.timeout + GRACE if reads else longest_write(alias, self._admin.properties)
         try:
             running = self._running = self._running or self._new()
-            running.connection.send(call)
-            if running.connection.poll(limit):
-                answer: Answer = running.connection.recv()
-                return answer
+            if running.started():
+                if not reads:
+                    # It may have waited for others, and for the start.
+                    ask_again()
+                running.connection.send(call)
+                if running.connection.poll(limit):
+                    answer: Answer = running.connection.recv()
+                    return answer
         except (EOFError, OSError) as error:
             raise _Down(f"cluster {alias}: {call.method} of groups: the client's process {self._discard()}") from error
         self._discard()
@@ -141,7 +147,14 @@ class _Running:
         self.pid = process.pid
         self.connection = Connection(ours.detach())
         self._end = weakref.finalize(self, _end, self.connection, process)
+        self._started = False
         self.connection.send(setup)
+
+    def started(self) -> bool:
+        """Whether it is ready for a call, within GRACE. Raises EOFError, OSError where it is gone."""
+        if not self._started and self.connection.poll(GRACE):
+            self._started = self.connection.recv() == STARTED
+        return self._started
 
     def end(self) -> str:
         return self._end() or "ended"

@@ -39,6 +39,10 @@ class Answer(NamedTuple):
     last: bool
 
 
+STARTED = "started"
+"""What it says first."""
+
+
 def main(descriptor: int) -> None:
     """Serves on a connection that it was given open, until a `last` answer, or until its stdin is closed."""
     threading.Thread(target=_end_with_stdin, daemon=True).start()
@@ -49,6 +53,7 @@ def main(descriptor: int) -> None:
         counted: list[tuple[str, str, str]] = []
         admin = Admin(setup.alias, setup.properties, lambda *request: counted.append(request))
         requests = GroupRequests(admin)
+        connection.send(STARTED)
         while not last:
             answer = _answer(requests, connection.recv(), admin, counted)
             last = answer.last

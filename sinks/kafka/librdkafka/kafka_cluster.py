@@ -40,6 +40,8 @@ from sinks.kafka.ports.cluster import (
     TopicSpec,
     count_nothing,
 )
+from sinks.kafka.ports.permitted import ask_again
+from sinks.kafka.request_timeout import longest_write
 
 PING_TIMEOUT = 5.0
 """Seconds; a cluster that needs longer is as good as down."""
@@ -76,7 +78,7 @@ class KafkaCluster:
         self.groups = KafkaGroups(self._admin)
         self.users = KafkaUsers(self._admin)
         self.brokers = KafkaBrokers(self._admin)
-        self._log = Log(alias, self._admin.config)
+        self._log = Log(alias, self._admin.config, longest_write(alias, properties))
 
     def records(self, isolation: str = "read_uncommitted") -> KafkaRecords:
         """A reader of records, to be closed by whom it is for."""
@@ -151,6 +153,7 @@ class KafkaCluster:
         growing = [NewPartitions(name, count) for name, count in counts.items() if existing.get(name, 0) < count]
         faults: Faults = dict.fromkeys(counts)
         if growing:
+            ask_again()
             futures = self._admin.client.create_partitions(growing, request_timeout=self._admin.timeout)
             faults |= self._faults("CreatePartitions", futures)
         return faults
@@ -198,6 +201,7 @@ class KafkaCluster:
             return
         factor = min(MOST_REPLICAS, len(listed.brokers)) if replication_factor is None else replication_factor
         spec = TopicSpec(1, factor, tuple(sorted(configs.items())))
+        ask_again()
         fault = self.create_topics({topic: spec})[topic]
         if fault is not None and fault.code != "TOPIC_ALREADY_EXISTS":
             raise raised(self.alias, f"creating {topic}", KafkaError(KafkaError._FAIL, str(fault)))

@@ -22,6 +22,7 @@ from sinks.kafka.librdkafka.error_codes import item_fault, raised
 from sinks.kafka.librdkafka.rd_rights import ask_allowed
 from sinks.kafka.ports.acl_binding import CLUSTER, RESOURCE_TYPES, AclBinding
 from sinks.kafka.ports.acls import AclFaults
+from sinks.kafka.ports.permitted import ask_again
 
 ACLS_IN_A_REQUEST = 500
 """ACLs in one write request. A controller compares each one to be deleted with every one that there is."""
@@ -84,6 +85,7 @@ class KafkaAcls:
         faults: AclFaults = {one: None if _is_writable(one) else UNWRITABLE for one in bindings}
         for batch in _batches([one for one, fault in faults.items() if fault is None]):
             asked = {_to_rd(make, one): one for one in batch}
+            ask_again()
             futures = request(list(asked), request_timeout=self._admin.timeout)
             for sent, (_, error) in self._admin.settle(api, futures).items():
                 if error is not None:

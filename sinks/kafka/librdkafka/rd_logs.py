@@ -10,6 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.error_codes import error_of, raised
 from sinks.kafka.ports.cluster import CHUNK, Placed, Stretch
+from sinks.kafka.ports.permitted import is_permitted
 
 TIMEOUT = 30.0
 """Seconds that reading or appending may go without progress."""
@@ -40,8 +41,9 @@ def _joined(chunks: Iterable[Stretch]) -> Stretch:
 class Log:
     """Reads and appends through clients of its own; the producer is made at the first append."""
 
-    def __init__(self, alias: str, config: Mapping[str, str | int]) -> None:
-        self._alias = alias
+    def __init__(self, alias: str, config: Mapping[str, str | int], write_within: float = TIMEOUT) -> None:
+        """`write_within`: seconds, for an append that was permitted."""
+        self._alias, self._write_within = alias, min(write_within, TIMEOUT)
         self._config = dict(config)
         self._producer: Producer | None = None
 
@@ -60,7 +62,8 @@ class Log:
         for key, value in records:
             self._producer.produce(topic, key=key, value=value, partition=0, on_delivery=delivered)
             self._producer.poll(0)
-        missing = self._producer.flush(TIMEOUT)
+        within = self._write_within if is_permitted() else TIMEOUT
+        missing = self._producer.flush(within)
         # Those that come while it is discarded only say that it was.
         failed = errors[:1]
         if failed or missing:
@@ -70,7 +73,7 @@ class Log:
         if missing:
             raise ClusterUnreachable(
                 f"cluster {self._alias}: {missing} of {len(records)} records for {topic} were not acknowledged within "
-                f"{TIMEOUT:g} s"
+                f"{within:g} s"
             )
 
     def _discard(self, producer: Producer) -> None:

@@ -19,6 +19,7 @@ from sinks.faults import NotSupported, RightsMissing
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import item_fault, raised
 from sinks.kafka.librdkafka.rd_rights import ask_allowed
+from sinks.kafka.ports.permitted import ask_again
 from sinks.kafka.ports.users import Mechanism, Upsertion, UserFaults
 
 USERS_IN_A_REQUEST = 500
@@ -76,6 +77,7 @@ class KafkaUsers:
         for mechanism in sorted({key[1] for key in asked}):
             for batch in _batches(sorted(user for user, other in asked if other == mechanism)):
                 alterations = [asked[user, mechanism] for user in batch]
+                ask_again()
                 futures = self._admin.client.alter_user_scram_credentials(
                     alterations, request_timeout=self._admin.timeout
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -29,6 +30,21 @@ WRITES = frozenset(
 )
 """The methods of all ports that change a cluster."""
 
+_under_way: ContextVar[Permit | None] = ContextVar("_under_way", default=None)
+"""Of the call that was permitted, while it lasts."""
+
+
+def ask_again() -> None:
+    """To be called before each request but the first of a method of WRITES: what is permitted lasts for one request."""
+    permit = _under_way.get()
+    if permit is not None:
+        permit()
+
+
+def is_permitted() -> bool:
+    """Whether this is in a call that was permitted, and so must not take longer than `longest_write`."""
+    return _under_way.get() is not None
+
 
 def permitted(port: Port, permit: Permit) -> Port:
     """The port, of which no method of WRITES is called where `permit` raises."""
@@ -47,6 +63,10 @@ class _Permitted:
         @wraps(found)
         def write(*arguments: Any, **named: Any) -> Any:
             self._permit()
-            return found(*arguments, **named)
+            token = _under_way.set(self._permit)
+            try:
+                return found(*arguments, **named)
+            finally:
+                _under_way.reset(token)
 
         return write
