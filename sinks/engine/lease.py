@@ -75,7 +75,7 @@ class Lease:
         self._io, self._state = threading.RLock(), threading.Lock()
         self._channel: LeaseChannel | None = None
         self._term: int | None = None
-        self._held, self._renewed_at, self._since = False, float("-inf"), utc_now()
+        self._held, self._renewed_at, self._since = 0, float("-inf"), utc_now()
         self._end_background: Callable[[], None] = lambda: None
 
     @property
@@ -94,12 +94,12 @@ class Lease:
     def hold(self) -> Iterator[None]:
         """See Leadership."""
         with self._state:
-            self._held = True
+            self._held += 1
         try:
             yield
         finally:
             with self._state:
-                self._held = False
+                self._held -= 1
 
     def leads(self) -> bool:
         """See Leadership."""
@@ -143,7 +143,7 @@ class Lease:
             return
         ledger.create()
         first = decoded(self._flow, ledger.newest_lease(self._flow), self._seal)
-        self._log = self._log.begun(first, self._clock())
+        self._log = self._log.begun(first, self._clock(), ledger.newest_led(self._flow))
         cluster = self._open()
         tail = cluster.follow_log(ledger.topic, ledger.read_to)
         forget_after = 2 * self._log.seconds

@@ -4,7 +4,8 @@ The ledger has one partition, so that all processes read these records in one or
 
 | record               | counts                                          | then                                     |
 |----------------------|-------------------------------------------------|------------------------------------------|
-| CLAIM                | if `after` names the record right before it     | its holder leads; whoever did, lost it   |
+| CLAIM                | if `after` names the record right before it,    | its holder leads; whoever did, lost it   |
+|                      | and its term is above the highest               |                                          |
 | RENEWAL              | if its term is not below the highest            | its holder leads on                      |
 | RELEASE              | if its term is not below the highest            | nobody leads                             |
 | REQUEST              | always                                          | the one that leads hands over            |
@@ -48,11 +49,18 @@ class LeaseLog:
     confirmed: float | None = None
     wanted_by: str | None = None
 
-    def begun(self, heard: Heard, now: float) -> LeaseLog:
-        """With the newest record that is there already: whoever wrote it may have died since."""
-        record = heard.record
-        known = record if record is not None and record.act is not Act.REQUEST else None
-        term = record.term if record else 0
+    def begun(self, heard: Heard, now: float, led: LeaseRecord | None = None) -> LeaseLog:
+        """With the newest record that is there already: whoever wrote it may have died since.
+
+        `led`: the newest of the highest term. It leads on, for all that is known, behind a record of a lower term
+        (which somebody may have written again) or a request.
+        """
+        record, highest = heard.record, led.term if led else 0
+        if record is not None and record.act is not Act.REQUEST and record.term >= highest:
+            known: LeaseRecord | None = record
+        else:
+            known = None if led is not None and led.act is Act.RELEASE else led
+        term = max(highest, record.term if record else 0)
         return replace(self, last=heard.name, heard_at=now if heard.name else None, term=term, leader=known)
 
     def taken(self, heard: Heard, now: float, sent_at: float | None = None) -> LeaseLog:
@@ -64,7 +72,7 @@ class LeaseLog:
         if record.act is Act.REQUEST:
             return after if record.holder == self.me else replace(after, wanted_by=record.holder)
         if record.act is Act.CLAIM:
-            return after._claimed(record, record.after == before, now, sent_at)
+            return after._claimed(record, record.after == before and record.term > self.term, now, sent_at)
         if record.term < self.term:
             # Of one that does not know yet that it lost: it may be about to write, too.
             return replace(after, heard_at=now)

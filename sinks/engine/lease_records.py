@@ -22,6 +22,13 @@ BEGINS = b'["LEADER",'
 """As their keys are spelt."""
 
 
+MOST_SECONDS = 600.0
+"""Of a lease; those of Lockstep last for 75 at most."""
+
+MOST_TERM = 2**40
+"""Terms count claims: more than there is time for."""
+
+
 class Act(str, Enum):
     """What a record says; the schema explains them."""
 
@@ -105,4 +112,7 @@ def last_leader(heard: Heard) -> LeaseRecord | None:
 
 
 def _record(fields: dict[str, Any]) -> LeaseRecord:
-    return LeaseRecord(**fields | {"act": Act(fields["act"])})
+    record = LeaseRecord(**fields | {"act": Act(fields["act"])})
+    if not 0 < record.seconds <= MOST_SECONDS or not 0 <= record.term < MOST_TERM:
+        raise ValueError("no process leads for so long, nor was there ever so high a term")
+    return record

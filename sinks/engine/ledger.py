@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime, timezone
 
 from sinks.engine import ownership
+from sinks.engine.lease_records import LeaseRecord
 from sinks.engine.ledger_entries import Contents, Entry, EntryKey, Remembered, entry_record, history_record
 from sinks.engine.ledger_topic import CONFIGS, is_there
 from sinks.engine.model import Change, Key, Kind, Outcome
@@ -154,6 +155,10 @@ class Ledger:
     def newest_lease(self, flow: str) -> bytes | None:
         """The newest record of who leads this flow, with its signature; None without one."""
         return self._contents.leases.get(flow)
+
+    def newest_led(self, flow: str) -> LeaseRecord | None:
+        """The newest of the highest term that was read, see Contents."""
+        return self._contents.led.get(flow)
 
     def histories(self) -> Iterator[tuple[TopicPartition, History]]:
         """The offset histories, by partition on the source; a damaged one is left out, and logged."""

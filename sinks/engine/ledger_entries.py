@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from sinks.engine.avro import SingleObject
-from sinks.engine.lease_records import lease_flow
+from sinks.engine.lease_records import Act, LeaseRecord, decoded, lease_flow
 from sinks.engine.model import Key
 from sinks.engine.seal import SIGN_COMMAND, TOLERATED_MS, Seal
 from sinks.faults import LedgerUntrusted
@@ -72,10 +72,13 @@ class Contents:
     signed_at: dict[bytes, int] = field(default_factory=dict)
     """When the newest record of each key was signed, in ms, whether it is remembered or forgotten."""
     leases: dict[str, bytes | None] = field(default_factory=dict)
+    led: dict[str, LeaseRecord] = field(default_factory=dict)
+    """The newest record of the highest term by flow, that is none of who only asks: what is newer may be a replay."""
 
     def taken(self, records: Iterable[Record], seal: Seal) -> Contents:
         """With the newest value of each key in these. Raises LedgerUntrusted with the first key that is refused."""
-        after = Contents(dict(self.entries), dict(self.histories), dict(self.signed_at), dict(self.leases))
+        leases, led = dict(self.leases), dict(self.led)
+        after = Contents(dict(self.entries), dict(self.histories), dict(self.signed_at), leases, led)
         values: dict[bytes, list[bytes | None]] = {}
         for key, value in records:
             # In the order of the newest of each.
@@ -87,6 +90,7 @@ class Contents:
                 if (flow := lease_flow(key)) is not None:
                     # Their order is that of the log, whatever the clocks of their writers say.
                     after.leases[flow] = value
+                    after._take_leases(flow, (*older, value), seal)
                     continue
                 after._check_order(key, found.at, seal.newest_at(key, older, found.at + TOLERATED_MS))
                 after._take(key, found.data)
@@ -128,6 +132,13 @@ class Contents:
             if (record["entry"], record["key"]) != (name, rest):
                 raise LedgerUntrusted("its value is about another key")
             self.entries[place] = Remembered(record["value"], record["since"])
+
+    def _take_leases(self, flow: str, values: Iterable[bytes | None], seal: Seal) -> None:
+        for value in values:
+            record = decoded(flow, value, seal).record
+            known = self.led.get(flow)
+            if record and record.act is not Act.REQUEST and (known is None or record.term >= known.term):
+                self.led[flow] = record
 
     def _take_history(self, where: TopicPartition, data: bytes | None) -> None:
         if data is None:

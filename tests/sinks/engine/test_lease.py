@@ -9,7 +9,7 @@ from sinks.engine.lease_log import MARGIN, RESERVED
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
 from sinks.faults import ClusterUnreachable, NotLeading
-from tests.sinks.engine.leases import SECONDS, Processes, SlowCluster
+from tests.sinks.engine.leases import SECONDS, TOPIC, Processes, SlowCluster
 
 
 @pytest.fixture
@@ -160,6 +160,53 @@ def test_claim_that_was_given_up_and_arrives_late_lets_nothing_be_written_before
         first.check()
     processes.claim(first)
     first.check()
+
+
+def test_release_that_somebody_wrote_again_gives_a_process_that_starts_no_lead() -> None:
+    processes = Processes(secret="a secret of sixteen or more")
+    processes.leading("before").close()
+    log = processes.target.topics[TOPIC].records
+    release = log[-1]
+    first = processes.leading("first")
+    processes.pass_time(60.0, first)
+    log.append(release)
+    second = processes.lease("second")
+    with pytest.raises(NotLeading, match="first on here"):
+        processes.claim(second)
+    processes.pass_time(60.0, first, second)
+    first.prove()
+    with pytest.raises(NotLeading):
+        second.leads()
+
+
+def test_records_that_somebody_wrote_again_make_nobody_lead_twice() -> None:
+    processes = Processes(secret="a secret of sixteen or more")
+    processes.leading("before").close()
+    job = processes.leading("job")
+    log = processes.target.topics[TOPIC].records
+    written = log[-2:]
+    command = processes.lease("command", patience=30, meanwhile=job.tend)
+    processes.claim(command)
+    log.extend(written)
+    processes.pass_time(60.0, job, command)
+    command.prove()
+    with pytest.raises(NotLeading):
+        job.leads()
+
+
+def test_whoever_holds_the_lead_twice_keeps_it_until_both_are_over(processes: Processes) -> None:
+    command = processes.leading("command")
+    job = processes.lease("job", patience=1)
+    with command.hold():
+        with command.hold():
+            pass
+        with pytest.raises(NotLeading):
+            processes.claim(job)
+        command.tend()
+        command.check()
+    command.tend()
+    with pytest.raises(NotLeading):
+        command.check()
 
 
 def test_ledger_takes_what_the_one_that_leads_writes_and_nothing_of_another(processes: Processes) -> None:

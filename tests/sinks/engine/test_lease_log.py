@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -91,6 +92,32 @@ def test_silence_counts_from_when_the_newest_record_was_read_however_old_it_is()
     assert log.claimable(100.0 + SECONDS + MARGIN)
 
 
+def test_release_of_a_lower_term_that_is_the_newest_record_lets_nobody_claim_at_once() -> None:
+    """Somebody may have written it again, with the signature that it had."""
+    again, led = record(Act.RELEASE, "x", 1, 1), record(Act.RENEWAL, "y", 7, 2).record
+    assert led is not None
+    log = LeaseLog("z", SECONDS).begun(again, 0.0, led)
+    assert (log.leader, log.term, log.claimable(SECONDS)) == (led, 2, False)
+    assert log.claimable(SECONDS + MARGIN)
+
+
+def test_process_that_begins_behind_a_request_waits_for_the_lease_of_the_one_that_leads() -> None:
+    found = RENEWED.record
+    assert found is not None
+    log = LeaseLog("y", SECONDS).begun(record(Act.REQUEST, "z", 0, 1), 0.0, replace(found, seconds=60.0))
+    assert not log.claimable(60.0)
+    assert log.claimable(60.0 + MARGIN)
+
+
+def test_claim_that_is_written_again_leads_to_nothing() -> None:
+    """Its term is not above the highest, though the record before it be written again as well."""
+    asked, claimed = record(Act.REQUEST, "old", 0, 0), record(Act.CLAIM, "x", 0, 1, after="old/0")
+    other = record(Act.CLAIM, "y", 0, 2, after="x/0")
+    assert read("x", asked, claimed).mine == 1
+    assert read("y", asked, claimed, other, asked, claimed).mine == 2
+    assert read("x", asked, claimed, other, asked, claimed).mine is None
+
+
 def test_silence_lasts_as_long_as_the_longer_of_both_leases() -> None:
     found = RENEWED.record
     assert found is not None
@@ -115,6 +142,16 @@ def test_record_survives_its_bytes_and_its_signature_is_of_its_flow() -> None:
     assert decoded("a->b", value, seal) == RENEWED
     assert decoded("a->b", value, Seal("a->b", SECRET + "!")) == Heard("x/1", None)
     assert decoded("a->b", value, Seal("c->b", SECRET)) == Heard("x/1", None)
+
+
+@pytest.mark.parametrize("absurd", [{"seconds": 1e15}, {"seconds": float("nan")}, {"term": 2**63 - 1}, {"term": -1}])
+def test_record_that_would_freeze_the_flow_is_a_damaged_one(absurd: dict[str, Any]) -> None:
+    assert RENEWED.record is not None
+    seal = Seal("a->b", SECRET)
+    _, value = encoded("a->b", replace(RENEWED.record, **absurd), seal, 7)
+    heard = decoded("a->b", value, seal)
+    assert heard.record is None
+    assert LeaseLog("y", SECONDS).begun(heard, 0.0).claimable(SECONDS + MARGIN)
 
 
 @pytest.mark.parametrize("value", [b"", b"nonsense"])
