@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from sinks.engine.lease_records import Act, Heard, LeaseRecord, decoded, encoded, lease_key
 from sinks.engine.ledger import milliseconds, utc_now
 from sinks.engine.seal import Seal
-from sinks.kafka.ports.cluster import Cluster, Tail
+from sinks.kafka.ports.cluster import Cluster, Record, Tail
 
 TRACKED = frozenset({Act.CLAIM, Act.RENEWAL})
 """What its writer waits for: read back, it is evidence."""
+
+AT_ONCE = 1000
+"""As many records come from a tail at once, where there are more."""
 
 
 @dataclass
@@ -45,8 +48,16 @@ class LeaseChannel:
     def read(self, me: str) -> list[tuple[Heard, float | None]]:
         """What came since the last time; with each of our own records, when it was begun to be written."""
         key = lease_key(self.flow)
-        heard = [decoded(self.flow, value, self.seal) for found, value in self.tail.next(0.0) if found == key]
+        heard = [decoded(self.flow, value, self.seal) for found, value in self._came() if found == key]
         return [(one, self._begun(one.record, me)) for one in heard]
+
+    def _came(self) -> Iterator[Record]:
+        """All of it: with a part alone, one that led long ago would count as heard now."""
+        count = AT_ONCE
+        while count >= AT_ONCE:
+            records = self.tail.next(0.0)
+            count = len(records)
+            yield from records
 
     def _begun(self, record: LeaseRecord | None, me: str) -> float | None:
         return self._sent.pop(record.number, None) if record is not None and record.holder == me else None

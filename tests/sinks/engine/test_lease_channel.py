@@ -1,0 +1,34 @@
+"""The records of a flow's lease, as they come from the ledger."""
+
+from __future__ import annotations
+
+from sinks.engine.lease_channel import AT_ONCE, LeaseChannel
+from sinks.engine.lease_records import Act, LeaseRecord, encoded
+from sinks.engine.seal import Seal
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import Record
+from tests.sinks.builders import NOON
+
+SEAL = Seal("a->b")
+
+
+class Pieces:
+    """A tail that hands over what is there in pieces, as librdkafka's does."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self.left = records
+
+    def next(self, timeout: float) -> list[Record]:
+        """The next piece."""
+        taken, self.left = self.left[:AT_ONCE], self.left[AT_ONCE:]
+        return taken
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def test_process_that_fell_far_behind_reads_all_that_is_there() -> None:
+    renewals = [LeaseRecord(Act.RENEWAL, "x", n, None, 1, 25.0, "x", "here", NOON) for n in range(2 * AT_ONCE + 1)]
+    tail = Pieces([encoded("a->b", one, SEAL, 7) for one in renewals])
+    channel = LeaseChannel("a->b", "ledger", MemoryCluster("b"), tail, SEAL, lambda: 0.0, 50.0)
+    assert [heard.record for heard, _ in channel.read("y")] == renewals
