@@ -124,8 +124,8 @@ class Api:
         return as_json({"status": "up"})
 
     async def ready(self, _: Request) -> Response:
-        """200 once every flow had a pass and while none is stopped, else 503; why not is in `/status`."""
-        stopped = any(task.status().state is FlowState.ERROR for task in self._tasks.values())
+        """200 once every flow had a pass and while none is stopped or stands by, else 503; `/status` has why."""
+        stopped = any(task.stands_by or task.status().state is FlowState.ERROR for task in self._tasks.values())
         ready = not stopped and all(history.passes for history in self._histories.values())
         return as_json({"ready": ready}, 200 if ready else 503)
 

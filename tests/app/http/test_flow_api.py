@@ -14,6 +14,9 @@ from app.http.openapi import BASE, OPERATIONS
 from app.http.page import FOLDER, page_files
 from app.local.jar_sets import PROJECT
 from sinks.engine.metrics import Metrics
+from sinks.engine.plan import Plan
+from sinks.engine.report import Report
+from sinks.faults import NotLeading
 from tests.app.http.flows_shown import (
     GROUPS,
     HOSTILE,
@@ -131,6 +134,14 @@ def test_a_job_is_ready_once_every_flow_was_compared_and_none_is_stopped(client:
     assert client.get("/ready").status_code == 503
     for ready in served(one_in_step()):
         assert (ready.get("/ready").status_code, ready.get("/ready").json()) == (200, {"ready": True})
+
+
+def test_a_job_whose_flow_another_process_leads_now_is_not_ready() -> None:
+    shown = one_in_step()
+    shown.add(WELL, None, NotLeading("another on there leads madrid->oslo"))
+    shown.histories[WELL].passed(Report(Plan(WELL)))
+    for standby in served(shown):
+        assert (standby.get("/ready").status_code, standby.get("/ready").json()) == (503, {"ready": False})
 
 
 def test_probes_need_neither_token_nor_name_and_everything_else_needs_both() -> None:
