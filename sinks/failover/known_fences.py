@@ -19,13 +19,16 @@ log = logging.getLogger(__name__)
 
 
 class ReverseFences:
-    """Reads the reverse flow's ledger on the source, signed or not: what it says only ever leaves something alone."""
+    """Reads the reverse flow's ledger on the source, signed or not: what it says only ever leaves something alone.
+
+    Whoever may write a topic there may have written it, so that only what has the form of a fence is taken in.
+    """
 
     def __init__(self, topic: str, reader: Reader) -> None:
         self._topic, self._reader = topic, reader
         self._read_to = 0
         self._known: set[Key] = set()
-        self._denied = False
+        self._denied = self._strange = False
 
     @property
     def known(self) -> frozenset[Key]:
@@ -53,8 +56,16 @@ class ReverseFences:
             name, *rest = orjson.loads(key)
         except (ValueError, TypeError):
             return
-        if name == Entry.FENCE.value and is_fence_key(acl := tuple(rest)):
-            (self._known.discard if unsealed(value) is None else self._known.add)(acl)
+        if name != Entry.FENCE.value:
+            return
+        if not is_fence_key(acl := tuple(rest)):
+            if not self._strange:
+                log.warning(
+                    "%s has entries that are no fences: they are left out, the first one is %r", self._topic, rest
+                )
+            self._strange = True
+            return
+        (self._known.discard if unsealed(value) is None else self._known.add)(acl)
 
 
 def without_fences(bindings: Collection[AclBinding], fences: Collection[Key]) -> list[AclBinding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
+from sinks.failover.fence_rules import is_fence_key
 from sinks.failover.known_fences import ReverseFences
 from sinks.kinds.acls.staged_writes import staged_entries
 from sinks.kinds.acls.survey import Fences, survey_acls
@@ -31,7 +32,8 @@ def assemble(parts: Assembly) -> Assembled:
         def fences(again: bool) -> Fences:
             if again:
                 context.ledger.catch_up()
-            return Fences(context.ledger.fences(), reverse.current() if again else reverse.known)
+            ours = [key for key in context.ledger.fences() if is_fence_key(key)]
+            return Fences(ours, reverse.current() if again else reverse.known)
 
         owned, sides = context.ledger.owned(Kind.ACL), (parts.source.acls, parts.target.acls)
         seen = survey_acls(parts.settings, *sides, context.listed, owned, claim, fences)
