@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -56,10 +56,14 @@ def joined_runs(runs: Iterable[Run]) -> list[Run]:
 
 @dataclass(frozen=True)
 class ExactRuns:
-    """Of one partition: runs in order on both sides, and how far the offset-syncs topic was read when they held."""
+    """Of one partition: runs in order on both sides, and how far the offset-syncs topic was read when they held.
+
+    `ids`: of the topic on both sides and of the offset-syncs topic; in others with these names they do not hold.
+    """
 
     runs: Sequence[Run]
     position: int
+    ids: str = ""
 
     def offset_of(self, upstream: int) -> int | None:
         """Where a group continues that reads on at this offset of the source; None where that is not known.
@@ -98,24 +102,26 @@ class ExactRuns:
             if (run.upstream_end <= up.upstream and run.downstream_end <= up.downstream)
             or (run.upstream >= down.upstream_end and run.downstream >= down.downstream_end)
         ]
-        return ExactRuns(joined_runs([*older, *newer])[-MOST_RUNS:], position)
+        return ExactRuns(joined_runs([*older, *newer])[-MOST_RUNS:], position, self.ids)
 
     def as_text(self) -> str:
         """For the ledger."""
-        return orjson.dumps([self.position, *map(list, self.runs)]).decode()
+        return orjson.dumps([self.position, self.ids, *map(list, self.runs)]).decode()
 
     @classmethod
     def parse(cls, text: str) -> ExactRuns:
         """What `as_text` wrote. Raises ValueError, TypeError for anything else."""
-        position, *runs = orjson.loads(text)
+        position, ids, *runs = orjson.loads(text)
         found = [Run(*map(int, run)) for run in runs]
         in_order = all(
             one.upstream_end <= other.upstream and one.downstream_end <= other.downstream
             for one, other in pairwise(found)
         )
+        if not isinstance(ids, str):
+            raise TypeError("it does not say of which topics it is")
         if not in_order or any(min(run) < 0 for run in found):
             raise ValueError("its runs are out of order")
-        return cls(found, int(position))
+        return cls(found, int(position), ids)
 
 
 def _upstream(run: Run) -> int:
@@ -125,25 +131,37 @@ def _upstream(run: Run) -> int:
 class ExactOffsets:
     """Of all partitions of a flow, by their names on the source."""
 
-    def __init__(self) -> None:
+    def __init__(self, ids_of: Callable[[str], str | None]) -> None:
+        """`ids_of`: the ids to which runs of a topic belong, None while they are not known."""
+        self.ids_of = ids_of
         self._known: dict[TopicPartition, ExactRuns] = {}
         self._broken: dict[TopicPartition, int] = {}
+        self._untrue: set[TopicPartition] = set()
+        self._new_syncs = False
 
     def of(self, where: TopicPartition) -> ExactRuns | None:
         """What is believed of a partition."""
-        return self._known.get(where)
+        known = self._known.get(where)
+        return known if known and known.ids == self.ids_of(where.topic) else None
 
     def hear(self, where: TopicPartition, position: int, upstream: int, downstream: int, broken: bool) -> None:
         """A sync at this offset of the offset-syncs topic. `broken`: MM2 was restarted, or the target truncated."""
         known = self._known.get(where)
         if broken or (known and not known.fits(upstream, downstream)):
-            self.break_off(where, position)
+            self._broken[where] = max(position, self._broken.get(where, position))
+            if known and known.position < position:
+                del self._known[where]
 
-    def break_off(self, where: TopicPartition, position: int) -> None:
-        """What was verified when the offset-syncs topic was not yet read so far holds no more."""
-        self._broken[where] = max(position, self._broken.get(where, position))
-        if (known := self._known.get(where)) and known.position < position:
-            del self._known[where]
+    def forget(self, where: TopicPartition) -> None:
+        """The topic was recreated, or its log on the target truncated: nothing that was verified until now holds."""
+        self._known.pop(where, None)
+        self._untrue.add(where)
+
+    def forget_all(self) -> None:
+        """The offset-syncs topic was recreated: no offset in the former one says anything about this one."""
+        self._known.clear()
+        self._broken.clear()
+        self._new_syncs = True
 
     def renew(self, ledger: Ledger) -> None:
         """Reads what was verified meanwhile; forgets in the ledger what holds no more. Raises ClusterUnreachable."""
@@ -155,13 +173,20 @@ class ExactOffsets:
             except (ValueError, TypeError, IndexError) as error:
                 log.warning("what is known of exact offsets of %s was left out: %s", key, error)
                 continue
-            if runs.position < self._broken.get(where, runs.position):
+            if self._is_untrue(where, runs):
                 untrue.append(key)
             else:
                 found[where] = runs
         if untrue:
             ledger.put({(Entry.EXACT_OFFSETS, key): None for key in untrue})
-        self._known = found
+        self._known, self._new_syncs = found, False
+        self._untrue.clear()
+
+    def _is_untrue(self, where: TopicPartition, runs: ExactRuns) -> bool:
+        # Of other ids without a reason to forget them: `verify` may have seen a recreated topic before this process.
+        if runs.ids != self.ids_of(where.topic):
+            return self._new_syncs or where in self._untrue
+        return where in self._untrue or runs.position < self._broken.get(where, runs.position)
 
 
 def remember(
@@ -171,13 +196,12 @@ def remember(
 
     Raises ClusterUnreachable, RightsMissing.
     """
-    none = ExactRuns((), to)
     ledger.put(
         {
             (Entry.EXACT_OFFSETS, (where.topic, str(where.partition))): (
-                (known.of(where) or none).renewed(runs, to).as_text()
+                (known.of(where) or ExactRuns((), to, ids)).renewed(runs, to).as_text()
             )
             for where, runs in verified
-            if runs
+            if runs and (ids := known.ids_of(where.topic)) is not None
         }
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sinks.kinds.offsets.exact_runs import ExactOffsets
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History
 from streaming.mm2.records import TopicPartition
@@ -10,8 +12,9 @@ from streaming.mm2.records import TopicPartition
 class Histories:
     """The histories of a flow's partitions, named as on the source."""
 
-    def __init__(self) -> None:
-        self.exact = ExactOffsets()
+    def __init__(self, ids_of: Callable[[str], str | None] = lambda topic: "") -> None:
+        """`ids_of`: those of a topic and of the offset-syncs topic, as text; None while they are not known."""
+        self.exact = ExactOffsets(ids_of)
         self._topics: dict[str, dict[int, History]] = {}
         self._hole = NOWHERE
         self.position = NOWHERE
@@ -50,6 +53,7 @@ class Histories:
             for history in partitions.values():
                 history.position = NOWHERE
         self.position, self._hole = NOWHERE, 0
+        self.exact.forget_all()
 
     def restore(self, where: TopicPartition, history: History) -> None:
         """Takes over a history that the ledger has."""
@@ -60,7 +64,7 @@ class Histories:
         """Forgets a topic that is gone, or was recreated; returns the partitions whose histories those were."""
         dropped = [TopicPartition(topic, partition) for partition in sorted(self._topics.pop(topic, {}))]
         for where in dropped:
-            self.exact.break_off(where, self.position + 1)
+            self.exact.forget(where)
         return dropped
 
     def of(self, where: TopicPartition) -> History | None:
@@ -69,11 +73,18 @@ class Histories:
         return None if history is None or history.is_empty else history
 
     def exact_offset(self, where: TopicPartition, upstream: int) -> int | None:
-        """Where a group continues that reads on at this offset of the source, if that was verified and holds still."""
+        """Where a group continues that reads on at this offset of the source, if that was verified and holds still.
+
+        Only between two offset-syncs, which bound it: behind the newest one nothing but the ledger would vouch for it.
+        """
         runs, history = self.exact.of(where), self.of(where)
         if runs is None or history is None or not all(map(runs.fits, *zip(*history.pairs(), strict=True))):
             return None
-        return runs.offset_of(upstream)
+        below, following = history.around(upstream)
+        found = runs.offset_of(upstream)
+        if found is None or below is None or following is None:
+            return None
+        return found if below.downstream <= found <= following.downstream else None
 
     def with_empty(self, where: TopicPartition) -> History | None:
         """The same, also one that a truncation emptied."""

@@ -19,7 +19,7 @@ from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
 from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
 from sinks.kinds.offsets.target_logs import TargetLogs
-from sinks.kinds.offsets.topic_ids import TopicIds, is_recreated
+from sinks.kinds.offsets.topic_ids import TopicIds, ids_for_runs, is_recreated
 from sinks.kinds.offsets.translation import Answer
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
@@ -31,7 +31,7 @@ class OffsetMemory:
     """All of it for one flow. `hear` may be called from any thread, everything else from one."""
 
     def __init__(self, most_heard: int = MOST_HEARD) -> None:
-        self.histories = Histories()
+        self.histories = Histories(lambda topic: ids_for_runs(self._ids, topic, self._syncs))
         self.target_logs = TargetLogs()
         self.checkpoints = KnownCheckpoints()
         # The last one given, by partition on the source.
@@ -41,6 +41,7 @@ class OffsetMemory:
         self._doubted: set[str] = set()
         self._heard = HeardQueue(most_heard)
         self._topics: MirrorTopics | None = None
+        self._syncs: str | None = None
         self._saved_to = NOWHERE
         self._unsaved: set[TopicPartition] = set()
 
@@ -73,7 +74,7 @@ class OffsetMemory:
         self._ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
         self.histories.exact.renew(ledger)
         self._saved_to = self.histories.position
-        self._topics = topics
+        self._topics, self._syncs = topics, topics.syncs
         recreated = is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints)
         self.catch_up(topics)
         self._read_checkpoints(topics)
@@ -172,7 +173,7 @@ class OffsetMemory:
         return None if self.histories.of(where) is None else self.checkpoints.newest.get((group, remote))
 
     def _forget_truncated(self, where: TopicPartition) -> None:
-        self.histories.exact.break_off(where, self.histories.position + 1)
+        self.histories.exact.forget(where)
         self.answers = {key: answer for key, answer in self.answers.items() if key[1] != where}
         self._doubt_checkpoints(where.topic)
 
@@ -238,10 +239,11 @@ class OffsetMemory:
 
     def save(self, ledger: Ledger) -> None:
         """Writes down what changed since the last time. Raises ClusterUnreachable."""
+        # Before the syncs that ended them count as taken: a process that dies in between hears those once more.
+        self.histories.exact.renew(ledger)
         position = self.histories.position
         changed = self._unsaved | set(self.histories.changed_since(self._saved_to))
         ledger.put({(Entry.TOPIC_IDS, (topic,)): found.as_text() for topic, found in self._ids.items()})
         ledger.put_histories({where: self.histories.with_empty(where) for where in sorted(changed)})
-        self.histories.exact.renew(ledger)
         self._saved_to = position
         self._unsaved.clear()

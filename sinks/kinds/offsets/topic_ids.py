@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sinks.kafka.ports.cluster import Reader
@@ -42,3 +43,13 @@ def is_recreated(known: dict[str, TopicIds], reader: Reader, name: str) -> bool:
         return False
     before, known[name] = known.get(name), TopicIds(found, "")
     return before is not None and before.source not in ("", found)
+
+
+def ids_for_runs(known: Mapping[str, TopicIds], topic: str, syncs: str | None) -> str | None:
+    """The ids that exact offsets of a topic belong to, as text; None while one of them is not known.
+
+    `syncs`: the name of the offset-syncs topic.
+    """
+    ours, theirs = known.get(topic), known.get(syncs or "")
+    ids = (ours.source, ours.target, theirs.source) if ours and theirs else ("",)
+    return " ".join(ids) if all(ids) else None

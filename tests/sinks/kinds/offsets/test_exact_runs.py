@@ -45,7 +45,7 @@ def test_newer_runs_win_and_the_oldest_are_forgotten() -> None:
 
 def test_runs_come_back_from_text_and_what_is_none_is_refused() -> None:
     assert ExactRuns.parse(RUNS.as_text()) == RUNS
-    for text in ("{}", "[1,[1,2]]", "[1,[5,5,5],[6,20,1]]", "[1,[-1,0,1]]", "x"):
+    for text in ("{}", '[1,"",[1,2]]', '[1,"",[5,5,5],[6,20,1]]', '[1,"",[-1,0,1]]', "[1,[5,5,5]]", "x"):
         with pytest.raises((ValueError, TypeError)):
             ExactRuns.parse(text)
 
@@ -104,3 +104,19 @@ def test_a_recreated_topic_has_no_exact_offsets() -> None:
     histories.drop("orders")
     histories.exact.renew(ledger)
     assert histories.exact.of(WHERE) is None
+
+
+def test_an_exact_offset_lies_between_two_syncs_whatever_the_ledger_says() -> None:
+    ledger, histories = flow_ledger(), histories_of((10, 10), (20, 20))
+    forged = [Run(11, 15, 1), Run(21, 1000, 1)]
+    ledger.put({(Entry.EXACT_OFFSETS, ("orders", "0")): ExactRuns(forged, 1).as_text()})
+    histories.exact.renew(ledger)
+    assert (histories.exact_offset(WHERE, 11), histories.exact_offset(WHERE, 21)) == (15, None)
+
+
+def test_a_truncation_ends_what_was_verified_farther_than_this_process_has_read() -> None:
+    ledger, histories = flow_ledger(), histories_of((10, 5), (40, 22))
+    remember(ledger, [(WHERE, RUNS.runs)], histories.exact, 30)
+    histories.exact.forget(WHERE)
+    histories.exact.renew(ledger)
+    assert ledger.values(Entry.EXACT_OFFSETS) == {}
