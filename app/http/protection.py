@@ -52,7 +52,8 @@ class Protection(BaseHTTPMiddleware):
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         """The answer of the route, or why there is none."""
-        is_open = request.url.path in OPEN and request.method == "GET"
+        # Not the URL's path, which begins with what the request says as its Host.
+        is_open = request.scope["path"] in OPEN and request.method == "GET"
         refused = None if is_open else self._rules.refused(request.method, request.headers)
         response = await call_next(request) if refused is None else as_json({"error": refused.reason}, refused.status)
         headers = MutableHeaders(raw=response.raw_headers)
