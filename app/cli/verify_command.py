@@ -1,4 +1,4 @@
-"""`lockstep verify`: whether every record of the source is on the target. Writes nothing to either cluster."""
+"""`lockstep verify`: whether every record of the source is on the target. It writes the flow's ledger alone."""
 
 from __future__ import annotations
 

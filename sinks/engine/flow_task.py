@@ -75,7 +75,8 @@ class FlowTask:
         """When the next pass is due without any other reason, in monotonic seconds."""
         if self.stands_by:
             return self._clock() + STANDS_BY_FOR
-        return max(self._retries.not_before, self._report.due)
+        # What the last report says is of no use after a failure, which may have cost a signal or a request.
+        return self._retries.not_before if self._retries.failures else self._report.due
 
     @property
     def wants_stream(self) -> bool:

@@ -65,6 +65,7 @@ class FlowReconcile:
         self.settings, self._parts, self._clock = settings, parts, clock
         self._ledger = FlowLedger(parts.guard, parts.open_ledger, parts.on_ledger, obeys_failover=parts.obeys_failover)
         self._compared_at: float | None = None
+        self._signalled = 0
         self._intervals = KindIntervals(settings.pace.intervals)
         self._limit = DeletionLimit(settings.limits)
         self._attempts, self._recorder = Attempts(), Recorder(parts.audit, parts.topic_ids)
@@ -109,6 +110,7 @@ class FlowReconcile:
         watch.lap("observe")
         found = [(one, made) for one in due if (made := self._attempts.ask(one, context, trouble, one.compare))]
         self._intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
+        self._signalled = 0
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
         plan = self._limit.check(plan, frozenset().union(*(one.kinds for one, _ in found)), force=force)
         trouble.refuse(self._limit.reasons)
@@ -116,7 +118,8 @@ class FlowReconcile:
         return Compared(context, plan, found, trouble, watch)
 
     def _observe(self, requested: Collection[str], everything: bool) -> PassContext:
-        everything = everything or self._comparison_due()
+        interval = self.settings.pace.full_comparison_interval
+        everything = everything or self._compared_at is None or self._clock() - self._compared_at >= interval
         if everything:
             # Until all was found in order, no pass goes on by what was known before.
             self._compared_at = None
@@ -125,11 +128,9 @@ class FlowReconcile:
         listed = self._parts.list_topics() if not self._ledger.ended else NOTHING_LISTED
         now, signal = self._clock(), self._parts.signal
         idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused
-        return PassContext(now, listed, ledger, signal.signalled(), signal.works, requested, everything, idle)
-
-    def _comparison_due(self) -> bool:
-        interval = self.settings.pace.full_comparison_interval
-        return self._compared_at is None or self._clock() - self._compared_at >= interval
+        # Owed until all were polled: a signal comes once.
+        self._signalled += signal.signalled()
+        return PassContext(now, listed, ledger, self._signalled, signal.works, requested, everything, idle)
 
     def apply(self, compared: Compared, progress: Progress = lambda done, total: None) -> Report:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
@@ -177,8 +178,7 @@ class FlowReconcile:
         return tuple(outcomes)
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
-        context = compared.context
-        ended = self._ledger.ended
+        context, ended = compared.context, self._ledger.ended
         seen = [] if ended else [controller.status(context) for controller in self._parts.controllers]
         for one in seen:
             for kind, reason in one.unsupported.items():

@@ -109,6 +109,7 @@ class EpochSignal:
             return
         self._count(self._alias, API, "ok")
         if not epoch.isPresent():
+            self._beat, self._works = MetadataBeat(), False
             return
         with self._lock:
             now = time.monotonic()
