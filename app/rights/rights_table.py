@@ -45,13 +45,6 @@ def _tells_groups(settings: FlowSettings) -> bool:
 
 RULES: tuple[Rule, ...] = (
     Rule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
-    Rule(
-        FlowSide.SOURCE,
-        On.CLUSTER,
-        ("DESCRIBE",),
-        "is told of changes at once, instead of polling topics in turn",
-        optional=True,
-    ),
     Rule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "reads which topics' records arrive"),
     Rule(FlowSide.TARGET, On.CHECKPOINTS, ("READ",), "reads where groups stand"),
     Rule(FlowSide.TARGET, On.HEARTBEATS, ("READ",), "reads whether MM2 runs"),

@@ -84,15 +84,13 @@ def test_every_rule_says_why_and_when() -> None:
     assert all(rule.operations and rule.why and rule.condition for rule in RULES)
 
 
-def test_the_commands_grant_every_right_once_and_the_optional_ones_last(tmp_path: Path) -> None:
+def test_the_commands_grant_every_right_once(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, "sync.topic.acls.enabled=false")
     lines = [shlex.split(line) for line in commands(settings, "User:the job") if line and not line.startswith("#")]
     granted = [(line[2], line[i + 1]) for line in lines for i, word in enumerate(line) if word == "--operation"]
     assert len(granted) == len(needed_rights(settings.flows[0]))
     assert all(line[0] == "kafka-acls.sh" and "User:the job" in line for line in lines)
     assert next(line for line in lines if "a." in line)[-4:] == ["--topic", "a.", "--resource-pattern-type", "prefixed"]
-    of_a = [line for line in lines if line[2] == "one:1"]
-    assert of_a[-1][-3:] == ["--operation", "Describe", "--cluster"]
 
 
 def test_lockstep_rights_prints_the_commands_and_connects_to_nothing(tmp_path: Path) -> None:
