@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -77,6 +78,25 @@ def allow(cluster: LocalCluster, prefix: str, operation: str) -> None:
     ]
     for future in admin.create_acls(bindings).values():
         future.result()
+
+
+@pytest.fixture(autouse=True)
+def no_right_is_left(clusters: Clusters) -> Iterator[None]:
+    """Other tests on these clusters count on `restricted` having none."""
+    yield
+    for cluster in (clusters.a, clusters.b):
+        everything = AclBindingFilter(
+            ResourceType.ANY,
+            None,
+            ResourcePatternType.ANY,
+            "User:restricted",
+            None,
+            AclOperation.ANY,
+            AclPermissionType.ANY,
+        )
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        for future in admin.delete_acls([everything]).values():
+            future.result()
 
 
 def test_a_cluster_id_that_changed_stops_the_flow_and_nothing_is_written(

@@ -65,12 +65,14 @@ class ListsAspect(Stage):
             origin.acls.bindings |= {acl(line) for line in LINES}
             origin.users.stored |= {(user, MECHANISM): Stored(4096, "unknown") for user in EVERYBODY}
             origin.quotas.quotas = {one: {quota_of(one): 1.0} for one in (Entity("stays"), *ENTITIES)}
-            origin.levels.set_at[DEFAULT_OF_ALL] = {"log.cleanup.policy": "compact", "compression.type": "gzip"}
         for user in EVERYBODY:
             self.world.provider.known[user] = (f"{SECRET}-0", "0")
         self.onto.acls.bindings.add(acl("ALLOW READ User:dora TOPIC a.x"))
         self.onto.users.stored["dora", MECHANISM] = Stored(8192, "own")
         self.onto.quotas.quotas[Entity("dora")] = {"producer_byte_rate": 7.0}
+        # Of two flows into one target, one alone may keep its brokers' configs.
+        brokers = self.origins[0].levels
+        brokers.set_at[DEFAULT_OF_ALL] = {"log.cleanup.policy": "compact", "compression.type": "gzip"}
         self.onto.levels.set_at[DEFAULT_OF_ALL] = {"background.threads": "11"}
         self.foreign = {kind: self.onto.items(kind)[key] for kind, key in FOREIGN.items()}
 
