@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
@@ -63,6 +65,23 @@ def ends_by_topic(seen: Mapping[TopicPartition, LogRange], counts: Mapping[str, 
     }
 
 
+class DaemonExecutor(Executor):
+    """A thread for each piece of work; a process that ends waits for none of them, as it does for a pool's."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Never blocks; the future has the result, or what was raised."""
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except Exception as error:  # noqa: BLE001 - whoever takes the result gets it
+                future.set_exception(error)
+
+        threading.Thread(target=work, name="lockstep-source-ends", daemon=True).start()
+        return future
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """Ends that are being read since `at_ms`."""
@@ -87,7 +106,7 @@ class SourceEndsKeeper:
     ) -> None:
         """`executor`: where the ends are read; a thread of its own, unless given."""
         self._source, self._interval, self._now_ms = source, interval, now_ms
-        self._executor = executor or ThreadPoolExecutor(1, "lockstep-source-ends")
+        self._executor = executor or DaemonExecutor()
         self._looked: float | None = None
         self._reading: _Reading | None = None
         self._kept: dict[Key, tuple[float, object]] = {}
