@@ -44,7 +44,7 @@ DEAD_WITHIN = 10.0
 BACK_WITHIN = 120.0
 """Seconds; tries are up to 30 s apart, and the first ones still meet a broker that starts."""
 
-ENDS_WITHIN = 30.0
+ENDS_WITHIN = 90.0
 """Seconds from SIGTERM: one batch of a trigger, and Spark's own end on a machine that is busy."""
 
 
