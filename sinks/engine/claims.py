@@ -40,11 +40,17 @@ class Claims:
             self._claimed.get(kind, {}).pop(flow, None)
             self._owned.pop((kind, flow), None)
 
-    def publish(self, flow: Flow, kind: Kind, keys: Iterable[Key], owned: Iterable[Key] = ()) -> None:
-        """All keys that the flow desires now, and those that it owns."""
-        claimed = frozenset(keys)
+    def publish(
+        self, flow: Flow, kind: Kind, keys: Iterable[Key], owned: Iterable[Key] = (), shown: bool = True
+    ) -> None:
+        """All keys that the flow desires now, and those that it owns.
+
+        `shown`: whether its source shows anything at all. One that shows nothing may not have been seen: what the flow
+        claimed before stands then, and other flows go on without deleting that.
+        """
         with self._lock:
             flows = self._claimed.setdefault(kind, {})
+            claimed = frozenset(keys) if shown else flows.get(flow) or frozenset()
             # Equal sets stay one object, so that comparing what others claim costs nothing.
             flows[flow] = claimed if flows.get(flow) != claimed else flows[flow]
             self._owned[kind, flow] = frozenset(owned)
@@ -59,6 +65,11 @@ class Claims:
         with self._lock:
             found = (keys for (of, other), keys in self._owned.items() if of is kind and other != flow)
             return frozenset().union(*found)
+
+    def left_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
+        """What other flows of this process own, and none of them wants any more."""
+        wanted = (keys for _, keys in self.of_others(flow, kind) if keys)
+        return self.owned_by_others(flow, kind).difference(*wanted)
 
     def hold(self, flow: Flow, changes: Iterable[Change]) -> tuple[list[Change], list[Refusal]]:
         """The changes that the flow may apply, and in place of the others, all deletions, why not."""
@@ -98,9 +109,9 @@ class Claim:
     flow: Flow
     kind: Kind
 
-    def publish(self, keys: Iterable[Key], owned: Iterable[Key] = ()) -> None:
+    def publish(self, keys: Iterable[Key], owned: Iterable[Key] = (), shown: bool = True) -> None:
         """See `Claims.publish`."""
-        self.claims.publish(self.flow, self.kind, keys, owned)
+        self.claims.publish(self.flow, self.kind, keys, owned, shown)
 
     def publish_nothing(self) -> None:
         """A cluster that does not support the kind leaves the flow with nothing to want."""
@@ -117,3 +128,7 @@ class Claim:
     def owned_by_others(self) -> frozenset[Key]:
         """See `Claims.owned_by_others`."""
         return self.claims.owned_by_others(self.flow, self.kind)
+
+    def left_by_others(self) -> frozenset[Key]:
+        """See `Claims.left_by_others`."""
+        return self.claims.left_by_others(self.flow, self.kind)

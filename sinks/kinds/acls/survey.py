@@ -87,7 +87,7 @@ def survey_acls(
     blank = bool(owned) and not (bindings and listed.source)
     reason = f"{settings.flow.source} shows no {'ACL' if listed.source else 'topic'}: none of the ACLs is deleted"
     if not blank:
-        claim.publish(acl.key for acl in desired.wanted)
+        claim.publish((acl.key for acl in desired.wanted), shown=bool(bindings and listed.source))
     deletes = settings.acls.deletes and not blank
     changes, held = claim.hold(plan_acls(desired, existing, deletable(owned, settings.acls), deletes))
     present = frozenset(one.key for one in existing)

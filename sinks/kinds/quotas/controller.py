@@ -52,7 +52,7 @@ def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: 
     blank = bool(owned) and not upstream
     reason = f"{flow.source} shows no client quota: none is deleted"
     if not blank:
-        claim.publish(desired.wanted)
+        claim.publish(desired.wanted, shown=bool(upstream))
     changes, held = claim.hold(plan_quotas(desired, downstream, owned, deletes=not blank))
     present = keys_of(downstream).keys()
     plan = make_plan(

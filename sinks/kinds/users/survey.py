@@ -42,12 +42,14 @@ def survey_users(
     # A source that shows none of the users that there were is taken for one that could not be seen.
     blank = bool(owned) and not upstream
     written, deletes = ledger.versions(Kind.SCRAM_USER), acls.deletes and not blank
-    changes, refused = plan_users(desired, downstream, written, owned, deletes, acls.adopted)
+    # Whom another flow of this job made and needs no more is kept by the one that does.
+    ours = owned | (claim.left_by_others() & desired.wanted.keys())
+    changes, refused = plan_users(desired, downstream, written, ours, deletes, acls.adopted)
     # Another flow of this job keeps the user, with the password of the same provider.
     kept = {user for user, _ in claim.owned_by_others()}
     refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in kept]
     if not blank:
-        claim.publish(desired.wanted, owned | written.keys())
+        claim.publish(desired.wanted, owned | written.keys(), shown=bool(upstream))
     changes, held = claim.hold(changes)
     reason = f"{settings.flow.source} shows no SCRAM user that its ACLs name: none is deleted"
     present = {(user, mechanism) for user, mechanisms in downstream.items() for mechanism in mechanisms}

@@ -136,3 +136,23 @@ def test_own_claim_and_those_of_other_kinds_hold_nothing() -> None:
     claims.publish(CB, Kind.ACL, [GROUP.key])
     claims.publish(AB, Kind.SCRAM_USER, [GROUP.key])
     assert claims.hold(CB, [DELETION]) == ([DELETION], [])
+
+
+def test_what_a_source_showed_once_stays_claimed_while_it_shows_nothing() -> None:
+    one, other = two_worlds(Kind.CLIENT_QUOTA)
+    passes(one, other)
+    assert not other.ledger().owned(Kind.CLIENT_QUOTA)
+    other.others[PORT]["c"].quotas = {}
+    one.others[PORT]["a"].quotas = {Entity(user="bob"): {"producer_byte_rate": 2.0}}
+    passes(other, one)
+    assert Entity(user="alice") in one.others[PORT]["b"].quotas
+
+
+def test_user_whom_its_flow_needs_no_more_gets_new_passwords_from_the_one_that_does() -> None:
+    one, other = two_worlds(Kind.SCRAM_USER)
+    passes(one, other)
+    one.source_acls.bindings.remove(acl("ALLOW READ User:alice TOPIC x"))
+    for world in (one, other):
+        world.provider.known["alice"] = ("hush-2", "2")
+    passes(one, other)
+    assert one.target_users.stored[ALICE].password == "hush-2"

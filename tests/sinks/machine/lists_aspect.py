@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Key, Kind, Op
 from sinks.engine.report import Report
 from sinks.kafka.memory.memory_users import Stored
@@ -15,6 +16,7 @@ from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.quota_port import Entity
+from streaming.flow import Flow
 from tests.sinks.builders import World
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.machine.hazards import Written
@@ -49,15 +51,20 @@ def quota_of(entity: Entity) -> str:
 
 class ListsAspect(Stage):
     """`origins`: the clusters that things come from; `theirs`: what others put onto the target; `removed`: what they
-    took away, `missed`: that of it which a pass has seen missing."""
+    took away, and the flows that have not seen it yet, `missed`: that of it which all have seen missing. `shown`: the
+    kinds that this process has seen of each source, `misled`: of which it was shown nothing instead; `acls_seen`: flows
+    of which it has compared ACLs."""
 
     def populate(self) -> None:
         super().populate()
         self.origins, self.onto = self.clusters()
         self.theirs: dict[Kind, set[Key]] = {kind: {FOREIGN[kind]} for kind in LISTS}
-        self.removed: set[Difference] = set()
+        self.removed: dict[Difference, set[Flow]] = {}
         self.missed: set[Difference] = set()
         self.compared: set[AclBinding] = set()
+        self.shown: dict[str, set[Kind]] = {}
+        self.misled: dict[str, set[Kind]] = {}
+        self.acls_seen: set[Flow] = set()
         if "stays" not in self.source.topics:
             self.source.create_topics({"stays": TopicSpec(1)})
         for origin in self.origins:
@@ -161,11 +168,17 @@ class ListsAspect(Stage):
             self.mine[kind].pop(key, None)
             self.theirs[kind].discard(key)
             self.either.discard((kind, key))
-            self.removed.add((kind, key))
-        elif not before and (kind, key) not in self.missed and self.remembered(kind, key):
+            self.removed[kind, key] = self.remembering(kind, key)
+        elif not before and self._may_be_ours(kind, key):
             self.either.add((kind, key))
         elif not before:
             self.theirs[kind].add(key)
+
+    def _may_be_ours(self, kind: Kind, key: Key) -> bool:
+        """Whether a flow cannot know that this is not what it made, or was about to make."""
+        if self.remembering(kind, key, Entry.INTENT):
+            return True
+        return (kind, key) not in self.missed and self.remembered(kind, key)
 
     def forget(self) -> None:
         for kind in LISTS:
@@ -182,14 +195,20 @@ class ListsAspect(Stage):
         assert own == {"own"}, "a user of somebody else's has another password"
 
     def check_pass(self, world: World, written: Collection[Written], report: Report | None) -> None:
-        """Nothing goes that a source has, whatever it shows."""
+        """Nothing goes that a source has, whatever it shows; that of another flow's source counts once it was seen."""
         super().check_pass(world, written, report)
+        flow = world.settings.flow
         for kind in LISTS:
-            wanted = {key for origin in self.origins for key in origin.wanted(kind, self.world.provider)}
+            known = [
+                one for one in self.origins if one.alias == flow.source or kind not in self.misled.get(one.alias, ())
+            ]
+            wanted = {key for origin in known for key in origin.wanted(kind, self.world.provider)}
             gone = {one.key for one in written if one.kind is kind and one.op is Op.DELETE}
             assert not gone & wanted, f"deleted, and still on a source: {gone & wanted}"
+        misled = self.misled.setdefault(flow.source, set())
+        misled |= self.upstream.blank - self.shown.get(flow.source, set())
         if report is not None and report.everything:
-            self._note_missed(report)
+            self._note_missed(flow, report)
         saw = report is not None and report.everything and Kind.ACL not in report.paused and self._sees_acls
         self.compared = set(self.origins[0].acls.bindings) if saw else set()
 
@@ -199,22 +218,35 @@ class ListsAspect(Stage):
         for kind in (kind for kind in LISTS if world.settings.enabled[kind]):
             there, wanted = self.onto.items(kind), origin.wanted(kind, self.world.provider)
             left = {key for key, value in wanted.items() if there.get(key) != value}
-            left -= self.theirs[kind] if kind is Kind.SCRAM_USER else set()
+            if kind is Kind.SCRAM_USER:
+                left -= self.theirs[kind] | {key for one, key in self.either if one is kind}
             elsewhere = {key for one in self.origins for key in one.wanted(kind, self.world.provider)}
             mine = {key for key, flow in self.mine[kind].items() if flow == world.settings.flow}
             left |= {key for key in mine & there.keys() - elsewhere if (kind, key) not in self.unowned}
             yield from ((kind, key) for key in left)
 
-    def _note_missed(self, report: Report) -> None:
-        """What this pass saw missing is not Lockstep's any more, whatever the ledger says."""
+    def _note_missed(self, flow: Flow, report: Report) -> None:
+        """What passes of all flows that had it saw missing is not Lockstep's any more, whatever the ledgers say."""
         unseen = {one.kind for one in report.plan.errors} | {*report.trouble.faulted} | report.idle
+        if flow not in self.acls_seen and Kind.ACL not in report.idle:
+            unseen.add(Kind.SCRAM_USER)
+        if Kind.ACL not in unseen | self.upstream.blank:
+            self.acls_seen.add(flow)
+        self.shown.setdefault(flow.source, set()).update(set(LISTS) - unseen - self.upstream.blank)
+        self.misled[flow.source] = self.misled.get(flow.source, set()) - self.shown[flow.source]
         gone = {(kind, key) for kind, key in self.removed if kind not in unseen and key not in self.onto.items(kind)}
-        self.missed, self.removed = self.missed | gone, self.removed - gone
+        for one in gone:
+            self.removed[one].discard(flow)
+        seen = {one for one in gone if not self.removed[one]}
+        self.missed |= seen
+        self.removed = {one: flows for one, flows in self.removed.items() if one not in seen}
         self.missed -= {(kind, key) for kind, key in self.missed if key in self.onto.items(kind)}
 
     def begin_anew(self) -> None:
         super().begin_anew()
         self.compared = set()
+        self.shown, self.misled = {}, {}
+        self.acls_seen = set()
 
     def told_later(self) -> set[Kind]:
         """Users follow the ACLs that the pass before this one compared, if it saw them."""

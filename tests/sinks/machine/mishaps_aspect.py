@@ -31,7 +31,7 @@ class MishapsAspect(Stage):
     def wall_clock_jumps(self, hours: int) -> None:
         """What was about to be created and is as old as that counts as somebody else's."""
         self.jumped += timedelta(hours=hours)
-        self.unowned |= self.unsure
+        self.unowned = self.unowned.union(*self.unsure.values())
 
     @precondition(lambda self: self.trusted and self.target.reachable and self.hazard.failing is None)
     @rule(kinds=st.sampled_from([frozenset(), frozenset(Kind)]) | st.frozensets(st.sampled_from(list(Kind))))

@@ -62,12 +62,13 @@ class Stage(RuleBasedStateMachine):
         self.source, self.target = FaultyCluster("a", "id-of-a"), FaultyCluster("b", "id-of-b", hazard=self.hazard)
         self.mine: dict[Kind, dict[Key, Flow]] = {kind: {} for kind in Kind}
         self.either: set[Difference] = set()
-        self.unsure: set[Difference] = set()
+        self.unsure: dict[Flow, set[Difference]] = {}
         self.unowned: set[Difference] = set()
         self.unheard: dict[Flow, list[Written]] = {}
         self.paused: frozenset[Kind] = frozenset()
         self.trusted = True
         self.jumped = timedelta()
+        self.writes = 0
         self.heard = Heard()
         logging.getLogger().addHandler(self.heard)
         self.world = world_of(self.kinds, self.source, self.target, self.upstream, self.now)
@@ -136,12 +137,13 @@ class Stage(RuleBasedStateMachine):
             crashed = True
             self.begin_anew()
         written = list(self.hazard.written)
+        self.writes += len(written)
         for one in written:
             if one.op is Op.CREATE:
                 self.mine[one.kind][one.key] = world.settings.flow
             elif one.op is Op.DELETE:
                 self.mine[one.kind].pop(one.key, None)
-        self._note_unsure(written, report)
+        self._note_unsure(world, written, report)
         if not crashed:
             events = [one for one in written if not one.kind.row.content or one.op is Op.CREATE]
             self.unheard.setdefault(world.settings.flow, []).extend(events)
@@ -149,12 +151,13 @@ class Stage(RuleBasedStateMachine):
         self.check_pass(world, written, report)
         return report
 
-    def _note_unsure(self, written: Collection[Written], report: Report | None) -> None:
+    def _note_unsure(self, world: World, written: Collection[Written], report: Report | None) -> None:
+        unsure = self.unsure.setdefault(world.settings.flow, set())
         failed = report is None or any(outcome.error for outcome in report.outcomes)
         if failed:
-            self.unsure |= {(one.kind, one.key) for one in written if one.op is Op.CREATE}
+            unsure |= {(one.kind, one.key) for one in written if one.op is Op.CREATE}
         elif report is not None and report.everything:
-            self.unsure.clear()
+            unsure -= {one for one in unsure if one[0] not in report.idle | report.trouble.faulted.keys()}
 
     def _check_written(self, world: World, written: Collection[Written], report: Report | None) -> None:
         assert world is not self.world or not {one.kind for one in written} & self.paused, "written while paused"
@@ -201,13 +204,18 @@ class Stage(RuleBasedStateMachine):
 
     def remembered(self, kind: Kind, key: Key) -> bool:
         """Whether Lockstep created it or was about to, and has not seen yet that it is gone."""
-        place, entries = (kind.value, *key), (Entry.OWNED, Entry.INTENT)
-        return any(one.get(entry, *place) is not None for one in self.ledgers() for entry in entries)
+        return bool(self.remembering(kind, key))
 
-    def ledgers(self) -> list[Ledger]:
+    def remembering(self, kind: Kind, key: Key, *entries: Entry) -> set[Flow]:
+        """The flows that do, by these entries or by any."""
+        place, entries = (kind.value, *key), entries or (Entry.OWNED, Entry.INTENT)
+        ledgers = self.ledgers().items()
+        return {flow for flow, one in ledgers if any(one.get(entry, *place) is not None for entry in entries)}
+
+    def ledgers(self) -> dict[Flow, Ledger]:
         """As they are in their topics now."""
         reachable, self.target.reachable = self.target.reachable, True
-        found = [world.ledger() for world in self.worlds()]
+        found = {world.settings.flow: world.ledger() for world in self.worlds()}
         self.target.reachable = reachable
         return found
 
@@ -216,13 +224,17 @@ class Stage(RuleBasedStateMachine):
         self.clear()
         if self.paused:
             self.pause(frozenset())
+        quiet = 0
         for _ in range(SETTLES_WITHIN):
+            before = self.writes
             self.pass_of_all()
-            if not self.left():
+            # One flow may follow what another saw in the round before.
+            quiet = 0 if self.left() or self.writes > before else quiet + 1
+            if quiet == len(self.worlds()):
                 break
         assert not self.left(), f"not equal after {SETTLES_WITHIN} passes: {self.left()}"
-        for _ in range(2):
-            report = self.run(self.world, 60.0, everything=True)
+        for world in (*self.worlds(), *self.worlds()):
+            report = self.run(world, 60.0, everything=True)
             assert report is not None, "nothing goes wrong any more, and a pass does not come to its end"
             assert not self.hazard.written, f"written although all is equal: {self.hazard.written}"
             self.check_quiet(report)

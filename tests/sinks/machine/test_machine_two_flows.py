@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import pytest
-from hypothesis import Phase, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
@@ -74,9 +73,5 @@ class TwoFlowsMachine(MishapsAspect, ListsAspect):
         return set(Kind)
 
 
-TwoFlowsMachine.TestCase.settings = settings(
-    max_examples=100, stateful_step_count=30, deadline=None, phases=(Phase.explicit, Phase.generate)
-)
-TestTwoFlows = pytest.mark.xfail(
-    reason="found, and not judged yet: broker-config compression.type is deleted once more after all was equal"
-)(TwoFlowsMachine.TestCase)
+TwoFlowsMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestTwoFlows = TwoFlowsMachine.TestCase

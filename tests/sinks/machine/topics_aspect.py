@@ -91,7 +91,7 @@ class TopicsAspect(Stage):
 
     def remembered(self, kind: Kind, key: Key) -> bool:
         """Topics are told apart by their ids, once these are known."""
-        return (kind is Kind.TOPIC and any(key in ledger.unsettled(kind) for ledger in self.ledgers())) or (
+        return (kind is Kind.TOPIC and any(key in ledger.unsettled(kind) for ledger in self.ledgers().values())) or (
             kind is not Kind.TOPIC and super().remembered(kind, key)
         )
 

@@ -1,0 +1,100 @@
+"""The machines notice what they look for: each is given a cluster that does harm, and must say so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from sinks.engine.model import Kind
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import AclFaults
+from sinks.kafka.ports.cluster import Faults
+from sinks.kafka.ports.groups import GroupFaults, Offsets
+from tests.sinks.machine.faulty_lists import FaultyAcls, FaultyGroups
+from tests.sinks.machine.hazards import FaultyCluster
+from tests.sinks.machine.lists_aspect import FOREIGN
+from tests.sinks.machine.stage import Stage
+from tests.sinks.machine.test_machine_groups import GroupsMachine
+from tests.sinks.machine.test_machine_lists import ListsMachine
+from tests.sinks.machine.test_machine_topics import TopicsMachine
+
+# Without shrinking: what counts is that it is found.
+UNSHRUNK = settings(
+    max_examples=150,
+    stateful_step_count=40,
+    deadline=None,
+    phases=(Phase.generate,),
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@dataclass
+class OneTooFar(FaultyGroups):
+    """Each group is sent one record farther than was asked for."""
+
+    def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
+        farther = {group: {where: at + 1 for where, at in rows.items()} for group, rows in offsets.items()}
+        return super().commit(farther)
+
+
+@dataclass
+class TooWide(FaultyAcls):
+    """A deletion takes an ACL along that nobody asked for."""
+
+    def delete(self, bindings: Collection[AclBinding]) -> AclFaults:
+        self.bindings = {one for one in self.bindings if one.key != FOREIGN[Kind.ACL]}
+        return super().delete(bindings)
+
+
+@dataclass
+class Forgetful(FaultyCluster):
+    """A deletion of topics is acknowledged, and takes those of others along."""
+
+    def delete_topics(self, topics: Collection[str]) -> Faults:
+        return super().delete_topics({*topics, *(name for name in self.topics if name.startswith("a."))})
+
+
+class SkippingMachine(GroupsMachine):
+    """Groups go one record too far."""
+
+    def populate(self) -> None:
+        self.world.target_groups = OneTooFar("b", hazard=self.hazard)
+        super().populate()
+        self.world.restart()
+
+
+class RevokingMachine(ListsMachine):
+    """ACLs of others go along."""
+
+    def populate(self) -> None:
+        self.world.target_acls = TooWide("b", hazard=self.hazard)
+        super().populate()
+        self.world.restart()
+
+
+class DroppingMachine(TopicsMachine):
+    """Topics that the source has go along."""
+
+    def populate(self) -> None:
+        self.target = self.world.target = Forgetful("b", "id-of-b", hazard=self.hazard)
+        super().populate()
+        self.world.restart()
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize(
+    ("machine", "says"),
+    [
+        (SkippingMachine, "and skips|beyond the end"),
+        (RevokingMachine, "somebody else's is gone|differ without a word"),
+        (DroppingMachine, "gone|deleted|differ without a word"),
+    ],
+)
+def test_a_machine_says_what_harm_a_cluster_does(machine: type[Stage], says: str) -> None:
+    with pytest.raises(AssertionError, match=says):
+        run_state_machine_as_test(machine, settings=UNSHRUNK)
