@@ -21,7 +21,10 @@ from sinks.kafka.ports.cluster import CountRequest
 from streaming.errors import LockstepError
 
 LISTS_KEPT = 1024
-"""Resource lists kept in the JVM; each costs 0.4 ms a topic to build."""
+"""Resource lists kept in the JVM: each call over the gateway takes about 0.1 ms, and building one is a call a topic."""
+
+RESOURCES_KEPT = 100_000
+"""Resources kept in the JVM, each of which takes another call."""
 
 ITEM = ("UnknownTopicOrPartitionException", "TopicAuthorizationException", "InvalidTopicException")
 
@@ -35,12 +38,15 @@ class JvmWatch:
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._topic_type = self._enum_constant("org.apache.kafka.common.config.ConfigResource$Type", "TOPIC")
         self._last = self._jvm.java.util.HashMap()
+        # Every name of a package that is resolved is a call over the gateway, too.
+        self._resource_class = self._jvm.org.apache.kafka.common.config.ConfigResource
+        self._resources: dict[str, Any] = {}
         self._lists: dict[tuple[str, ...], Any] = {}
         self._forgotten: set[str] = set()
 
     def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
         """All requests leave before the first answer is awaited, so that the broker is never idle in between."""
-        asked = [(shard, self._admin.describeConfigs(self._resources(shard))) for shard in shards if shard]
+        asked = [(shard, self._admin.describeConfigs(self._list_of(shard))) for shard in shards if shard]
         found: set[str] = set()
         try:
             for shard, result in asked:
@@ -66,15 +72,15 @@ class JvmWatch:
         except Py4JJavaError as error:
             return self._one_by_one(shard, result, error)
         self._count(self._alias, "DescribeConfigs", "ok")
-        return self._news(seen)
+        return self._differs_from_last(seen)
 
-    def _news(self, seen: Any) -> set[str]:
+    def _differs_from_last(self, seen: Any) -> set[str]:
         if self._last.entrySet().containsAll(seen.entrySet()):
             return set()
-        news = self._jvm.java.util.HashMap(seen)
-        news.entrySet().removeAll(self._last.entrySet())
+        other = self._jvm.java.util.HashMap(seen)
+        other.entrySet().removeAll(self._last.entrySet())
         self._last.putAll(seen)
-        return {resource.name() for resource in news.keySet()}
+        return {resource.name() for resource in other.keySet()}
 
     def _one_by_one(self, shard: Sequence[str], result: Any, error: Py4JJavaError) -> set[str]:
         """One topic's trouble must not hide the others: the troubled ones count as changed and are read in full."""
@@ -93,20 +99,25 @@ class JvmWatch:
                 self._last.remove(self._resource(topic))
             else:
                 seen.put(self._resource(topic), future.get(self._timeout, self._unit))
-        return troubled | self._news(seen)
+        return troubled | self._differs_from_last(seen)
 
-    def _resources(self, topics: Sequence[str]) -> Any:
+    def _list_of(self, topics: Sequence[str]) -> Any:
         key = tuple(topics)
         if key not in self._lists:
             if len(self._lists) >= LISTS_KEPT:
                 self._lists.clear()
-            self._lists[key] = self._jvm.java.util.ArrayList()
+            made = self._jvm.java.util.ArrayList()
             for topic in topics:
-                self._lists[key].add(self._resource(topic))
+                made.add(self._resource(topic))
+            self._lists[key] = made
         return self._lists[key]
 
     def _resource(self, topic: str) -> Any:
-        return self._jvm.org.apache.kafka.common.config.ConfigResource(self._topic_type, topic)
+        if topic not in self._resources:
+            if len(self._resources) >= RESOURCES_KEPT:
+                self._resources.clear()
+            self._resources[topic] = self._resource_class(self._topic_type, topic)
+        return self._resources[topic]
 
     def _enum_constant(self, enum: str, name: str) -> Any:
         # py4j resolves no inner classes, and the jars of --packages are in the context class loader only.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.error_codes import error_of, raised
@@ -27,6 +27,13 @@ READING: dict[str, str | int] = {
     "auto.offset.reset": "earliest",
     "queued.max.messages.kbytes": FETCHED_AHEAD,
 }
+
+
+def _come(consumer: Consumer) -> Iterator[Message]:
+    """What is there, after a wait for the first of it. `consume` with a wait would wait until AT_ONCE are there."""
+    if (first := consumer.poll(0.2)) is not None:
+        yield first
+        yield from consumer.consume(num_messages=AT_ONCE, timeout=0)
 
 
 def _joined(chunks: Iterable[Stretch]) -> Stretch:
@@ -126,7 +133,7 @@ class Log:
             if len(records) > CHUNK - AT_ONCE:
                 yield records
                 records, deadline = [], time.monotonic() + TIMEOUT
-            for message in consumer.consume(num_messages=AT_ONCE, timeout=0.2):
+            for message in _come(consumer):
                 error = message.error()
                 if error is None:
                     records.append(Placed(message.offset() or 0, message.key() or b"", message.value()))
