@@ -14,6 +14,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "validate": (f"validate {FILE}", f"validate {FILE} --rights --strict"),
     "plan": (f"plan {FILE} --out plan.json", f"plan {FILE} --kind acl -o json"),
     "apply": (f"apply {FILE}", f"apply {FILE} --plan plan.json --yes"),
+    "adopt": (f"adopt acl {FILE} --dry-run", f"adopt topic {FILE} --with-records --yes"),
     "status": (f"status {FILE} --watch", f"status {FILE} --flow 'a->b' -o json"),
     "topics": (f"topics {FILE}", f"topics {FILE} --flow 'a->b' -o json"),
     "groups": (f"groups {FILE}", f"groups {FILE} -o json"),

@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from sinks.engine.adoption import ADOPT, AdoptionPlan
 from sinks.engine.audit_events import (
     FAILOVER,
+    PAUSE,
+    RESUME,
     SCHEMA,
     CredentialWrite,
     Event,
     SettingChange,
     of_credential,
+    of_entry,
     of_outcome,
     of_refusal,
     of_setting,
@@ -24,7 +28,7 @@ from sinks.engine.audit_events import (
     side,
 )
 from sinks.engine.ledger import utc_now
-from sinks.engine.model import Key, Op, Outcome
+from sinks.engine.model import Key, Kind, Op, Outcome
 from sinks.engine.plan import Plan, Refusal
 from sinks.kafka.ports.cluster import Cluster, Record
 from streaming.errors import LockstepError
@@ -96,6 +100,15 @@ class Audit:
         events = [Event(**base, **of_outcome(outcome)) for outcome in outcomes]
         events += [Event(**base, **of_refusal(refusal)) for refusal in refused]
         self._append(events)
+
+    def record_adoption(self, plan: AdoptionPlan) -> None:
+        """Writes what waits, and one event for each item that was taken over. Raises as `flush`; the events wait."""
+        base = self._base(plan.flow, plan.digest)
+        self._append([Event(**base, **of_entry(plan.kind, ADOPT, key)) for key in sorted(plan.items)])
+
+    def record_pause(self, flow: Flow, kind: Kind, *, paused: bool) -> None:
+        """Writes what waits, and that somebody paused or resumed a kind. Raises as `flush`; the event waits then."""
+        self._append([Event(**self._base(flow, ""), **of_entry(kind, PAUSE if paused else RESUME, ()))])
 
     def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:
         """Writes what waits, and one event per line of the properties file. Raises as `flush`; the events wait then."""

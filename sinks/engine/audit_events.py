@@ -30,6 +30,9 @@ CREDENTIAL = "credential"
 FAILOVER = "failover"
 """The kind of an event about a flow's failover; its key is the command and the step."""
 
+PAUSE, RESUME = "pause", "resume"
+"""Operations of events about a kind as a whole, which have no key."""
+
 EVENT_KINDS = (*(kind.value for kind in Kind), SETTING, CREDENTIAL, FAILOVER)
 
 
@@ -77,7 +80,7 @@ class Event:
             return dict(zip(("cluster", "user", "mechanism"), self.key, strict=True))
         if self.kind == FAILOVER:
             return dict(zip(("command", "step"), self.key, strict=True))
-        return key_as_json(Kind(self.kind), self.key)
+        return {} if self.op in (PAUSE, RESUME) else key_as_json(Kind(self.kind), self.key)
 
     def as_dict(self) -> dict[str, Any]:
         """By field name, the key as a list."""
@@ -109,6 +112,12 @@ def of_refusal(refusal: Refusal) -> dict[str, Any]:
         "result": "refused",
         "error": refusal.reason,
     }
+
+
+def of_entry(kind: Kind, op: str, key: Key) -> dict[str, Any]:
+    """The fields of an event about what the ledger says of a kind, while the target stayed as it was."""
+    sides = {"before": None, "after": None, "result": "applied", "error": None}
+    return {"kind": kind.value, "op": op, "key": key} | sides
 
 
 def of_setting(change: SettingChange) -> dict[str, Any]:

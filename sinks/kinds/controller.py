@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from sinks.engine.adoption import Alike, nothing_alike
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Key, Kind, Outcome
@@ -56,13 +57,15 @@ class Comparison:
     where there was nothing to write; `before_writing` right before any of it is written.
 
     Until it is settled a comparison counts as not made: what differed is compared again. `present`: by kind, all that
-    the target has of it, each with its topic's id or ""; kinds of which not all was seen are left out.
+    the target has of it, each with its topic's id or ""; kinds of which not all was seen are left out. `alike`: by
+    kind, what the target has just as the source has it, whoever made it; asked for where somebody wants to adopt it.
     """
 
     plan: Plan
     settle: Callable[[Sequence[Outcome]], None] = nothing_to_settle
     before_writing: Callable[[], None] = nothing_to_forget
     present: Mapping[Kind, Mapping[Key, str]] = field(default_factory=dict)
+    alike: Callable[[], Mapping[Kind, Alike]] = nothing_alike
 
 
 class GroupRow(Protocol):

@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from sinks.engine.adoption import Alike
 from sinks.engine.backoff import Backoff
 from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.faults import NotSupported, RightsMissing
-from sinks.kinds.controller import Comparison, ControllerStatus, PassContext, nothing_to_forget
+from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
@@ -36,11 +37,15 @@ ASKS_AFTER = 1.5
 
 @dataclass(frozen=True)
 class Surveyed:
-    """A plan for all of a kind, and the keys of what the target has of it now. `remember`: called with its outcomes."""
+    """A plan for all of a kind, and the keys of what the target has of it now. `remember`: called with its outcomes.
+
+    `alike`: what of that is just as the source has it.
+    """
 
     plan: Plan
     present: Collection[Key]
     remember: Callable[[], None] = lambda: None
+    alike: Callable[[], Alike] = Alike
 
 
 @dataclass(frozen=True)
@@ -136,16 +141,14 @@ class PolledController:
 
     def compare(self, context: PassContext) -> Comparison:
         """The plan for all of the kind, without the changes that are backed off."""
-        present: Collection[Key] = ()
-        remember = nothing_to_forget
         try:
             seen = self._rules.survey(context)
-            plan, present, remember = seen.plan, seen.present, seen.remember
         except NotSupported as error:
             self._lacks(error)
             return Comparison(Plan(self._flow))
         except RightsMissing as error:
-            plan = self._denied(error)
+            seen = Surveyed(self._denied(error), ())
+        plan, present, kind = seen.plan, seen.present, self._rules.kind
         self._unsupported = None
         for note in plan.notes:
             if note not in self._last.notes:
@@ -156,9 +159,10 @@ class PolledController:
         ready = replace(plan, changes=tuple(todo), refused=(*plan.refused, *waiting))
         return Comparison(
             ready,
-            lambda outcomes: self._settle(context, ready, outcomes, remember),
+            lambda outcomes: self._settle(context, ready, outcomes, seen.remember),
             lambda: self._forget(ready),
-            {self._rules.kind: dict.fromkeys(present, "")} if present else {},
+            {kind: dict.fromkeys(present, "")} if present else {},
+            lambda: {kind: seen.alike()},
         )
 
     def _denied(self, error: RightsMissing) -> Plan:

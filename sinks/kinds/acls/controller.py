@@ -43,7 +43,7 @@ def assemble(parts: Assembly) -> Assembled:
             if seen.staged is not None:
                 context.ledger.put(staged_entries(seen.staged, context.ledger.values(Entry.STAGED)))
 
-        return Surveyed(seen.plan, seen.present, remember)
+        return Surveyed(seen.plan, seen.present, remember, seen.alike)
 
     rules = Rules(
         kind=Kind.ACL,

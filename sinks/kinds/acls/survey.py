@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from sinks.engine.adoption import Alike
 from sinks.engine.claims import Claim
 from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
@@ -23,13 +24,15 @@ from sinks.kinds.topics.rules import is_replicated
 class AclSurvey:
     """`principals`: of those whose ACLs are synced, the name on the source to that on the target; None: not seen.
 
-    `present`: all that the target has. `staged`: what is held back there; None: not seen.
+    `present`: all that the target has. `staged`: what is held back there; None: not seen. `alike`: what the target has
+    just as the source has it.
     """
 
     plan: Plan
     principals: Mapping[str, str] | None = None
     present: frozenset[Key] = frozenset()
     staged: frozenset[AclBinding] | None = None
+    alike: Callable[[], Alike] = Alike
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,14 @@ def survey_acls(
         skipped={f"{reason} ACLs": count for reason, count in _skipped(desired, len(bindings) - len(kept)).items()},
         notes=desired.notes,
     )
-    return AclSurvey(plan, None if blank else desired.principals, present, None if blank else desired.staged)
+    if blank:
+        return AclSurvey(plan, present=present)
+    return AclSurvey(plan, desired.principals, present, desired.staged, lambda: _alike(desired, present))
+
+
+def _alike(desired: DesiredAcls, present: Collection[Key]) -> Alike:
+    same = {acl.key for acl in desired.wanted}.intersection(present)
+    return Alike(dict.fromkeys(same, ""), {key: why for key, why in desired.withheld.items() if key in present})
 
 
 def _skipped(desired: DesiredAcls, fenced: int) -> Mapping[str, int]:

@@ -169,6 +169,12 @@ def differing(desired: DesiredBrokerConfigs, target: Levels) -> set[str]:
     return {name for name, value in desired.wanted.items() if there.get(name) != value} - hidden
 
 
+def same(desired: DesiredBrokerConfigs, target: Levels) -> set[str]:
+    """Names that have the source's value already, as far as it can be seen."""
+    readable = {name: entry.value for name, entry in target.items() if not entry.sensitive}
+    return {name for name, value in desired.wanted.items() if readable.get(name) == value}
+
+
 def surplus(
     desired: DesiredBrokerConfigs, target: Levels, owned: AbstractSet[Key], rules: BrokerConfigRules
 ) -> set[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from sinks.engine.adoption import Alike
 from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
 from sinks.flow_settings import FlowSettings
@@ -19,6 +20,7 @@ from sinks.kinds.brokers.rules import (
     desired_broker_configs,
     differing,
     plan_broker_configs,
+    same,
     surplus,
 )
 from sinks.kinds.polled_controller import Surveyed
@@ -55,7 +57,7 @@ def survey_brokers(
         existing={Kind.BROKER_CONFIG: len(owned & present)},
         skipped=desired.skipped,
     )
-    return Surveyed(plan, present)
+    return Surveyed(plan, present, alike=lambda: Alike({("", name): "" for name in same(desired, downstream)}))
 
 
 def any_broker(levels: LevelReader, alias: str) -> Levels | Unobserved:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sinks.engine.adoption import Alike
 from sinks.engine.claims import Claim
 from sinks.engine.model import Kind
 from sinks.engine.plan import Unobserved, make_plan
@@ -54,7 +55,8 @@ def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: 
     if not blank:
         claim.publish(desired.wanted, shown=bool(upstream))
     changes, held = claim.hold(plan_quotas(desired, downstream, owned, deletes=not blank))
-    present = keys_of(downstream).keys()
+    existing = keys_of(downstream)
+    present = existing.keys()
     plan = make_plan(
         flow,
         changes,
@@ -63,4 +65,8 @@ def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: 
         existing={Kind.CLIENT_QUOTA: len(owned & present)},
         skipped=desired.skipped,
     )
-    return Surveyed(plan, present)
+
+    def alike() -> Alike:
+        return Alike({key: "" for key, value in desired.wanted.items() if existing.get(key) == value})
+
+    return Surveyed(plan, present, alike=alike)

@@ -14,6 +14,7 @@ from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.config_watch import Watch
 from sinks.kinds.assembly import Assembled, Assembly, Progress, no_progress
 from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
+from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.deletions import TopicDeletions
 from sinks.kinds.topics.drifts import TopicDrifts
@@ -42,7 +43,7 @@ class TopicController:
         self._deletions = TopicDeletions(settings, source, target, once=once)
         self._settings, self._source, self._target, self._progress = settings, source, target, progress
         self._source_watch, self._target_watch = watches
-        self._clock = clock
+        self._once, self._clock = once, clock
         self._schedule = PollSchedule(settings.pace)
         self._backoff = Backoff()
         self._dirty: set[str] = set()
@@ -62,7 +63,7 @@ class TopicController:
         if configs:
             self._poll_configs(context)
         differ = Kind.TOPIC not in context.idle and self._topics_differ(context)
-        return differ or (configs and bool(self._dirty))
+        return differ or self._once or (configs and bool(self._dirty))
 
     def _poll_configs(self, context: PassContext) -> None:
         remote = context.listed.desired.remote
@@ -130,6 +131,7 @@ class TopicController:
             lambda outcomes: self._settle(context, seen, outcomes),
             lambda: self._forget_written(seen, plan),
             {Kind.TOPIC: self._present(context)},
+            lambda: {Kind.TOPIC: adoptable_topics(self._settings, context.listed, self._target.topic_ids)},
         )
 
     def _present(self, context: PassContext) -> dict[Key, str]:

@@ -58,7 +58,8 @@ def assemble(parts: Assembly) -> Assembled:
         source, target = parts.source.users, parts.target.users
         wanted = survey_users(parts.settings, source, target, named(context) or {}, provider, context.ledger, claim)
         logins.take_turn(wanted.users, context.now)
-        return Surveyed(wanted.plan.noting(logins.refusals(), logins.notes()), wanted.present)
+        plan = wanted.plan.noting(logins.refusals(), logins.notes())
+        return Surveyed(plan, wanted.present, alike=wanted.alike)
 
     rules = Rules(
         kind=Kind.SCRAM_USER,

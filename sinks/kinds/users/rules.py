@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from sinks.engine.adoption import Alike
 from sinks.engine.model import Change, Key, Kind, Op, ScramSpec
 from sinks.engine.plan import Refusal
 from sinks.faults import Observed
@@ -34,6 +35,11 @@ NO_CREDENTIAL = "no credential"
 NOT_OURS = (
     "exists on the target and is not Lockstep's; to let it have the source's password, name it in "
     "lockstep.scram.users.adopt"
+)
+
+UNPROVEN = (
+    "nobody can see whether its password is the source's; name the user in lockstep.scram.users.adopt, so that "
+    "Lockstep writes the password, and adopt it then"
 )
 
 Iterations = Mapping[str, Mapping[str, int]]
@@ -136,6 +142,21 @@ def plan_users(
         surplus = ((key, _spec(target, key, written)) for key in owned if key not in desired.wanted)
         changes += [Change(Kind.SCRAM_USER, key, spec, None) for key, spec in surplus if spec is not None]
     return changes, refused
+
+
+def alike_users(desired: DesiredUsers, target: Iterations, written: Mapping[Key, str]) -> Alike:
+    """Those that have the source's iterations and, since Lockstep wrote it (`written`), its password."""
+    items: dict[Key, str] = {}
+    refused: dict[Key, str] = {}
+    for key, wanted in desired.wanted.items():
+        before = _spec(target, key, written)
+        if before is None or before.iterations != wanted.iterations:
+            continue
+        if wanted.version is not None and before.version == wanted.version:
+            items[key] = ""
+        else:
+            refused[key] = UNPROVEN
+    return Alike(items, refused)
 
 
 def _op(before: ScramSpec | None) -> Op:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from sinks.engine.claims import Claim
 from sinks.engine.ledger import Ledger
@@ -13,7 +14,15 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.users import UserReader
 from sinks.kinds.polled_controller import Surveyed
 from sinks.kinds.users.credentials import CredentialProvider, known_versions
-from sinks.kinds.users.rules import NOT_OURS, PRINCIPAL, WantedUser, desired_users, plan_users, users_of
+from sinks.kinds.users.rules import (
+    NOT_OURS,
+    PRINCIPAL,
+    WantedUser,
+    alike_users,
+    desired_users,
+    plan_users,
+    users_of,
+)
 
 
 @dataclass(frozen=True)
@@ -60,4 +69,5 @@ def survey_users(
         errors=[Unobserved(Kind.SCRAM_USER, reason)] if blank else [],
         existing={Kind.SCRAM_USER: len(owned & present)},
     )
-    return UserSurvey(plan, present, users=desired.wanted)
+    alike = partial(alike_users, desired, downstream, written)
+    return UserSurvey(plan, present, alike=alike, users=desired.wanted)

@@ -1,0 +1,170 @@
+"""`lockstep adopt`: takes over what MM2, or somebody by hand, made on the target just as the source has it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.failures import Failed, with_failures
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
+from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
+from app.cli.plan_text import paused_lines
+from app.passes import SinglePass, expected_claims, single_pass
+from app.settings import Settings
+from app.wiring import audit, guard
+from sinks.engine.adopting import Adoptable, adoptable, take_over
+from sinks.engine.adoption import AdoptionPlan
+from sinks.engine.model import Kind, key_as_text
+from sinks.faults import DigestMismatch
+from streaming.errors import LockstepError, WrongUsage
+
+NEVER_OWNED = (
+    "{}: nothing of this kind is ever owned, so there is nothing to adopt. A remote topic's configs follow the "
+    "source's, whoever set them, and a group's offsets are its own"
+)
+WITH_RECORDS = (
+    "{}: what is adopted may be deleted, and records with it, where lockstep.sync.topic.deletes.enabled is on and the "
+    "source's topic is gone. If that is meant, say --with-records"
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one flow could take over."""
+
+    one: SinglePass
+    seen: Adoptable
+
+    @property
+    def plan(self) -> AdoptionPlan:
+        """What would be taken over now."""
+        return self.seen.plan
+
+    @property
+    def name(self) -> str:
+        """The flow's."""
+        return self.plan.flow.name
+
+    def take_over(self) -> None:
+        """For who leads the flow. Raises as `sinks.engine.adopting`."""
+        flow, clusters = self.one.flow, self.one.clusters
+        checked = guard(flow, clusters.source, clusters.target)
+        take_over(self.plan, self.seen.ledger, checked, audit(flow, clusters.target))
+
+    def as_json(self, taken: bool) -> dict[str, Any]:
+        """Its part of the document; `taken`: with what became of it."""
+        errors = [error.as_json() for error in self.seen.errors]
+        left_out = {"errors": errors, "paused": [self.plan.kind.value] if self.seen.paused else []}
+        return self.plan.as_json() | left_out | ({"outcomes": self.plan.outcomes()} if taken else {})
+
+
+def adopt(
+    kind: Annotated[Kind, typer.Argument(help="The kind of resource.")],
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    output: OutputOption = Output.TEXT,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be adopted. Exit 3: something.")] = (
+        False
+    ),
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    with_records: Annotated[
+        bool, typer.Option("--with-records", help="For topics: yes, they may be deleted, and records with them.")
+    ] = False,
+) -> None:
+    """Makes Lockstep's own what is on the target just as the source has it, whoever made it: revoked on the source, it
+    is revoked on the target from then on. Writes the ledger alone."""
+    if not kind.row.owned:
+        raise WrongUsage(NEVER_OWNED.format(kind))
+    if kind.row.data and not with_records:
+        raise WrongUsage(WITH_RECORDS.format(kind))
+    settings = in_force(config, flow)
+    with ExitStack() as stack:
+        found, failed = _found(settings, stack, kind, lead=yes and not dry_run, writes=not dry_run)
+        if not dry_run:
+            if not yes:
+                _ask(found)
+                found = [_compared_again(row, stack) for row in found]
+            for row in found:
+                row.take_over()
+    if output is Output.JSON:
+        lost = [(row.name, LockstepError(error.reason)) for row in found for error in row.seen.errors]
+        document = {"flows": [row.as_json(taken=not dry_run) for row in found]}
+        print_json(with_failures(document, [*failed, *lost]))
+    else:
+        for row in found:
+            _print(row, taken=not dry_run)
+    pending = dry_run and any(row.plan.items for row in found)
+    broken = failed or any(row.seen.errors for row in found)
+    raise typer.Exit(FAILED if broken else PENDING if pending else DONE)
+
+
+def _found(
+    settings: Settings, stack: ExitStack, kind: Kind, *, lead: bool, writes: bool
+) -> tuple[list[Found], list[Failed]]:
+    """Of each flow that keeps the kind in step; flows that cannot be looked at are complained of."""
+    flows = [one for one in settings.flows if one.enabled.get(kind, False)]
+    off = {one.flow.name: one.disabled_reasons.get(kind, "not enabled") for one in settings.flows if one not in flows}
+    if not flows:
+        raise WrongUsage(
+            f"{kind}: no flow keeps this kind in step, so none can adopt it: {'; '.join(set(off.values()))}"
+        )
+    for name, reason in off.items():
+        complain(f"{name}: {kind} is left alone: {reason}")
+    found: list[Found] = []
+    failed: list[Failed] = []
+    claims = expected_claims(settings, [kind])
+    for flow in flows:
+        try:
+            command, shared = "adopt" if writes else None, claims[flow.flow.target]
+            one = stack.enter_context(single_pass(settings, flow, writes=command, kinds=[kind], claims=shared))
+            if lead:
+                stack.enter_context(one.reconcile.leading())
+            found.append(Found(one, adoptable(one.reconcile, kind)))
+        except LockstepError as error:
+            complain(f"{flow.flow.name}: {error}")
+            failed.append((flow.flow.name, error))
+    return found, failed
+
+
+def _ask(found: Sequence[Found]) -> None:
+    count = sum(len(row.plan.items) for row in found)
+    if not count:
+        return
+    if not sys.stdin.isatty():
+        raise WrongUsage(f"{count} are to be adopted, and there is no terminal to ask on: say --yes")
+    for row in found:
+        _print(row, taken=False)
+    typer.confirm(f"Adopt these {count}?", abort=True, err=True)
+
+
+def _compared_again(row: Found, stack: ExitStack) -> Found:
+    """While somebody thought about it the clusters may have changed, and a job may have led the flow."""
+    stack.enter_context(row.one.reconcile.leading())
+    now = Found(row.one, adoptable(row.one.reconcile, row.plan.kind))
+    if now.plan.digest != row.plan.digest:
+        raise DigestMismatch(
+            f"{row.name}: the clusters changed since this was shown; nothing was adopted. Run `lockstep adopt` again"
+        )
+    return now
+
+
+def _print(row: Found, taken: bool) -> None:
+    plan = row.plan
+    print_line(f"{row.name}  {plan.digest}")
+    if plan.items:
+        print_table("", ("kind", "key"), [(plan.kind, key_as_text(plan.kind, key)) for key in sorted(plan.items)])
+    by_reason: dict[str, list[str]] = {}
+    for key, reason in sorted(plan.refused.items()):
+        by_reason.setdefault(reason, []).append(key_as_text(plan.kind, key))
+    for reason, keys in by_reason.items():
+        print_line(f"refused: {', '.join(keys)}: {reason}")
+    for error in row.seen.errors:
+        print_line(f"not seen: {error.kind}: {error.reason}")
+    for line in paused_lines([plan.kind] if row.seen.paused else ()):
+        print_line(line)
+    print_line(f"{len(plan.items)} {'adopted' if taken else 'to adopt'}, {plan.owned} were Lockstep's before")

@@ -1,0 +1,62 @@
+"""Taking over what is on the target as the source has it: what a comparison found, and the writing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sinks.engine.adoption import AdoptionPlan, Alike, adopted, plan_adoption
+from sinks.engine.audit import Audit
+from sinks.engine.flow_ledger import ENDED
+from sinks.engine.guard import Guard
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
+from sinks.engine.model import Key, Kind
+from sinks.engine.plan import Unobserved
+from sinks.engine.reconcile import FlowReconcile
+from streaming.errors import LockstepError
+
+
+@dataclass(frozen=True)
+class Adoptable:
+    """What of a kind could be taken over now. `errors`: what of it could not be seen; `paused`: it was left out."""
+
+    plan: AdoptionPlan
+    ledger: Ledger
+    errors: Sequence[Unobserved] = ()
+    paused: bool = False
+
+
+def adoptable(reconcile: FlowReconcile, kind: Kind) -> Adoptable:
+    """Compares everything, once, and writes nothing.
+
+    Raises what stops the flow, and LockstepError where the kind could not be compared, or the flow has ended.
+    """
+    compared = reconcile.compare(everything=True)
+    ledger, trouble = compared.context.ledger, reconcile.look_only(compared).trouble
+    if ledger.failover().has_ended:
+        raise LockstepError(ENDED.format(ledger.failover().describe()))
+    for reason in (*trouble.faulted.values(), *trouble.unsupported.values()):
+        raise LockstepError(f"{kind}: {reason}")
+    paused = kind in ledger.paused()
+    found = [made for controller, made in compared.comparisons if kind in controller.kinds]
+    alike = found[0].alike().get(kind, Alike()) if found and not paused else Alike()
+    owned: dict[Key, str] = {key[1:]: value for key, value in ledger.values(Entry.OWNED).items() if key[0] == kind}
+    plan = plan_adoption(reconcile.settings.flow, kind, alike, owned)
+    return Adoptable(plan, ledger, [error for error in compared.plan.errors if error.kind is kind], paused)
+
+
+def take_over(plan: AdoptionPlan, ledger: Ledger, guard: Guard, audit: Audit) -> None:
+    """Writes the ledger and the audit topic, for who leads the flow; does nothing without anything to adopt.
+
+    Raises what a write raises, WrongCluster, NotLeading. Owned first: an error about the audit topic says that the rest
+    is done.
+    """
+    if not plan.items:
+        return
+    guard.check(ledger)
+    ledger.put(adopted(plan.kind, plan.items, ledger.unsettled(plan.kind)))
+    try:
+        audit.record_adoption(plan)
+    except LockstepError as error:
+        raise LockstepError(f"{len(plan.items)} of {plan.kind} were adopted, but the audit topic: {error}") from error
