@@ -8,6 +8,7 @@
 | of one broker, a listener, SSL or SASL       | never touched, counted, even where the list chooses it    |
 | read-only or sensitive                       | never touched, counted                                    |
 | not known to the target's brokers            | refused: a broker would take it for a custom config       |
+| less than the target's version takes         | refused (`sinks.kinds.topics.target_rules`)               |
 
 Levels matter: a value of the source's `server.properties`, or built into its version, is not copied.
 """
@@ -23,6 +24,7 @@ from dataclasses import dataclass, field
 from sinks.engine.model import Change, Key, Kind
 from sinks.engine.plan import Refusal
 from sinks.kafka.ports.config_levels import LevelledEntry, Levels
+from sinks.kinds.topics.target_rules import BEFORE_4, too_small
 from streaming.errors import LockstepError
 from streaming.mm2.filters import DefaultTopicFilter
 
@@ -196,7 +198,7 @@ def plan_broker_configs(
     for name in sorted(differing(desired, target)):
         before = target[name].value if name in target else None
         change = Change(Kind.BROKER_CONFIG, ("", name), before, desired.wanted[name])
-        if reason := _why_not(name, known, alias):
+        if reason := _why_not(name, desired.wanted[name], known, alias):
             refused.append(Refusal(change.kind, change.op, change.key, reason))
         else:
             changes.append(change)
@@ -205,9 +207,9 @@ def plan_broker_configs(
     return changes, refused
 
 
-def _why_not(name: str, known: Levels, alias: str) -> str | None:
+def _why_not(name: str, value: str, known: Levels, alias: str) -> str | None:
     if name not in known or known[name].sensitive:
         return f"the brokers of {alias} do not know {name}: take it out of {PROPERTIES}, or upgrade them"
     if known[name].read_only:
         return f"{name} cannot change at run time on {alias}: set it in the brokers' server.properties"
-    return None
+    return None if f"log.{BEFORE_4}" in known else too_small(name, value, alias)

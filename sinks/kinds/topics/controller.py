@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sinks.engine.backoff import Backoff
 from sinks.engine.model import Key, Kind, Op, Outcome
-from sinks.engine.plan import Plan, Unobserved
+from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.config_watch import Watch
@@ -50,6 +50,7 @@ class TopicController:
         self._fresh: set[str] = set()
         self._written: set[str] = set()
         self._unobserved: dict[str, Unobserved] = {}
+        self._refused: dict[str, Sequence[Refusal]] = {}
         self._drifts = TopicDrifts()
         self._first = True
         self._polled = 0
@@ -164,17 +165,21 @@ class TopicController:
         self._dirty |= seen.again | {upstream[name] for name in unsettled if name in upstream}
         self._unobserved = {topic: why for topic, why in self._unobserved.items() if topic not in seen.looked_at}
         self._unobserved |= seen.unobserved
+        self._refused = {topic: why for topic, why in self._refused.items() if topic not in seen.looked_at}
+        if self._settings.enabled[Kind.TOPIC_CONFIG]:
+            self._refused |= seen.refused
         self._drifts.replace(seen.looked_at, seen.drifts)
 
     def _remote_names(self, topics: Iterable[str]) -> list[str]:
         return [self._settings.policy.format_remote_topic(self._settings.flow.source, topic) for topic in topics]
 
     def status(self, context: PassContext) -> ControllerStatus:
-        """Topics whose names are too long, changes that are backed off, topics that could not be read, and configs that
-        differ in effect."""
+        """Topics whose names are too long, configs that the target does not take, changes that are backed off, topics
+        that could not be read, and configs that differ in effect."""
         wanted: Collection[str] = context.listed.desired.remote.keys()
         errors = tuple(why for topic, why in self._unobserved.items() if topic in wanted)
-        refused = (*context.listed.desired.refused, *self._backoff.waiting(context.now))
+        untaken = [one for topic, rows in self._refused.items() if topic in wanted for one in rows]
+        refused = (*context.listed.desired.refused, *untaken, *self._backoff.waiting(context.now))
         self._drifts.keep(wanted)
         due = (
             context.now

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sinks.engine.model import Change, Key, Kind
-from sinks.engine.plan import Plan, Unobserved, make_plan
+from sinks.engine.plan import Plan, Refusal, Unobserved, make_plan
 from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader, TopicConfigs
@@ -18,6 +18,7 @@ from sinks.kinds.topics.config_rules import desired_configs, plan_configs
 from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warnings
 from sinks.kinds.topics.listing import Listed
 from sinks.kinds.topics.rules import plan_topic_deletions, plan_topics
+from sinks.kinds.topics.target_rules import split, split_overrides
 
 TOPICS_IN_A_REQUEST = 500
 """Topics in one describe request: larger ones are no faster (3,500 topics/s) and show less progress."""
@@ -30,7 +31,7 @@ class Survey:
     """A plan, what it was made from, and the upstream topics that must be looked at again soon.
 
     `unobserved`: why an upstream topic could not be compared; the plan's `errors` say the same. `drifts`: by upstream
-    topic, what differs in effect though nothing is to be written.
+    topic, what differs in effect though nothing is to be written; `refused`, which configs the target would not take.
     """
 
     plan: Plan
@@ -38,6 +39,7 @@ class Survey:
     again: frozenset[str] = frozenset()
     unobserved: Mapping[str, Unobserved] = field(default_factory=dict)
     drifts: Mapping[str, Sequence[Drift]] = field(default_factory=dict)
+    refused: Mapping[str, Sequence[Refusal]] = field(default_factory=dict)
 
 
 @dataclass
@@ -50,7 +52,13 @@ class _Found:
     unobserved: dict[str, Unobserved] = field(default_factory=dict)
     again: set[str] = field(default_factory=set)
     drifts: dict[str, list[Drift]] = field(default_factory=dict)
+    refused: dict[str, list[Refusal]] = field(default_factory=dict)
     denied: int = 0
+
+    def refuse(self, topic: str, refused: list[Refusal]) -> None:
+        """Notes what the target would not take of an upstream topic."""
+        if refused:
+            self.refused[topic] = refused
 
 
 def survey(
@@ -76,7 +84,8 @@ def survey(
     missing = {topic for topic, name in remote.items() if name not in listed.target} if Kind.TOPIC in active else set()
     asked = remote.keys() if look_at is None else remote.keys() & look_at
     compared = {topic for topic in asked if remote[topic] in listed.target} if Kind.TOPIC_CONFIG in active else set()
-    found = _compare(settings, source, target, remote, missing, compared, progress)
+    known = _known_configs(target, listed) if missing else frozenset()
+    found = _compare(settings, source, target, remote, missing, compared, progress, known)
     # Where configs are not synced, what may not be read keeps that topic away, and no other.
     if asked == remote.keys() and Kind.TOPIC_CONFIG in active:
         _raise_if_unobserved(settings, found, len(missing) + len(compared))
@@ -89,14 +98,22 @@ def survey(
     plan = make_plan(
         settings.flow,
         [*topic_changes, *found.changes],
-        refused=listed.desired.refused,
+        refused=[*listed.desired.refused, *(one for of_topic in found.refused.values() for one in of_topic)],
         errors=found.unobserved.values(),
         existing={Kind.TOPIC: len(mine)},
         skipped=found.skipped,
         notes=warnings(settings.flow, drifts),
         effective=groups_of(drifts),
     )
-    return Survey(plan, frozenset(missing | compared), frozenset(found.again), found.unobserved, found.drifts)
+    looked_at, again = frozenset(missing | compared), frozenset(found.again)
+    return Survey(plan, looked_at, again, found.unobserved, found.drifts, found.refused)
+
+
+def _known_configs(target: Reader, listed: Listed) -> frozenset[str]:
+    """The names of all configs that a topic has on the target, by what it shows of any; none where it shows none."""
+    for configs in target.describe_topic_configs(sorted(listed.target)[:1]).items.values():
+        return frozenset(configs)
+    return frozenset()
 
 
 def _compare(
@@ -107,7 +124,9 @@ def _compare(
     missing: Collection[str],
     compared: Collection[str],
     progress: Callable[[int, int], None],
+    known: Collection[str],
 ) -> _Found:
+    """`known`: the names of all configs that a topic has on the target."""
     found = _Found()
     total, done = len(missing) + len(compared), 0
     for chunk in _chunks(sorted({*missing, *compared})):
@@ -119,7 +138,9 @@ def _compare(
         for topic, configs in upstream.items.items():
             name = remote[topic]
             if topic in missing:
-                found.creations[name] = desired_configs(configs, settings.config_filter).overrides()
+                wanted = desired_configs(configs, settings.config_filter).overrides()
+                found.creations[name], refused = split_overrides(name, wanted, known, settings.flow.target)
+                found.refuse(topic, refused)
             elif name in downstream.items:
                 _compare_topic(found, settings, topic, name, configs, downstream.items[name])
             elif name in downstream.errors:
@@ -134,7 +155,9 @@ def _compare_topic(
 ) -> None:
     desired = desired_configs(source, settings.config_filter)
     found.skipped += desired.skipped
-    found.changes += plan_configs(name, desired, target)
+    changes, refused = split(plan_configs(name, desired, target), target, settings.flow.target)
+    found.changes += changes
+    found.refuse(topic, refused)
     if drifts := list(topic_drifts(name, source, target, settings.config_filter)):
         found.drifts[topic] = drifts
 
