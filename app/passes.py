@@ -20,7 +20,7 @@ from sinks.engine.ledger import Ledger, utc_now
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import Compared, FlowReconcile
 from sinks.engine.seal import Seal
-from sinks.engine.status import FlowState, FlowStatus, Heartbeats, as_far_as_known, at, flow_state, silence
+from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known, at, flow_state, silence
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import EVERY_GROUP, Assembly, GroupScope, Progress, assemble, no_progress
 from sinks.kinds.controller import Controller
@@ -136,7 +136,7 @@ def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
             heartbeats = newest_heartbeat(flow, one.clusters)
     except LockstepError as error:
         kinds = as_far_as_known({kind: first_status(kind, flow) for kind in Kind}, FlowState.ERROR, utc_now())
-        return FlowStatus(flow.flow, FlowState.ERROR, reason=str(error), kinds=kinds)
+        return FlowStatus(flow.flow, FlowState.ERROR, reason=str(error), kinds=kinds, failure=Failing.of(error))
     age = max(0.0, time.time() - heartbeats.timestamp_ms / 1000) if heartbeats else None
     first = {kind: first_status(kind, flow) for kind in Kind}
     state = flow_state(None, age, flow.pace.heartbeat_timeout)

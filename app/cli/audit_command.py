@@ -21,11 +21,14 @@ from app.cli.running import ask
 from app.cli.since import parse_since
 from app.properties.nearest import nearest
 from app.settings import Settings
+from app.wiring import audit as flow_audit
 from app.wiring import both_clusters, guard, ledger
+from sinks.engine.audit import Audit
 from sinks.engine.audit_events import EVENT_KINDS, Event, events_of, read_audit
 from sinks.engine.ledger import Entry, utc_now
 from sinks.engine.model import Kind
 from sinks.engine.times import utc_text
+from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Tail
 from streaming.errors import LockstepError
 
@@ -51,9 +54,20 @@ def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
             opened = guard(one, clusters.source, clusters.target).open_for_target(
                 partial(ledger, one, clusters.target, to_write=True)
             )
+            before = opened.get(Entry.PAUSED, kind.value)
             opened.put({(Entry.PAUSED, (kind.value,)): value})
-        print_line(f"{one.flow.name}: {kind} is {'active' if value is None else 'paused'}")
+            print_line(f"{one.flow.name}: {kind} is {'active' if value is None else 'paused'}")
+            if before != value:
+                _record(flow_audit(one, clusters.target), one, kind, paused=value is not None)
     _tell_job(settings)
+
+
+def _record(events: Audit, flow: FlowSettings, kind: Kind, *, paused: bool) -> None:
+    """What is paused stays so, and the next flow's turn comes, whatever becomes of the event."""
+    try:
+        events.record_pause(flow.flow, kind, paused=paused)
+    except LockstepError as error:
+        complain(f"{flow.flow.name}: the audit topic does not have it: {error}")
 
 
 def _tell_job(settings: Settings) -> None:

@@ -57,10 +57,15 @@ Failed = tuple[str, LockstepError]
 
 def with_failures(document: Mapping[str, Any], failed: Sequence[Failed]) -> dict[str, Any]:
     """A document, with `error` if some of what was asked for failed."""
-    if not failed:
+    return with_failure(document, [(name, failure_of(error)) for name, error in failed])
+
+
+def with_failure(document: Mapping[str, Any], rows: Sequence[tuple[str, Failure]]) -> dict[str, Any]:
+    """As `with_failures`, for what failed elsewhere; all of it is one `error`, by name."""
+    if not rows:
         return dict(document)
-    codes, remedies = ({getattr(error, name) for _, error in failed} for name in ("code", "remedy"))
-    message = "\n".join(f"{name}: {error}" for name, error in failed)
+    codes, remedies = {row.code for _, row in rows}, {row.remedy for _, row in rows}
+    message = "\n".join(f"{name}: {row.message}" for name, row in rows)
     one_code = codes.pop() if len(codes) == 1 else LockstepError.code
     found = Failure(one_code, message, remedies.pop() if len(remedies) == 1 else None)
     return {**document, "error": asdict(found)}

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.failures import with_failures
+from app.cli.failures import Failure, with_failure, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, loaded, of_each_flow
 from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print_json, print_line, print_table
 from app.cli.plan_text import paused_lines
@@ -24,7 +24,7 @@ from app.wiring import FlowClusters, both_clusters
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.listing import list_both, replicated_topics
-from streaming.errors import WrongUsage
+from streaming.errors import LockstepError, WrongUsage
 
 ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
@@ -53,7 +53,7 @@ def status(
         time.sleep(WATCH_SECONDS)
     flows = _rows(config, flow)
     if output is Output.JSON:
-        print_json({"flows": flows})
+        print_json(with_failure({"flows": flows}, list(_failed(flows))))
     else:
         _print(flows)
     raise typer.Exit(exit_code({row["state"] for row in flows}))
@@ -62,6 +62,14 @@ def status(
 def exit_code(states: Collection[str]) -> int:
     """Of `status`, for flows in these states: the worst one counts."""
     return FAILED if "ERROR" in states else STALE if "STALE" in states else DONE
+
+
+def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Failure]]:
+    """Flows in ERROR; a job of an older version tells their reason alone."""
+    for row in rows:
+        if row["state"] == "ERROR":
+            said = row.get("error") or {"code": LockstepError.code, "message": row["reason"], "remedy": None}
+            yield f"{row['source']}->{row['target']}", Failure(said["code"], said["message"] or "", said["remedy"])
 
 
 def _rows(config: Path, flow: list[str] | None) -> list[dict[str, Any]]:

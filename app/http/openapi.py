@@ -48,6 +48,7 @@ STATUS = {
         "target": TEXT,
         "state": TEXT,
         "reason": MAYBE_TEXT,
+        "error": {"type": ["object", "null"], "description": "Of a flow in ERROR: code, message, remedy."},
         "leader": {"type": ["object", "null"], "description": "Who leads the flow: client, host, since, here."},
         "heartbeat_age_seconds": MAYBE_NUMBER,
         "replication_latency_ms": MAYBE_NUMBER,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.kind_status import first_status, kind_status
+from sinks.engine.leadership import Leader
+from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
 from sinks.engine.report import Report
 from sinks.engine.status import (
+    Failing,
     FlowStatus,
     Heartbeats,
     KindStatus,
@@ -21,6 +24,7 @@ from sinks.engine.status import (
     silence,
     standing_by,
 )
+from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from streaming.hints import age_seconds, replaces
 
@@ -40,6 +44,7 @@ class KnownStatus:
             self._settings = settings
             self._kinds: Mapping[Kind, KindStatus] = {kind: first_status(kind, settings) for kind in Kind}
             self._error: str | None = None
+            self._failure: Failing | None = None
             self._failed_at: datetime | None = None
             self._standby: str | None = None
             self._missing: tuple[str, ...] = ()
@@ -58,10 +63,11 @@ class KnownStatus:
         with self._lock:
             self._query = trouble
 
-    def failed(self, reason: str, now: datetime) -> bool:
+    def failed(self, error: Exception, reason: str, now: datetime) -> bool:
         """The flow came to a stop; whether that is another reason than before."""
         with self._lock:
             known, self._error, self._standby = self._error, reason, None
+            self._failure = Failing.of(error)
             if known is None:
                 self._failed_at = now
             return known != reason
@@ -94,20 +100,30 @@ class KnownStatus:
             self._kinds = {kind: kind_status(kind, before, report, now) for kind, before in self._kinds.items()}
             return other
 
-    def status(self) -> FlowStatus:
-        """How the flow stands now."""
+    def status(self, leader: Leader | None = None) -> FlowStatus:
+        """How the flow stands now. `leader`: who leads it; where that is this process, it knows whether the target goes
+        on answering."""
+        target = self._settings.flow.target
+        silent = leader.silence_of(target) if leader else None
         with self._lock:
+            error = self._error or silent
             beat = self._heartbeats
             age = age_seconds(beat.timestamp_ms, round(time.time() * 1000)) if beat else None
-            state = flow_state(self._error, age, self._settings.pace.heartbeat_timeout)
+            state = flow_state(error, age, self._settings.pace.heartbeat_timeout)
+            since = self._failed_at if self._error else at(beat)
+            failure = self._failure if self._error else None
+            if leader and silent and not self._error:
+                since, failure = utc_now() - timedelta(seconds=leader.age or 0), Failing.of(ClusterUnreachable(silent))
             return FlowStatus(
                 flow=self._settings.flow,
                 state=state,
                 heartbeat_age_seconds=age,
                 replication_latency_ms=beat.latency_ms if beat else None,
-                reason=self._error or self._standby or self._query or self._waits_for() or silence(state, age),
-                kinds=as_far_as_known(self._kinds, state, self._failed_at if self._error else at(beat)),
+                reason=error or self._standby or self._query or self._waits_for() or silence(state, age),
+                kinds=as_far_as_known(self._kinds, state, since),
                 effective=self._effective,
+                leader=leader,
+                failure=failure,
             )
 
     def _waits_for(self) -> str | None:

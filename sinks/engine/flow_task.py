@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_status import KnownStatus
@@ -148,7 +147,7 @@ class FlowTask:
         passing = isinstance(error, ClusterUnreachable)
         interval = self._reconcile.settings.pace.full_comparison_interval
         wait = self._retries.failed(self._clock(), at_least=0.0 if passing else interval)
-        if self._known.failed(reason, utc_now()):
+        if self._known.failed(error, reason, utc_now()):
             log.error("%s: %s (tried again in %.0f s)", self.flow.name, reason, wait)
 
     def _succeeded(self, report: Report) -> None:
@@ -166,7 +165,7 @@ class FlowTask:
 
     def status(self) -> FlowStatus:
         """How the flow stands now."""
-        return replace(self._known.status(), leader=self._reconcile.leader)
+        return self._known.status(self._reconcile.leader)
 
     @property
     def stands_by(self) -> bool:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from sinks.engine.ledger import Ledger
+
+EVIDENCE = 10.0
+"""Seconds: a write that begins rests on a renewal of the lease no older than this."""
+
+SILENT_AFTER = 8.0
+"""Seconds without an answer to a renewal, of which there is one every three, after which a target counts as silent."""
 
 
 class Identity(NamedTuple):
@@ -20,12 +26,24 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Who leads a flow. `since`: UTC. `here`: it is this process, and it is certain of that now."""
+    """Who leads a flow. `since`: UTC. `age`: where it is this process, seconds since it began the last renewal that the
+    target confirmed."""
 
     client: str
     host: str
     since: datetime
-    here: bool = False
+    age: float | None = field(default=None, compare=False)
+
+    @property
+    def here(self) -> bool:
+        """Whether it is this process, which is certain of that now."""
+        return self.age is not None and self.age < EVIDENCE
+
+    def silence_of(self, target: str) -> str | None:
+        """That the target does not answer this process any more, long before a request to it is given up."""
+        if self.age is None or self.age < SILENT_AFTER:
+            return None
+        return f"{target} has not answered for {self.age:.0f} s: is it up, and can it be reached?"
 
     def __str__(self) -> str:
         return f"{self.client} on {self.host} (since {self.since:%Y-%m-%dT%H:%M:%SZ})"

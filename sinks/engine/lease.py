@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sinks.engine.leadership import Identity, Leader
+from sinks.engine.leadership import EVIDENCE, Identity, Leader
 from sinks.engine.lease_channel import LeaseChannel
 from sinks.engine.lease_clock import Background, boot_clock, in_a_thread
 from sinks.engine.lease_log import LeaseLog
@@ -29,9 +29,6 @@ from sinks.kafka.ports.cluster import Cluster
 from streaming.errors import LockstepError
 
 log = logging.getLogger(__name__)
-
-EVIDENCE = 10.0
-"""Seconds: a write that begins rests on a renewal no older than this."""
 
 RENEW_AFTER = 3.0
 """Seconds between renewals: two in a row may fail."""
@@ -84,8 +81,8 @@ class Lease:
         state = self._log
         if state.leader is None or state.leader.act is Act.RELEASE:
             return None
-        here = state.mine is not None and self._spare(state) > 0
-        return Leader(state.leader.client, state.leader.host, state.leader.since, here)
+        age = EVIDENCE - self._spare(state) if state.mine is not None else None
+        return Leader(state.leader.client, state.leader.host, state.leader.since, age)
 
     def _spare(self, state: LeaseLog) -> float:
         return state.lasts(self._clock()) - self._reserve

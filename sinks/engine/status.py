@@ -13,6 +13,7 @@ from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind
 from sinks.engine.plan import Refusal
 from sinks.engine.times import utc_text
+from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 
@@ -116,10 +117,29 @@ def standing_by(status: KindStatus) -> KindStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Failing:
+    """What stopped a flow, by the code and the remedy of its error."""
+
+    code: str
+    remedy: str | None
+
+    @classmethod
+    def of(cls, error: Exception) -> Failing:
+        """Whatever was raised."""
+        if isinstance(error, LockstepError):
+            return cls(error.code, error.remedy)
+        return cls("DEFECT", "please report it, with what the job's log says")
+
+    def as_json(self, reason: str | None) -> dict[str, Any]:
+        """`error` of a flow, as the documents of commands have it."""
+        return {"code": self.code, "message": reason, "remedy": self.remedy}
+
+
+@dataclass(frozen=True, slots=True)
 class FlowStatus:
     """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first;
     nothing is pending for them, so they count for no kind. `leader`: who leads the flow; None where nobody does, or
-    nobody knows."""
+    nobody knows. `failure`: what the reason of ERROR is to programs."""
 
     flow: Flow
     state: FlowState
@@ -129,6 +149,7 @@ class FlowStatus:
     kinds: Mapping[Kind, KindStatus] = field(default_factory=dict)
     effective: tuple[DriftGroup, ...] = ()
     leader: Leader | None = None
+    failure: Failing | None = None
 
     def as_json(self) -> dict[str, Any]:
         """One flow of `status`."""
@@ -140,6 +161,7 @@ class FlowStatus:
             "heartbeat_age_seconds": round(age, 1) if age is not None else None,
             "replication_latency_ms": self.replication_latency_ms,
             "reason": self.reason,
+            "error": self.failure.as_json(self.reason) if self.failure and self.state is FlowState.ERROR else None,
             "leader": self.leader.as_json() if self.leader else None,
             "kinds": {kind.value: status.as_json() for kind, status in self.kinds.items()},
             "effective": effective_as_json(self.effective),

@@ -22,7 +22,7 @@ from app.local.jars import PROJECT
 from app.local.local_job import LocalJob
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.engine.lease import EVIDENCE
+from sinks.engine.leadership import EVIDENCE
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.request_timeout import BEYOND
 from tests.conftest import Clusters

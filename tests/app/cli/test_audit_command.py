@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.cli.audit_command import Wanted, _as_json, _row, _wanted
 from app.cli.since import BEGINNING
-from sinks.engine.audit_events import EVENT_KINDS, SETTING, Event
+from sinks.engine.audit_events import EVENT_KINDS, PAUSE, SETTING, Event
 from sinks.engine.model import Kind
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
@@ -59,6 +60,11 @@ def test_values_are_encoded_once_and_times_are_written_as_everywhere() -> None:
     topic = _as_json(event(Kind.TOPIC.value, ("a.t",), None, '{"partitions":3}'))
     assert topic["after"] == {"partitions": 3}
     assert _as_json(event(SETTING, ("topics",)))["key"] == {"name": "topics"}
+
+
+def test_a_kind_as_a_whole_has_no_key() -> None:
+    paused = replace(event("acl", (), None, None), op=PAUSE)
+    assert (_as_json(paused)["key"], _row(paused)[3:6]) == ({}, ("pause", "acl", ""))
 
 
 def test_what_another_hand_wrote_is_shown_as_it_is() -> None:

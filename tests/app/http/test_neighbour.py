@@ -18,7 +18,7 @@ from tests.sinks.builders import FLOW
 from tests.sinks.scripted_pass import ScriptedPass
 
 HOST, TOKEN = "127.0.0.1", "0123456789abcdef"
-LEADER = Leader("lockstep-run-7", "h", datetime(2024, 2, 29, 12, tzinfo=timezone.utc), here=True)
+LEADER = Leader("lockstep-run-7", "h", datetime(2024, 2, 29, 12, tzinfo=timezone.utc), age=0.0)
 
 
 @pytest.fixture

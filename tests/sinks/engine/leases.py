@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sinks.engine.leadership import Identity
-from sinks.engine.lease import EVIDENCE, Lease
+from sinks.engine.leadership import EVIDENCE, Identity
+from sinks.engine.lease import Lease
 from sinks.engine.lease_clock import by_hand
 from sinks.engine.ledger import Ledger
 from sinks.engine.seal import Seal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.lease import EVIDENCE
+from sinks.engine.leadership import EVIDENCE
 from sinks.engine.lease_log import MARGIN, RESERVED
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind

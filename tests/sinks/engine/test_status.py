@@ -35,7 +35,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
     refusal = Refusal(Kind.TOPIC, Op.CREATE, ("a.long",), "too long")
     when = datetime(2024, 2, 29, 12, 30, tzinfo=timezone.utc)
     kinds = {Kind.TOPIC: KindStatus(Task.ACTIVE, "too long", 1, when, (refusal,))}
-    leader = Leader("lockstep-run-7", "h", when, here=True)
+    leader = Leader("lockstep-run-7", "h", when, age=0.0)
     assert FlowStatus(FLOW, FlowState.LIVE, 1.26, 90, None, kinds, leader=leader).as_json() == {
         "source": "a",
         "target": "b",
@@ -43,6 +43,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
         "heartbeat_age_seconds": 1.3,
         "replication_latency_ms": 90,
         "reason": None,
+        "error": None,
         "leader": {"client": "lockstep-run-7", "host": "h", "since": "2024-02-29T12:30:00Z", "here": True},
         "kinds": {
             "topic": {
