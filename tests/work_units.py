@@ -12,6 +12,7 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 TOGETHER = {
     "tests/kafka/configs_tool": "three brokers",
+    "tests/kafka/running_job": "the running job",
     "tests/kafka/test_secured.py": "secured clusters",
     "tests/kafka/test_access_running.py": "secured clusters",
     "tests/kafka/test_golden_bytes.py": "MM2",
@@ -21,7 +22,7 @@ TOGETHER = {
 """Files, and folders, whose tests share what takes long to start."""
 
 LONGEST_FIRST = (
-    "tests/kafka/test_running_job.py",
+    "tests/kafka/running_job/",
     "tests/kafka/test_secured.py",
     "tests/kafka/test_access_running.py",
     "tests/kafka/configs_tool/",

@@ -1,4 +1,4 @@
-"""A file that cannot be used says everything that must be mended at once; one that contradicts itself warns."""
+"""A file that cannot be used says everything that must be mended at once."""
 
 from __future__ import annotations
 
@@ -7,29 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.settings import ConfigurationError, load
-
-TWO = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
-THREE = TWO.replace("clusters=a,b", "clusters=a,b,c") + "c.bootstrap.servers=h:3\nc->b.enabled=true\n"
-IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
-QUIET = "".join(
-    f"sync.topic.{what}.enabled=false\nlockstep.sync.topic.{what}.enabled=true\n" for what in ("configs", "acls")
-)
-
-
-def mistakes(tmp_path: Path, text: str) -> list[str]:
-    path = tmp_path / "m.properties"
-    path.write_text(text)
-    with pytest.raises(ConfigurationError) as caught:
-        load(path, environ={})
-    for mistake in caught.value.mistakes:
-        assert str(mistake) in str(caught.value)
-    return [str(mistake).removeprefix(str(path)) for mistake in caught.value.mistakes]
-
-
-def warnings(tmp_path: Path, text: str) -> list[str]:
-    path = tmp_path / "m.properties"
-    path.write_text(text)
-    return [str(warning).removeprefix(str(path)) for warning in load(path, environ={}).warnings]
+from tests.app.settings.mistaken_files import QUIET, TWO, mistakes, warnings
 
 
 def test_all_mistakes_come_at_once_in_the_order_of_their_lines(tmp_path: Path) -> None:
@@ -170,18 +148,6 @@ def test_a_reference_that_fails_is_a_mistake_where_lockstep_needs_it(tmp_path: P
     assert "NOPE is not set" in warnings(tmp_path, QUIET + TWO + "b.offset.storage.topic=${env:NOPE}\n")[0]
 
 
-def test_a_sync_that_both_do_is_a_warning_that_says_how_to_leave_it_to_lockstep(tmp_path: Path) -> None:
-    configs, acls = (
-        f"sync.topic.{name}.enabled: MM2 and Lockstep both sync the topic {what} of a->b: to leave it to Lockstep, "
-        f"write sync.topic.{name}.enabled=false and lockstep.sync.topic.{name}.enabled=true"
-        for name, what in (("configs", "configs"), ("acls", "ACLs"))
-    )
-    assert warnings(tmp_path, TWO) == [f": {configs}", f": {acls}"]
-    assert warnings(tmp_path, TWO + "sync.topic.configs.enabled=true\n") == [f": {acls}", f":5: {configs}"]
-    off = "lockstep.sync.topic.configs.enabled=false\nlockstep.sync.topic.acls.enabled=false\n"
-    assert warnings(tmp_path, TWO + off) == []
-
-
 def test_rules_for_principals_and_a_provider_that_are_none_are_mistakes_each_in_its_line(tmp_path: Path) -> None:
     lines = (
         "lockstep.acl.principals=a(b",
@@ -193,88 +159,6 @@ def test_rules_for_principals_and_a_provider_that_are_none_are_mistakes_each_in_
     starts = [f":{number}: {line.partition('=')[0]}: " for number, line in enumerate(lines[:3], 9)]
     assert [text.startswith(start) for text, start in zip(found, starts, strict=True)] == [True, True, True]
     assert all(text.count("lockstep.acl.principal.mapping") == 1 for text in found if "mapping" in text)
-
-
-def test_an_interval_for_mm2_alone_is_a_warning(tmp_path: Path) -> None:
-    (found,) = warnings(tmp_path, QUIET + TWO + "sync.topic.configs.interval.seconds=5\n")
-    assert "holds for MM2 only" in found
-    assert "lockstep.sync.topic.configs.interval.seconds" in found
-    text = QUIET + TWO + "sync.topic.configs.interval.seconds=5\nlockstep.sync.topic.configs.interval.seconds=5\n"
-    assert warnings(tmp_path, text) == []
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (
-            "sync.group.offsets.enabled=true\nemit.checkpoints.enabled=false\n"
-            "lockstep.sync.group.offsets.enabled=false\n",
-            "sync.group.offsets.enabled: contradicts emit.checkpoints.enabled=false",
-        ),
-        (
-            "replication.policy.internal.topic.separator.enabled=false\n",
-            "changes nothing without replication.policy.separator",
-        ),
-        (
-            "lockstep.trigger.interval=5 minutes\nlockstep.heartbeat.timeout=10 minutes\n",
-            "lockstep.trigger.interval: the full comparison (60 s) comes no more often than the trigger (300 s)",
-        ),
-        (
-            "lockstep.heartbeat.timeout=8 seconds\n",
-            "lockstep.heartbeat.timeout: a heartbeat counts as stale after 8 s, and they are read every 10 s only",
-        ),
-    ],
-)
-def test_lines_that_contradict_each_other_are_a_warning(tmp_path: Path, lines: str, said: str) -> None:
-    (found,) = warnings(tmp_path, QUIET + TWO + lines)
-    assert said in found
-
-
-def test_the_separator_switch_is_no_contradiction_beside_a_separator(tmp_path: Path) -> None:
-    lines = "replication.policy.separator=_\nreplication.policy.internal.topic.separator.enabled=false\n"
-    assert warnings(tmp_path, QUIET + TWO + lines) == []
-
-
-def test_what_kafkas_own_filter_reads_beside_a_filter_of_the_users_is_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "own_filters.py").write_text(
-        "from streaming.mm2.filters import DefaultConfigPropertyFilter\n"
-        "class Own:\n"
-        "    def should_replicate_config_property(self, name): return True\n"
-        "    def should_replicate_source_default(self, name): return False\n"
-        "class Derived(DefaultConfigPropertyFilter): pass\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    lines = QUIET + TWO + "use.defaults.from=source\nconfig.property.filter.class=own_filters:"
-    (found,) = warnings(tmp_path, lines + "Own\n")
-    assert ":9: use.defaults.from: is what Kafka's DefaultConfigPropertyFilter reads" in found
-    assert warnings(tmp_path, lines + "Derived\n") == []
-
-
-def test_two_flows_that_keep_their_sources_names_on_one_target_are_a_warning(tmp_path: Path) -> None:
-    (found,) = warnings(tmp_path, QUIET + THREE + IDENTITY)
-    assert "a->b and c->b both keep their source's names on b" in found
-    apart = "a->b.topics=orders,returns\nc->b.topics=payments\n"
-    assert warnings(tmp_path, QUIET + THREE + IDENTITY + apart) == []
-    assert warnings(tmp_path, QUIET + THREE) == []
-
-
-def test_two_flows_that_both_keep_the_brokers_configs_of_one_target_are_a_mistake(tmp_path: Path) -> None:
-    key = "lockstep.sync.broker.configs.enabled=true\n"
-    (found,) = mistakes(tmp_path, QUIET + THREE + key)
-    assert ":11: lockstep.sync.broker.configs.enabled: holds for a->b and c->b" in found
-    assert "Let one of them keep it" in found
-    assert warnings(tmp_path, QUIET + THREE + f"a->b.{key}") == []
-    assert warnings(tmp_path, QUIET + THREE + key + "c->b.lockstep.sync.broker.configs.enabled=false\n") == []
-
-
-def test_flows_that_lead_round_under_names_that_stay_are_a_warning(tmp_path: Path) -> None:
-    (found,) = warnings(tmp_path, QUIET + TWO + IDENTITY + "b->a.enabled=true\n")
-    assert "a->b, b->a form a cycle" in found
-    apart = "a->b.topics=orders\nb->a.topics=payments\n"
-    assert warnings(tmp_path, QUIET + TWO + IDENTITY + "b->a.enabled=true\n" + apart) == []
-    assert warnings(tmp_path, QUIET + TWO + "b->a.enabled=true\n") == []
 
 
 def test_a_value_that_a_plug_in_would_refuse_is_told_once(tmp_path: Path) -> None:
@@ -304,51 +188,3 @@ def test_what_comes_from_elsewhere_is_shown_as_it_is_written_never_as_what_it_sa
     assert len(caught.value.mistakes) == 4
     assert "hush" not in str(caught.value)
     assert "address 1 is no address" in str(caught.value)
-
-
-SHARING = (
-    "from streaming.mm2.replication_policy import DefaultReplicationPolicy\n"
-    "class Syncs(DefaultReplicationPolicy):\n"
-    "    def offset_syncs_topic(self, alias): return 'mm2-offset-syncs.internal'\n"
-    "class Checkpoints(DefaultReplicationPolicy):\n"
-    "    def checkpoints_topic(self, alias): return 'all.checkpoints.internal'\n"
-    "class Both(Syncs):\n"
-    "    def checkpoints_topic(self, alias): return 'mm2-offset-syncs.internal'\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "shared"),
-    [
-        (
-            THREE + "replication.policy.class=sharing_policy:Checkpoints\n",
-            "all.checkpoints.internal on b would hold the checkpoints of a->b and the checkpoints of c->b",
-        ),
-        (
-            THREE + "replication.policy.class=sharing_policy:Syncs\noffset-syncs.topic.location=target\n",
-            "mm2-offset-syncs.internal on b would hold the offset-syncs of a->b and the offset-syncs of c->b",
-        ),
-        (
-            TWO + "replication.policy.class=sharing_policy:Both\noffset-syncs.topic.location=target\n",
-            "mm2-offset-syncs.internal on b would hold the offset-syncs of a->b and the checkpoints of a->b",
-        ),
-        (
-            THREE.replace("c.bootstrap.servers=h:3", "c.bootstrap.servers=h:1"),
-            "mm2-offset-syncs.b.internal on c would hold the offset-syncs of a->b and the offset-syncs of c->b",
-        ),
-    ],
-)
-def test_flows_that_share_an_internal_topic_are_refused_with_the_key_to_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, shared: str
-) -> None:
-    (tmp_path / "sharing_policy.py").write_text(SHARING)
-    monkeypatch.syspath_prepend(tmp_path)
-    (found,) = mistakes(tmp_path, text)
-    assert shared in found
-    assert "choose a replication.policy.class" in found
-
-
-def test_flows_of_the_default_policy_share_no_internal_topic(tmp_path: Path) -> None:
-    both_ways = "b->a.enabled=true\nb->c.enabled=true\na->c.enabled=true\n"
-    for location in ("source", "target"):
-        assert warnings(tmp_path, QUIET + THREE + both_ways + f"offset-syncs.topic.location={location}\n") == []
