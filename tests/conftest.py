@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import hypothesis
@@ -16,7 +15,7 @@ from xdist.remote import Producer
 from app.job.submit_options import with_lockstep
 from app.local.jars import connector_jars, fetched
 from app.local.java import QUICK_START
-from app.local.local_cluster import LocalCluster
+from app.local.local_cluster import LocalCluster, started
 from tests.examples import try_as_the_profile_says
 from tests.fetched_jars import MIRROR_CLIENT
 from tests.kafka.containers import broker_in_container, docker_answers
@@ -64,12 +63,7 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
     """Two clusters for the whole run; tests use topics of names of their own."""
     folder = tmp_path_factory.mktemp("clusters")
     a, b = (LocalCluster(alias, folder / alias, java_options=QUICK_START) for alias in ("a", "b"))
-    with ExitStack() as stack:
-        for cluster in (a, b):
-            stack.callback(cluster.stop)
-            cluster.start(wait=False)
-        for cluster in (a, b):
-            cluster.wait_until_ready()
+    with started(a, b):
         yield Clusters(a, b)
 
 

@@ -19,7 +19,7 @@ from app.demo.demo_move import GROUP, READ, RECORDS, move
 from app.demo.demo_steps import MECHANISM, PASSWORD, STEPS, TOPICS, USER, Step, override
 from app.local.certificates import write_private
 from app.local.jar_sets import home, is_checkout
-from app.local.local_cluster import LocalCluster
+from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties, with_discovery
 from app.local.ports import free_ports
@@ -50,15 +50,19 @@ def demo(keep: bool) -> bool:
         FOLDER.mkdir(parents=True)
         complain("starting the clusters a and b ...")
         a, b = (LocalCluster(alias, FOLDER / alias) for alias in ("a", "b"))
+        stack.enter_context(started(a, b))
         source, target = (_client(stack, cluster) for cluster in (a, b))
         source.create_topics(TOPICS)
         port = free_ports(1)[0]
         properties = _properties({"a": a.bootstrap, "b": b.bootstrap}, port)
         complain(f"starting MirrorMaker 2 with its default intervals and {_shown(CONFIG)} ...")
-        mirror = stack.enter_context(LocalMirror(properties, FOLDER / "mirror", file=CONFIG))
+        mirror = LocalMirror(properties, FOLDER / "mirror", file=CONFIG)
+        stack.callback(mirror.stop)
+        mirror.start(wait=False)
         complain(f"starting the job with {_starter()} and the same file ...")
         job = stack.enter_context(LocalJob(CONFIG, port, FOLDER / "job.log"))
         job.wait_until_compared(mirror.check)
+        mirror.wait_until_ready()
         complain(f"its page is at {job.address}/")
 
         def check() -> None:
@@ -87,7 +91,6 @@ def _log_in(target: LocalCluster) -> str | None:
 
 
 def _client(stack: ExitStack, cluster: LocalCluster) -> KafkaCluster:
-    stack.enter_context(cluster)
     client = KafkaCluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
     stack.callback(client.close)
     return client

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import javaproperties
@@ -189,6 +190,18 @@ class LocalCluster(Startable):
 
     def _log(self, node: Node) -> Path:
         return self._folder / f"broker-{node.id}.log"
+
+
+@contextmanager
+def started(*clusters: LocalCluster) -> Iterator[None]:
+    """All of them, started side by side; stopped at the end, whatever one of them met. Raises as `start`."""
+    with ExitStack() as stack:
+        for cluster in clusters:
+            stack.callback(cluster.stop)
+            cluster.start(wait=False)
+        for cluster in clusters:
+            cluster.wait_until_ready()
+        yield
 
 
 def _login(user: tuple[str, str], mechanism: str) -> dict[str, str]:

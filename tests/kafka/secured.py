@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechani
 from app.cli.rights_command import check_rights, commands
 from app.local.jars import PROJECT
 from app.local.java import QUICK_START
-from app.local.local_cluster import LocalCluster
+from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
 from app.local.ports import free_ports
@@ -157,12 +157,7 @@ def secured_pair(top: Path) -> Iterator[Pair]:
     ends = {
         alias: LocalCluster(alias, top / alias, heap=SMALL, java_options=QUICK_START, secured=True) for alias in "ab"
     }
-    with ExitStack() as stack:
-        for cluster in ends.values():
-            stack.callback(cluster.stop)
-            cluster.start(wait=False)
-        for cluster in ends.values():
-            cluster.wait_until_ready()
+    with started(*ends.values()):
         yield ends
 
 

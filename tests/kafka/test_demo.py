@@ -70,9 +70,9 @@ def test_every_change_arrives_and_nothing_stays(tmp_path: Path) -> None:
 
 def test_a_mirror_that_dies_ends_the_demo_with_its_reason(tmp_path: Path) -> None:
     with demo(tmp_path) as (run, said):
-        before = seen_until(run, lambda: "starting the job" in said.read_text(), "MM2 to run")
-        mirror = next(one for one in running_processes(before) if MAIN in one.cmdline())
-        mirror.kill()
+        before = seen_until(run, lambda: "starting the job" in said.read_text(), "the job to be started")
+        before += seen_until(run, lambda: bool(mirrors(run.pid)), "MM2 to run")
+        mirrors(run.pid)[0].kill()
         last = seen_until(run, lambda: run.poll() is not None, "the demo to end")
         assert run.returncode == 1, said.read_text()
         wait_until_gone([*before, *last])
@@ -80,8 +80,16 @@ def test_a_mirror_that_dies_ends_the_demo_with_its_reason(tmp_path: Path) -> Non
     assert "Traceback" not in said.read_text()
 
 
-def running_processes(seen: list[psutil.Process]) -> list[psutil.Process]:
-    return [one for one in seen if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+def mirrors(pid: int) -> list[psutil.Process]:
+    """Those of MM2 among a process and its descendants."""
+    found = []
+    for one in family_of(pid):
+        try:
+            if MAIN in one.cmdline():
+                found.append(one)
+        except psutil.NoSuchProcess:
+            continue
+    return found
 
 
 @pytest.mark.parametrize("moment", ["starting the clusters", "starting the job"])

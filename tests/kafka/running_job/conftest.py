@@ -15,7 +15,7 @@ import pytest
 
 from app.local.jars import PROJECT
 from app.local.java import QUICK_START
-from app.local.local_cluster import LocalCluster
+from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.ports import free_ports
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
@@ -73,12 +73,8 @@ class Stage:
 @pytest.fixture(scope="package")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder, port = tmp_path_factory.mktemp("job"), free_ports(1)[0]
-    with (
-        LocalCluster("a", folder / "a", heap=SMALL, java_options=QUICK_START) as a,
-        LocalCluster("b", folder / "b", heap=SMALL, java_options=QUICK_START) as b,
-        client_of(a) as source,
-        client_of(b) as target,
-    ):
+    a, b = (LocalCluster(alias, folder / alias, heap=SMALL, java_options=QUICK_START) for alias in "ab")
+    with started(a, b), client_of(a) as source, client_of(b) as target:
         config = write_properties(folder, a, b, "orders.*", **{"lockstep.http.port": str(port)})
         log = folder / "job.log"
         job = LocalJob(config, port, log)
