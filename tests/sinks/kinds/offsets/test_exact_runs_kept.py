@@ -5,7 +5,7 @@ from __future__ import annotations
 from sinks.engine.ledger import Entry
 from sinks.kinds.offsets.exact_runs import Run, remember
 from sinks.kinds.offsets.memory import OffsetMemory
-from tests.sinks.kinds.offsets.test_offset_memory import SYNCS, World, X
+from tests.sinks.kinds.offsets.remembering import SYNCS, World, X
 
 RUNS = [Run(0, 0, 1000)]
 

@@ -1,4 +1,4 @@
-"""A restart forgets nothing of MM2's offset-syncs, and what was recreated is known anew."""
+"""A restart forgets nothing of MM2's offset-syncs, and what is too much to be held is read again."""
 
 from __future__ import annotations
 
@@ -9,46 +9,15 @@ from typing import cast
 
 import pytest
 
-from sinks.engine.ledger import Entry, Ledger
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import CHUNK, Placed, Reader, Stretch
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.topic_ids import TopicIds
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
-from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
-
-SYNCS, CHECKPOINTS = "mm2-offset-syncs.b.internal", "a.checkpoints.internal"
-X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
-
-
-class World:
-    """MM2's topics and a ledger, and memories that begin from them."""
-
-    def __init__(self) -> None:
-        self.a, self.b = MemoryCluster("a"), MemoryCluster("b")
-        self.topics = MirrorTopics(SYNCS, self.a, CHECKPOINTS, self.b)
-        self.a.create_log(SYNCS, 1, {})
-
-    @property
-    def ledger(self) -> Ledger:
-        return Ledger("lockstep-ledger.a.internal", self.b, self.b, 1)
-
-    def sync(self, *pairs: tuple[int, int]) -> None:
-        self.a.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, *pair)) for pair in pairs])
-
-    def begun(self) -> OffsetMemory:
-        memory = OffsetMemory()
-        memory.load(self.ledger, self.topics)
-        return memory
-
-
-def pairs(memory: OffsetMemory) -> list[Pair]:
-    history = memory.histories.of(X)
-    return list(history.pairs()) if history else []
+from streaming.mm2.records import Checkpoint, OffsetSync
+from tests.sinks.kinds.offsets.remembering import AX, CHECKPOINTS, SYNCS, World, X, pairs
 
 
 def test_restart_reads_what_was_saved_and_what_came_after_it() -> None:
@@ -86,16 +55,6 @@ def test_only_what_changed_is_saved_again() -> None:
     assert len(world.b.read_log("lockstep-ledger.a.internal")) == written + 1
 
 
-def test_offset_syncs_topic_that_was_recreated_is_read_anew() -> None:
-    world = World()
-    world.sync((10, 5), (20, 15), (30, 25))
-    memory = world.begun()
-    world.a.topics[SYNCS].records.clear()
-    world.sync((40, 35))
-    memory.catch_up(world.topics)
-    assert pairs(memory)[-1] == Pair(40, 35)
-
-
 def test_newest_checkpoint_of_a_group_counts_whether_read_at_the_start_or_heard() -> None:
     world = World()
     world.b.create_log(CHECKPOINTS, 1, {})
@@ -105,83 +64,6 @@ def test_newest_checkpoint_of_a_group_counts_whether_read_at_the_start_or_heard(
     memory.hear([], [CheckpointSeen(2, "g", "a.x", 0, 30, 25)])
     memory.drain()
     assert memory.checkpoints.newest == {("g", AX): Pair(30, 25)}
-
-
-@pytest.mark.parametrize("running", [True, False], ids=["running", "down"])
-def test_offset_syncs_topic_that_was_recreated_and_grew_longer_than_it_was_is_noticed_by_its_id(running: bool) -> None:
-    world = World()
-    world.sync((10, 5), (20, 15))
-    memory = world.begun()
-    memory.save(world.ledger)
-    world.a.delete_topics([SYNCS])
-    world.a.create_log(SYNCS, 1, {})
-    world.sync((30, 25), (40, 35), (50, 45), (60, 55))
-    if running:
-        memory.catch_up(world.topics)
-    else:
-        memory = world.begun()
-    assert Pair(40, 35) in pairs(memory)
-
-
-def test_checkpoints_topic_that_was_recreated_while_the_job_was_down_counts_from_its_start() -> None:
-    world, remote = World(), {"x": "a.x"}
-    world.sync((10, 5))
-    memory = world.begun()
-    memory.recognize(remote, {"x": "1"}, {"a.x": "1"})
-    world.b.create_log(CHECKPOINTS, 1, {})
-    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 7, 3, ""))] * 3)
-    memory = world.begun()
-    memory.recognize(remote, {"x": "1"}, {"a.x": "1"})
-    memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
-    memory.save(world.ledger)
-    world.b.delete_topics([CHECKPOINTS])
-    world.b.create_log(CHECKPOINTS, 1, {})
-    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 900, 800, ""))] * 3)
-    world.sync((900, 800))
-    memory = world.begun()
-    memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
-    assert memory.checkpoint("g", X, AX) == Pair(900, 800)
-
-
-def test_topic_recreated_on_either_side_loses_its_history_for_good() -> None:
-    remote = {"x": "a.x"}
-    for source, target in (("2", "1"), ("1", "2")):
-        world = World()
-        world.sync((10, 5))
-        memory, ledger = world.begun(), world.ledger
-        assert memory.recognize(remote, {"x": "1"}, {"a.x": "1"}) == set()
-        memory.save(ledger)
-        assert memory.recognize(remote, {"x": "1"}, {"a.x": "1"}) == set()
-        assert memory.recognize(remote, {"x": source}, {"a.x": target}) == {"x"}
-        assert pairs(memory) == []
-        memory.save(ledger)
-        assert pairs(world.begun()) == []
-        memory.hear([SyncSeen(0, "x", 0, 10, 5)], [])
-        memory.drain()
-        assert pairs(memory) == [], "a sync from before counted for the new topic"
-        memory.hear([SyncSeen(1, "x", 0, 3, 3)], [])
-        memory.drain()
-        assert pairs(memory) == [Pair(3, 3)]
-
-
-def test_topic_that_is_gone_leaves_the_ledger() -> None:
-    world = World()
-    world.sync((10, 5))
-    memory, ledger = world.begun(), world.ledger
-    memory.save(ledger)
-    memory.gone(["x"])
-    memory.save(ledger)
-    assert list(world.ledger.histories()) == []
-
-
-def test_cluster_without_topic_ids_makes_nobody_forget() -> None:
-    world = World()
-    world.sync((10, 5))
-    memory = world.begun()
-    for _ in range(2):
-        assert memory.recognize({"x": "a.x"}, {"x": ""}, {"a.x": ""}) == set()
-    assert pairs(memory) == [Pair(10, 5)]
-    assert world.ledger.values(Entry.TOPIC_IDS) == {}
 
 
 BEHIND = [(0, 0), (10, 5), (20, 9), (30, 12), (40, 14), (50, 15), (60, 16)]
@@ -291,52 +173,3 @@ def test_record_in_mm2s_topic_that_is_no_sync_makes_no_hole() -> None:
     history = world.begun().histories.of(X)
     assert history is not None
     assert history.resent_after(0) == 0
-
-
-def checkpoints(world: World, *pairs: tuple[int, int]) -> None:
-    world.b.create_log(CHECKPOINTS, 1, {})
-    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, *pair, "")) for pair in pairs])
-
-
-def test_checkpoint_of_a_topic_that_was_recreated_does_not_count_after_a_restart() -> None:
-    remote, ids = {"x": "a.x"}, ({"x": "1"}, {"a.x": "1"})
-    world = World()
-    world.sync((0, 0))
-    checkpoints(world, (900, 800))
-    memory = world.begun()
-    memory.recognize(remote, *ids)
-    memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
-    memory.save(world.ledger)
-    world.sync((1, 1))
-    again = world.begun()
-    assert again.unrecognized(["x"]) == {"x"}
-    again.recognize(remote, {"x": "2"}, {"a.x": "1"})
-    assert again.checkpoint("g", X, AX) is None
-    again.hear([], [CheckpointSeen(0, "g", "a.x", 0, 900, 800), CheckpointSeen(1, "g", "a.x", 0, 5, 5)])
-    again.drain()
-    assert again.checkpoint("g", X, AX) == Pair(5, 5)
-
-
-def test_topic_recreated_while_the_job_was_down_leaves_no_checkpoint() -> None:
-    remote = {"x": "a.x"}
-    world = World()
-    world.sync((0, 0))
-    checkpoints(world, (900, 800))
-    before = world.begun()
-    before.recognize(remote, {"x": "1"}, {"a.x": "1"})
-    before.save(world.ledger)
-    memory = world.begun()
-    assert memory.recognize(remote, {"x": "1"}, {"a.x": "2"}) == {"x"}
-    memory.hear([SyncSeen(1, "x", 0, 1, 1)], [])
-    memory.drain()
-    assert memory.checkpoint("g", X, AX) is None
-    checkpoints(world, (7, 7))
-    memory.catch_up(world.topics)
-    memory.hear([], [CheckpointSeen(2, "g", "a.x", 0, 8, 8)])
-    memory.drain()
-    assert memory.checkpoint("g", X, AX) == Pair(8, 8)
-
-
-def test_ids_that_an_earlier_version_wrote_are_read() -> None:
-    assert TopicIds.parse("1 2 7") == TopicIds("1", "2", 7)
-    assert TopicIds.parse(TopicIds("1", "", 7, 9).as_text()) == TopicIds("1", "", 7, 9)

@@ -1,0 +1,45 @@
+"""What a process remembers of MM2's offsets, over clusters in memory that outlive it."""
+
+from __future__ import annotations
+
+from sinks.engine.ledger import Ledger
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import MirrorTopics
+from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
+
+SYNCS, CHECKPOINTS = "mm2-offset-syncs.b.internal", "a.checkpoints.internal"
+X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
+
+
+class World:
+    """MM2's topics and a ledger, and memories that begin from them."""
+
+    def __init__(self) -> None:
+        self.a, self.b = MemoryCluster("a"), MemoryCluster("b")
+        self.topics = MirrorTopics(SYNCS, self.a, CHECKPOINTS, self.b)
+        self.a.create_log(SYNCS, 1, {})
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger("lockstep-ledger.a.internal", self.b, self.b, 1)
+
+    def sync(self, *pairs: tuple[int, int]) -> None:
+        self.a.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, *pair)) for pair in pairs])
+
+    def begun(self) -> OffsetMemory:
+        memory = OffsetMemory()
+        memory.load(self.ledger, self.topics)
+        return memory
+
+
+def pairs(memory: OffsetMemory) -> list[Pair]:
+    history = memory.histories.of(X)
+    return list(history.pairs()) if history else []
+
+
+def checkpoints(world: World, *pairs: tuple[int, int]) -> None:
+    world.b.create_log(CHECKPOINTS, 1, {})
+    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, *pair, "")) for pair in pairs])
