@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, KindArgument, OutputOption, in_force
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.plan_text import paused_lines
 from app.passes import SinglePass, expected_claims, single_pass
@@ -64,7 +64,7 @@ class Found:
 
 
 def adopt(
-    kind: Annotated[Kind, typer.Argument(help="The kind of resource.")],
+    kind: KindArgument,
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,

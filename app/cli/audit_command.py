@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, KindArgument, OutputOption, loaded
 from app.cli.output import Output, complain, print_json, print_line, print_table
 from app.cli.printable import one_line
 from app.cli.running import ask
@@ -34,8 +34,6 @@ from streaming.errors import LockstepError
 
 TOLD_WITHIN = 10.0
 """Seconds until a running job has taken over what was paused."""
-
-KindArgument = Annotated[Kind, typer.Argument(help="The kind of resource.")]
 
 
 def pause(kind: KindArgument, config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None) -> None:

@@ -14,8 +14,10 @@ from app.cli.failures import Failed
 from app.cli.output import Output, complain, errors
 from app.cli.shared_options import chosen
 from app.overrides.in_force import load_in_force
+from app.properties.nearest import nearest
 from app.settings import Settings, load
 from app.wiring import FlowClusters, both_clusters
+from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError, WrongUsage
 
@@ -27,6 +29,32 @@ FlowOption = Annotated[
     typer.Option("--flow", help="Only this flow; may be repeated. Default: every enabled flow."),
 ]
 OutputOption = Annotated[Output, typer.Option("-o", "--output", help="For people, or one document for programs.")]
+
+
+def kind_named(text: str) -> Kind:
+    """Raises typer.BadParameter with the nearest kind, and all that there are."""
+    try:
+        return Kind(text)
+    except ValueError:
+        near = nearest(text, KINDS)
+        hint = f"; nearest: {near}" if near else ""
+        raise typer.BadParameter(f"{text}: one of {', '.join(KINDS)}{hint}") from None
+
+
+KINDS = tuple(kind.value for kind in Kind)
+
+KindArgument = Annotated[
+    Kind, typer.Argument(help="The kind of resource.", parser=kind_named, autocompletion=lambda: list(KINDS))
+]
+KindsOption = Annotated[
+    list[Kind] | None,
+    typer.Option(
+        "--kind",
+        help=f"Only this kind ({', '.join(KINDS)}); may be repeated. Default: every one.",
+        parser=kind_named,
+        autocompletion=lambda: list(KINDS),
+    ),
+]
 
 DEFAULT_CONFIG = Path("conf/mirror.properties")
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, progress_bar
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, KindsOption, OutputOption, in_force, progress_bar
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json
 from app.cli.plan_file import ReviewedPlan, check_writable, write_plan
 from app.cli.plan_text import kinds_by_reason, print_outcomes, print_plan
@@ -23,10 +23,6 @@ from sinks.engine.plan import Plan
 from sinks.engine.reconcile import Compared
 from sinks.faults import DigestMismatch
 from streaming.errors import LockstepError, WrongUsage
-
-KindsOption = Annotated[
-    list[Kind] | None, typer.Option("--kind", help="Only this kind; may be repeated. Default: every one.")
-]
 
 ForceOption = Annotated[bool, typer.Option("--force", help="Lift the limit on deletions.")]
 

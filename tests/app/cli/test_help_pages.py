@@ -57,6 +57,13 @@ def test_every_example_is_understood(example: str) -> None:
         command.make_context(name, words, parent=root)
 
 
+@pytest.mark.parametrize("words", [["pause", "topics"], ["adopt", "topics"], ["plan", "--kind", "topics"]])
+def test_a_kind_that_there_is_not_is_wrong_usage_with_the_nearest(words: list[str]) -> None:
+    said = CliRunner().invoke(app, words)
+    assert (said.exit_code, "topics: one of topic, topic-config" in said.stderr) == (2, True)
+    assert "nearest: topic" in said.stderr
+
+
 def test_the_page_of_a_command_comes_by_help_as_well() -> None:
     assert CliRunner().invoke(app, ["help", "credentials", "set"]).output == page_of("credentials set")
     assert "Commands:" in CliRunner().invoke(app, ["help"]).output
