@@ -140,12 +140,26 @@ def _unwatched_ports(settings: Settings, flow: FlowSettings, cluster: KafkaClust
     )
 
 
-def _watched_ports(
-    cluster: KafkaCluster, groups: BulkGroups, gateway: Any, client: Mapping[str, str], count: CountRequest
-) -> ClusterPorts:
-    """With watches in the driver's JVM, which `gateway` leads to."""
-    alias = cluster.alias
-    return ClusterPorts(
+@dataclass(frozen=True)
+class JobCluster:
+    """A cluster of a flow in a running job, with watches in the driver's JVM. `client`: its Java properties."""
+
+    cluster: KafkaCluster
+    client: Mapping[str, str]
+    groups: BulkGroups
+    ports: ClusterPorts
+
+    def close(self) -> None:
+        """Lets go of its clients."""
+        self.groups.close()
+        self.cluster.close()
+
+
+def _job_cluster(settings: Settings, alias: str, flow: Flow, gateway: Any, count: CountRequest) -> JobCluster:
+    client = settings.cluster(alias, flow).admin
+    cluster = connect(settings, alias, flow, count)
+    groups = BulkGroups(cluster.groups, alias, gateway, client, count)
+    ports = ClusterPorts(
         cluster=cluster,
         acls=cluster.acls,
         users=cluster.users,
@@ -158,6 +172,7 @@ def _watched_ports(
         java=lambda: JavaAdmin(alias, gateway, client, count),
         log_in=partial(try_login, alias, client),
     )
+    return JobCluster(cluster, client, groups, ports)
 
 
 def flow_in_job(
@@ -174,53 +189,42 @@ def flow_in_job(
     listeners of these settings.
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
-    may begin to lead; `on_ledger` by each
-    pass that reads the ledger. `claims`: of all flows into this target. The `close` of what is returned closes the
-    plug-ins of these settings, too.
+    may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target. The
+    `close` of what is returned closes the plug-ins of these settings, too.
     """
     count = metrics.count_request
-    clients = [settings.cluster(alias, flow.flow).admin for alias in (flow.flow.source, flow.flow.target)]
-    with ExitStack() as unused:
-        source = connect(settings, flow.flow.source, flow.flow, count)
-        unused.callback(source.close)
-        target = connect(settings, flow.flow.target, flow.flow, count)
-        unused.callback(target.close)
-        bulk = [
-            BulkGroups(cluster.groups, cluster.alias, gateway, client, count)
-            for cluster, client in zip((source, target), clients, strict=True)
-        ]
-        here = _watched_ports(source, bulk[0], gateway, clients[0], count)
-        there = _watched_ports(target, bulk[1], gateway, clients[1], count)
+    with ExitStack() as opened:
+        here = _job_cluster(settings, flow.flow.source, flow.flow, gateway, count)
+        opened.callback(here.close)
+        there = _job_cluster(settings, flow.flow.target, flow.flow, gateway, count)
+        opened.callback(there.close)
         leadership = lease(settings, flow, "run", wake=on_signal)
-        made = assemble(Assembly(flow, here, there.written_with(leadership.check), claims=claims or Claims()))
-        told = [*observers, *_observers(settings, flow, source, target, metrics)]
-        keeper = SourceEndsKeeper(source.records(), flow.failover.ends_interval)
-        unused.pop_all()
-
-    def close() -> None:
-        flow.close()
-        keeper.close()
-        for groups in bulk:
-            groups.close()
-        source.close()
-        target.close()
-
-    parts = FlowParts(
-        list_topics=partial(list_both, flow, source, target),
-        guard=guard(flow, source, target, job=True),
-        open_ledger=partial(ledger, flow, target, to_write=True, permit=leadership.check),
-        audit=audit(flow, target),
-        controllers=made.controllers,
-        writers=made.writers,
-        topic_ids=target.topic_ids,
-        keep=keeper.keep,
-        signal=EpochSignal(source.alias, gateway, clients[0], count, on_signal),
-        observers=told,
-        on_ledger=on_ledger,
-        leadership=leadership,
-        close=close,
+        permitted = there.ports.written_with(leadership.check)
+        made = assemble(Assembly(flow, here.ports, permitted, claims=claims or Claims()))
+        listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
+        keeper = SourceEndsKeeper(here.cluster.records(), flow.failover.ends_interval)
+        opened.callback(keeper.close)
+        opened.callback(flow.close)
+        # From here on it is closed with the flow.
+        close = opened.pop_all().close
+    return FlowReconcile(
+        flow,
+        FlowParts(
+            list_topics=partial(list_both, flow, here.cluster, there.cluster),
+            guard=guard(flow, here.cluster, there.cluster, job=True),
+            open_ledger=partial(ledger, flow, there.cluster, to_write=True, permit=leadership.check),
+            audit=audit(flow, there.cluster),
+            controllers=made.controllers,
+            writers=made.writers,
+            topic_ids=there.cluster.topic_ids,
+            keep=keeper.keep,
+            signal=EpochSignal(flow.flow.source, gateway, here.client, count, on_signal),
+            observers=[*observers, *listening],
+            on_ledger=on_ledger,
+            leadership=leadership,
+            close=close,
+        ),
     )
-    return FlowReconcile(flow, parts)
 
 
 def _observers(
