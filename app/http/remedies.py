@@ -31,7 +31,7 @@ REMEDIES: Sequence[Remedy] = (
         "Allow it in the target's policy, or name the config in config.properties.exclude.",
     ),
     _remedy(
-        "INVALID_CONFIG",
+        "INVALID_CONFIG|the brokers of .* (do not know|take no) ",
         "The target's version does not take this value: change it on the source, or name the config in "
         "config.properties.exclude.",
     ),

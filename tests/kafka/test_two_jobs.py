@@ -154,6 +154,9 @@ def test_one_of_two_jobs_leads_and_the_other_says_who(stage: Stage) -> None:
     second = lockstep(leads, "run")
     assert second.returncode == 1
     assert f"{leader['client']} on {leader['host']} leads {SOURCE}->b since" in second.stderr
+    once = lockstep(leads, "run", "--once")
+    assert once.returncode == 1
+    assert f"{leader['client']} on {leader['host']} (since {leader['since']}) leads {SOURCE}->b" in once.stderr
 
 
 def test_job_that_ends_is_followed_at_once(stage: Stage) -> None:
