@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
@@ -37,10 +37,11 @@ class Step:
     stopped: LockstepError | None = None
 
 
-def apply_steps(plan: Plan, writers: Writers) -> Iterator[Step]:
+def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lambda: True) -> Iterator[Step]:
     """Request by request, so that what is done can be recorded whatever comes later.
 
-    A target that stops answering makes the rest fail with a retriable fault, and is asked no more. What concerns a kind
+    `goes_on`: asked right before each request; once it says no, nothing more is written and the rest has no outcome. A
+    target that stops answering makes the rest fail with a retriable fault, and is asked no more. What concerns a kind
     alone makes the rest of that kind fail. Raises what stops the flow (`kind_trouble.stops_flow`).
     """
     silent: ItemFault | None = None
@@ -51,6 +52,8 @@ def apply_steps(plan: Plan, writers: Writers) -> Iterator[Step]:
             yield Step(kind, [Outcome(change, fault) for change in changes])
             continue
         try:
+            if not goes_on():
+                return
             yield Step(kind, writers[kind].write(changes))
         except LockstepError as error:
             silences = isinstance(error, ClusterUnreachable) and not isinstance(error, CoordinatorUnavailable)

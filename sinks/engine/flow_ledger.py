@@ -95,3 +95,13 @@ class FlowLedger:
         ledger.catch_up()
         self._note_failover(ledger)
         return replace(plan, changes=()) if self.ended else only_ours(plan, ledger)
+
+    def goes_on(self, ledger: Ledger) -> bool:
+        """Whether the flow has not ended; asked before each request of a pass, for it may end between two.
+
+        Raises as `still_allowed`.
+        """
+        if self._obeys:
+            ledger.catch_up()
+            self._note_failover(ledger)
+        return self.ended is None

@@ -167,7 +167,7 @@ class FlowReconcile:
             comparison.before_writing()
         outcomes: list[Outcome] = []
         try:
-            for step in apply_steps(plan, self._parts.writers):
+            for step in apply_steps(plan, self._parts.writers, lambda: self._ledger.goes_on(ledger)):
                 outcomes += step.outcomes
                 if step.stopped is not None:
                     compared.trouble.note(frozenset({step.kind}), step.stopped)

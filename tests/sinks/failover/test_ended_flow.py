@@ -45,6 +45,23 @@ def test_a_flow_that_ends_between_comparison_and_write_is_not_written() -> None:
     assert report.ended is not None
 
 
+def test_a_flow_that_ends_between_two_requests_of_a_pass_gets_no_second_one() -> None:
+    world = world_in_step()
+    set_config(world.source, "x", "retention.ms", "2")
+    put_topic(world.source, "new")
+    world.clock.now += 1
+    compared = world.reconcile.compare()
+    assert {change.kind for change in compared.plan.changes} == {Kind.TOPIC, Kind.TOPIC_CONFIG}
+
+    def promote(done: int, total: int) -> None:
+        put_state(world, FailoverRecord(State.DRAINED, Command.PROMOTE))
+
+    report = world.reconcile.apply(compared, promote)
+    assert [outcome.change.kind for outcome in report.outcomes] == [Kind.TOPIC]
+    assert (overrides_of(world.target, "a.x"), report.ended is None) == ({"retention.ms": "1"}, False)
+    assert world.ledger().owned(Kind.TOPIC) >= {("a.new",)}
+
+
 def test_every_kind_says_why_nothing_is_written() -> None:
     world = world_in_step()
     put_state(world, FailoverRecord(State.PROMOTED))

@@ -1,0 +1,30 @@
+"""Files that commands leave behind: whole or not at all, never through a link, and read by their owner alone."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+FOR_OWNER = 0o600
+FOLDER_FOR_OWNER = 0o700
+
+
+def part_of(path: Path) -> Path:
+    """A name beside it that nobody can have made a link of before, or have opened for reading."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+
+
+def replace_file(path: Path, data: bytes, mode: int = FOR_OWNER) -> None:
+    """Puts a file with this content in its place; of a link there the link is replaced, and what it leads to stays.
+
+    `mode`: at most, for the process' umask holds as well. Raises OSError; then nothing is left behind.
+    """
+    part = part_of(path)
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(data)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
