@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 import javaproperties
 
+from app.private_files import replace_file
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -53,18 +53,6 @@ def write_reverse(path: Path, out: Path, flow: Flow, *, replaces: bool = True) -
         text = head + javaproperties.dumps(reverse_properties(lines, flow), timestamp=False, sort_keys=True)
         if not replaces and os.path.lexists(out) and out.read_text(encoding="utf-8") != text:
             raise LockstepError(f"{out} is there already: name it with --out to replace it, or another file")
-        _replace(out, text)
+        replace_file(out, text.encode())
     except OSError as error:
         raise LockstepError(f"{error.filename}: {error.strerror}") from error
-
-
-def _replace(out: Path, text: str) -> None:
-    # A name that nobody can have made a link of before, or have opened for reading.
-    part = out.with_name(f".{out.name}.{secrets.token_hex(8)}.part")
-    try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        part.replace(out)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise

@@ -5,19 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from app.private_files import replace_file
 from sinks.engine.plan import Plan
 from sinks.faults import DigestMismatch
 from streaming.errors import WrongUsage
 from streaming.flow import Flow
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+FOR_REVIEWERS = 0o666
 ALIKE = "make both with --force, or both without"
 
 
@@ -71,15 +72,8 @@ def check_writable(path: Path, option: str = "--out") -> None:
 
 
 def write_plan(path: Path, document: Mapping[str, Any]) -> None:
-    """All of it or nothing: a half-written plan must not look like a plan. Raises WrongUsage.
-
-    What is written first has a name that nobody can have made a link of before.
-    """
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    """All of it or nothing: a half-written plan must not look like a plan. Raises WrongUsage."""
     try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
-            file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2))
-        part.replace(path)
+        replace_file(path, orjson.dumps(document, option=orjson.OPT_INDENT_2), FOR_REVIEWERS)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise WrongUsage(f"--out {path}: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,12 +13,17 @@ from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_table
 from app.cli.plan_file import check_writable
+from app.cli.printable import one_line
 from app.failover_facts import look_for_readiness
+from app.private_files import replace_file
 from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
 from sinks.failover.losses import losses_as_json
 from sinks.failover.record import FailoverRecord
 from streaming.errors import LockstepError
 from streaming.flow import Flow
+
+MARKUP = re.compile(r"[\\`*_\[\]<>&|~$]|(?<=www)\.|:(?=//)", re.IGNORECASE)
+"""What begins markup in the cell of a table; the last two begin links."""
 
 COLUMNS = ("check", "result", "figure", "limit", "what to do")
 
@@ -78,14 +84,19 @@ def _cells(check: Check) -> tuple[str, ...]:
 
 def markdown(flow: Flow, checks: Sequence[Check]) -> str:
     """A flow's part of the report."""
-    head = f"# {flow.name}: {verdict(checks)}\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
-    rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in _cells(check)) + " |" for check in checks]
+    head = f"# {as_text(flow.name)}: {verdict(checks)}\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
+    rows = ["| " + " | ".join(map(as_text, _cells(check))) + " |" for check in checks]
     return "\n".join([head, *rows]) + "\n"
+
+
+def as_text(text: str) -> str:
+    """Escaped, so that Markdown shows it as it is: names and errors of clusters are text, never markup."""
+    return MARKUP.sub(r"\\\g<0>", one_line(text))
 
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        replace_file(path, text.encode())
     except OSError as error:
         raise LockstepError(f"--report {path}: {error.strerror}") from error
     complain(f"written to {path}")

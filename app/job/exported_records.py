@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import PySparkException
 
 from app.job.spark_session import session
+from app.private_files import FOLDER_FOR_OWNER, FOR_OWNER, part_of
 from sinks.kafka.ports.record_reader import Record
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -16,19 +20,37 @@ SCHEMA = "topic string, partition int, offset bigint, timestamp_ms bigint, key b
 
 
 def export_records(records: Mapping[TopicPartition, Sequence[Record]], folder: Path) -> None:
-    """Writes a new folder of Parquet files; headers are not in it. Raises LockstepError where there is one already."""
-    if folder.exists():
+    """Writes a new folder of Parquet files that its owner alone may read, whole or not at all; headers are not in it.
+
+    Raises LockstepError where there is anything of that name already, a link as well.
+    """
+    if os.path.lexists(folder):
         raise LockstepError(f"--export {folder}: it exists already; name a new folder")
     rows = [
         (where.topic, where.partition, one.offset, one.timestamp, _bytes(one.key), _bytes(one.value))
         for where, of_one in sorted(records.items())
         for one in of_one
     ]
-    spark = session("lockstep-failback")
+    part = part_of(folder.absolute())
     try:
-        spark.createDataFrame(rows, SCHEMA).coalesce(1).write.parquet(str(folder.resolve()))
+        part.mkdir(FOLDER_FOR_OWNER)
+        _write(rows, part / "records")
+        # A folder takes no link's place, nor that of a folder that holds anything.
+        (part / "records").rename(folder)
     except PySparkException as error:
         raise LockstepError(f"--export {folder}: {type(error).__name__}") from error
+    except OSError as error:
+        raise LockstepError(f"--export {folder}: {error.strerror}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _write(rows: list[tuple[Any, ...]], folder: Path) -> None:
+    spark = session("lockstep-failback")
+    spark.createDataFrame(rows, SCHEMA).coalesce(1).write.parquet(str(folder))
+    for file in folder.iterdir():
+        file.chmod(FOR_OWNER)
+    folder.chmod(FOLDER_FOR_OWNER)
 
 
 def _bytes(data: bytes | None) -> bytearray | None:

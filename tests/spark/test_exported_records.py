@@ -28,9 +28,18 @@ def test_every_record_is_exported_with_its_place_its_time_and_its_bytes(spark: S
         ("x", 1, 7, 1_700_000_000_000, bytearray(b"k"), bytearray(b"v")),
         ("x", 1, 9, 1_700_000_000_001, None, None),
     ]
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert (folder.stat().st_mode & 0o777, [path.name for path in tmp_path.iterdir()]) == (0o700, ["lost"])
 
 
-@pytest.mark.usefixtures("spark")
+def test_a_link_is_not_written_through(tmp_path: Path) -> None:
+    link = tmp_path / "lost"
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(LockstepError, match="exists already"):
+        export_records(RECORDS, link)
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_folder_that_is_there_is_not_written_into(tmp_path: Path) -> None:
     with pytest.raises(LockstepError, match="exists already"):
         export_records(RECORDS, tmp_path)
