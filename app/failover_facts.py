@@ -3,76 +3,134 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 
 from app.cli.rights_command import check_rights
-from app.passes import SinglePass, newest_heartbeat, single_pass
+from app.passes import newest_heartbeat, single_pass
 from app.rights.failover_rights import failover_rights
 from app.rights.judged import Verdict as RightVerdict
 from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.model import Kind
-from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
+from sinks.failover.arrival import pairs_of, unlisted
+from sinks.failover.arrival_memory import ArrivalMemory, ArrivalsSeen
 from sinks.failover.checks import ReadinessFacts
 from sinks.failover.fence_rules import fenced_topics
+from sinks.failover.in_step import InStep, in_step_of_pass
 from sinks.failover.losses import losses_of, untold
 from sinks.failover.record import FailoverRecord
 from sinks.failover.red_flags import red_flags
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kinds.offsets.direction import count_verdicts, worst_bounds
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.direction import summary_of
 from sinks.kinds.topics.listing import Listed
 from streaming.mm2.records import TopicPartition
+
+SELDOM = 600.0
+"""Seconds for which rights and configs of topics count as seen: asking for them of thousands of topics takes a while,
+and they seldom change."""
 
 
 def look_for_readiness(settings: Settings, flow: FlowSettings) -> tuple[ReadinessFacts, FailoverRecord]:
     """What is seen now, and how far a failover is. Raises LockstepError for a flow that cannot be looked at."""
     with single_pass(settings, flow, obeys_failover=False) as one:
         compared = one.compare()
-        record = compared.context.ledger.failover()
-        report = one.reconcile.look_only(compared)
-        listed = compared.context.listed
-        topics = fenced_topics(flow, listed.desired.remote, tuple(settings.clusters))
-        pairs = pairs_of(listed.desired.remote, listed.source, topics)
-        seen = _arrivals(flow, one.clusters, pairs) | unlisted(listed.source, topics)
-        newest = newest_heartbeat(flow, one.clusters)
-        remote = [listed.desired.remote[topic] for topic in topics]
         kinds = [kind for kind in Kind if flow.enabled.get(kind, False)]
-        changed = Counter(change.kind for change in report.plan.changes if not change.kind.row.content)
-        refused = Counter(refusal.kind for refusal in report.plan.refused)
-        facts = ReadinessFacts(
+        in_step = in_step_of_pass(one.reconcile.look_only(compared), kinds, summary_of(one.group_offsets))
+        newest = newest_heartbeat(flow, one.clusters)
+        age = max(0.0, time.time() - newest.timestamp_ms / 1000) if newest else None
+        facts = ReadinessSurvey(settings, flow, one.clusters).look(compared.context.listed, in_step, age)
+    return facts, compared.context.ledger.failover()
+
+
+@dataclass(frozen=True)
+class _Seldom:
+    """What seldom changes, of these topics."""
+
+    at: float
+    topics: Collection[str]
+    wanted_in_sync: Mapping[str, int]
+    missing_rights: Collection[str]
+    authorizer: bool
+    flags: Collection[str]
+
+
+class ReadinessSurvey:
+    """Of one flow, once or again and again."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        flow: FlowSettings,
+        clusters: FlowClusters,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._flow, self._clusters, self._clock = settings, flow, clusters, clock
+        self._memory = ArrivalMemory()
+        self._seldom: _Seldom | None = None
+
+    def look(self, listed: Listed, in_step: InStep, heartbeat_age: float | None) -> ReadinessFacts:
+        """`listed` now; ages in seconds. Raises LockstepError for what cannot be seen."""
+        flow, target = self._flow, self._clusters.target
+        topics = fenced_topics(flow, listed.desired.remote, tuple(self._settings.clusters))
+        pairs = pairs_of(listed.desired.remote, listed.source, topics)
+        seen = self._arrivals(pairs)
+        found = {**seen.arrivals, **unlisted(listed.source, topics)}
+        remote = [listed.desired.remote[topic] for topic in topics]
+        seldom = self._seldom = self._seen_seldom(topics, remote)
+        return ReadinessFacts(
             rules=flow.failover,
-            heartbeat_age=max(0.0, time.time() - newest.timestamp_ms / 1000) if newest else None,
+            heartbeat_age=heartbeat_age,
             heartbeat_timeout=flow.pace.heartbeat_timeout,
-            losses=losses_of(seen.values(), time.time() * 1000),
-            untold=untold(seen.values()),
-            drift={kind: changed[kind] + refused[kind] for kind in kinds},
-            refused=refused,
-            faulted=report.trouble.faulted,
-            verdicts=count_verdicts(one.group_offsets),
-            read_twice=max(worst_bounds(one.group_offsets).values(), default=0),
+            losses=losses_of(found.values(), time.time() * 1000),
+            untold=untold(found.values()),
+            drift=in_step.drift,
+            refused=in_step.refused,
+            faulted=in_step.faulted,
+            verdicts=in_step.verdicts,
+            read_twice=in_step.read_twice,
             partitions=_differing(listed, topics),
             remote=remote,
-            replicas=one.clusters.target.brokers.replicas(),
-            wanted_in_sync=_wanted_in_sync(one.clusters.target, remote),
-            open_transactions=_open_transactions(one, pairs),
-            missing_rights=_missing_rights(settings, flow, one.clusters),
-            authorizer=_has_authorizer(one.clusters.source),
-            flags=list(red_flags(topics, one.clusters.source.describe_topic_configs(topics).items)),
+            replicas=target.brokers.replicas(),
+            wanted_in_sync=seldom.wanted_in_sync,
+            open_transactions={
+                self._clusters.source.alias: _open_transactions(self._clusters.source, seen.source),
+                target.alias: _open_transactions(target, seen.target),
+            },
+            missing_rights=seldom.missing_rights,
+            authorizer=seldom.authorizer,
+            flags=seldom.flags,
         )
-    return facts, record
+
+    def _arrivals(self, pairs: Mapping[TopicPartition, TopicPartition]) -> ArrivalsSeen:
+        with (
+            closing(self._clusters.source.records(self._flow.isolation)) as source,
+            closing(self._clusters.target.records("read_uncommitted")) as target,
+        ):
+            return self._memory.look(source, target, pairs)
+
+    def _seen_seldom(self, topics: list[str], remote: list[str]) -> _Seldom:
+        known, now, source = self._seldom, self._clock(), self._clusters.source
+        if known is not None and known.topics == topics and now - known.at < SELDOM:
+            return known
+        return _Seldom(
+            now,
+            topics,
+            _wanted_in_sync(self._clusters.target, remote),
+            _missing_rights(self._settings, self._flow, self._clusters),
+            _has_authorizer(source),
+            list(red_flags(topics, source.describe_topic_configs(topics).items)),
+        )
 
 
-def _arrivals(
-    flow: FlowSettings, clusters: FlowClusters, pairs: dict[TopicPartition, TopicPartition]
-) -> dict[TopicPartition, Arrival]:
-    with (
-        closing(clusters.source.records(flow.isolation)) as source,
-        closing(clusters.target.records("read_uncommitted")) as target,
-    ):
-        return arrivals(source, target, pairs)
+def _open_transactions(cluster: KafkaCluster, ends: Mapping[TopicPartition, LogRange]) -> list[TopicPartition]:
+    """`ends`: read before; what is written meanwhile moves the last stable offset as well."""
+    stable = cluster.brokers.stable_ends(list(ends)).items
+    return [where for where, end in ends.items() if stable.get(where, end.end) < end.end]
 
 
 def _differing(listed: Listed, topics: list[str]) -> dict[str, tuple[int, int]]:
@@ -86,16 +144,6 @@ def _wanted_in_sync(target: KafkaCluster, remote: list[str]) -> dict[str, int]:
     seen = target.describe_topic_configs(remote).items
     entries = {topic: configs.get("min.insync.replicas") for topic, configs in seen.items()}
     return {topic: int(entry.value) for topic, entry in entries.items() if entry is not None and entry.value}
-
-
-def _open_transactions(one: SinglePass, pairs: dict[TopicPartition, TopicPartition]) -> dict[str, list[TopicPartition]]:
-    found = {}
-    for cluster, partitions in ((one.clusters.source, list(pairs)), (one.clusters.target, list(pairs.values()))):
-        # The ends first: what is written meanwhile moves the last stable offset as well.
-        ends = cluster.groups.ends(partitions).items
-        stable = cluster.brokers.stable_ends(partitions).items
-        found[cluster.alias] = [where for where, end in ends.items() if stable.get(where, end.end) < end.end]
-    return found
 
 
 def _missing_rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> list[str]:

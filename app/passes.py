@@ -150,6 +150,7 @@ def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
         kinds=as_far_as_known(kinds, state, at(heartbeats)),
         effective=report.effective,
         leader=leader,
+        failover=report.failover,
     )
 
 

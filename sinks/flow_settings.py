@@ -107,13 +107,15 @@ class Safety:
 class FailoverRules:
     """How a flow fails over. `max_loss`: records, `max_loss_age`: seconds, `max_drift`: differences of a kind, with
     which it is still ready. `proof_seconds`: how long the ends of a fence stand still; `ends_interval`: between two
-    looks at the source's ends. `listener`, `program`: told of each state, for at most `hook_seconds`."""
+    looks at the source's ends; `preflight_interval`: between two preflights of a job, 0: it makes none. `listener`,
+    `program`: told of each state, for at most `hook_seconds`."""
 
     max_loss: int = 0
     max_loss_age: float = 60.0
     max_drift: int = 0
     proof_seconds: float = 10.0
     ends_interval: float = 5.0
+    preflight_interval: int = 60
     listener: FailoverListener = field(default_factory=DefaultFailoverListener)
     program: str | None = None
     hook_seconds: float = 10.0

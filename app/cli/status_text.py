@@ -9,6 +9,9 @@ from app.cli.output import print_line, print_table
 from sinks.engine.model import Kind
 from sinks.kinds.topics.effective import REMEDY
 
+MIRRORING = "MIRRORING"
+READY = {True: "ready", False: "not ready", None: "not known"}
+
 COLUMNS = ("kind", "task", "drift", "last success")
 
 
@@ -21,12 +24,35 @@ def print_status(row: Mapping[str, Any]) -> None:
         print_line(f"  {row['reason']}")
     if leader := row.get("leader"):
         print_line(f"  led by {leader['client']} on {leader['host']} since {leader['since']}")
+    for line in _failover_lines(row.get("failover") or {}):
+        print_line(f"  {line}")
     kinds: Mapping[str, Any] = row["kinds"]
     if kinds:
         cells = [(name, one["task"], _drift(one), one["last_success"]) for name, one in kinds.items()]
         print_table("", COLUMNS, cells)
     for line in (*_unknown_lines(kinds), *_reason_lines(kinds), *_refused_lines(kinds), *_effective_lines(row)):
         print_line(f"  {line}")
+
+
+def _failover_lines(failover: Mapping[str, Any]) -> Iterator[str]:
+    """Where one is under way, what the last preflight came to, and what the last drill did."""
+    if failover.get("state", MIRRORING) != MIRRORING or failover.get("doing"):
+        half = f", `{failover['doing']}` is half done" if failover["doing"] else ""
+        yield f"failover: {failover['state']}{half}, by {failover['who']} at {failover['at']}"
+    if made := failover.get("preflight"):
+        yield f"preflight at {made['checked']}: {READY[made['ready']]}, {_at_risk(made)}"
+    if drill := failover.get("last_drill"):
+        yield f"last drill at {drill['at']}: {'as' if drill['agrees'] else 'not as'} predicted"
+
+
+def _at_risk(made: Mapping[str, Any]) -> str:
+    if made["trouble"]:
+        return str(made["trouble"])
+    if made["records_at_risk"] is None:
+        return "how many records are at risk is not known"
+    most = "" if made["exact"] else "at most "
+    age = f", the oldest {made['seconds_at_risk']} s old" if made["records_at_risk"] else ""
+    return f"{most}{made['records_at_risk']} records at risk{age}"
 
 
 def _drift(kind: Mapping[str, Any]) -> object:

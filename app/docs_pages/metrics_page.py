@@ -11,6 +11,7 @@ from sinks.engine.metrics import EFFECTIVE, WORST, Family, Metrics
 from sinks.engine.model import Kind, Op
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.status import FlowState, Task
+from sinks.failover.states import State
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.notify.notifier import Result
 from streaming.restarts import QueryState
@@ -30,7 +31,7 @@ LABELS: Mapping[str, str] = {
     "target": "The alias of the flow's target.",
     "kind": f"What is kept in step: {_words(Kind)}; of drift also `{EFFECTIVE}`.",
     "state": f"Of `lockstep_flow_state`: {_words(FlowState)}. Of `lockstep_task_state`: {_words(Task)}. Of "
-    f"`lockstep_query_state`: {_words(QueryState)}.",
+    f"`lockstep_query_state`: {_words(QueryState)}. Of `lockstep_failover_state`: {_words(State)}.",
     "op": f"{_words(Op)}.",
     "result": f"Of changes: `applied`, `failed`. Of requests: `ok`, or Kafka's error. Of listeners: {_words(Result)}.",
     "cluster": "The alias of the cluster that was asked.",

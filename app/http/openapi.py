@@ -38,6 +38,34 @@ def _page(row: Schema) -> Schema:
 
 FINDING = _object(about=TEXT, reason=TEXT, remedy=TEXT, blocks={"type": "boolean"})
 READINESS = _object(answer={"enum": ["yes", "no", "unknown"]}, headline=TEXT, findings=_list(FINDING))
+CHECK = _object(name=TEXT, result=TEXT, figure=TEXT, limit=TEXT, remedy=TEXT)
+PREFLIGHT = {
+    "type": ["object", "null"],
+    "description": "What the last preflight came to; null: none was made. Of its checks those that are not well.",
+    "properties": {
+        "ready": {"type": ["boolean", "null"]},
+        "checked": TEXT,
+        "check_seconds": NUMBER,
+        "records_at_risk": MAYBE_NUMBER,
+        "exact": {"type": "boolean"},
+        "seconds_at_risk": MAYBE_NUMBER,
+        "read_twice": COUNT,
+        "not_well": _list(CHECK),
+        "trouble": MAYBE_TEXT,
+    },
+}
+FAILOVER = {
+    "type": "object",
+    "properties": {
+        "state": TEXT,
+        "doing": MAYBE_TEXT,
+        "who": MAYBE_TEXT,
+        "why": MAYBE_TEXT,
+        "at": MAYBE_TEXT,
+        "preflight": PREFLIGHT,
+        "last_drill": {"type": ["object", "null"], "description": "The document of `lockstep drill`, with who and at."},
+    },
+}
 STATUS = {
     "type": "object",
     "description": "A flow of `lockstep status -o json`, with whether its target could take over now.",
@@ -50,6 +78,7 @@ STATUS = {
         "reason": MAYBE_TEXT,
         "error": {"type": ["object", "null"], "description": "Of a flow in ERROR: code, message, remedy."},
         "leader": {"type": ["object", "null"], "description": "Who leads the flow: client, host, since, here."},
+        "failover": FAILOVER,
         "heartbeat_age_seconds": MAYBE_NUMBER,
         "replication_latency_ms": MAYBE_NUMBER,
         "kinds": {"type": "object"},

@@ -1,6 +1,6 @@
 """Could this flow's target take over now, as far as the job sees? Pure.
 
-It tells of what Lockstep keeps. Records are MirrorMaker 2's: of those it knows the newest heartbeat alone.
+It tells of what Lockstep keeps, and of what the last preflight saw of records and brokers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from typing import Any
 
 from app.http.remedies import advice
 from sinks.engine.status import FlowState, FlowStatus, Task
+from sinks.failover.checks import Result
+from sinks.failover.preflight import FailoverStatus
+from sinks.failover.states import State
 from sinks.kinds.offsets.verdicts import Verdict
 
 KNOWN = frozenset({Task.ACTIVE, Task.DISABLED, Task.NOT_SUPPORTED, Task.UNKNOWN, Task.STANDBY})
@@ -19,6 +22,9 @@ KNOWN = frozenset({Task.ACTIVE, Task.DISABLED, Task.NOT_SUPPORTED, Task.UNKNOWN,
 
 LOST = (Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING, Verdict.ERROR)
 """Verdicts of partitions where a group would begin by its reset policy."""
+
+
+GOES_ON = "docs/failover.md says what leads on from there"
 
 
 class Answer(str, Enum):
@@ -36,10 +42,12 @@ class Finding:
     about: str
     reason: str
     blocks: bool = True
+    remedy: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """One row, with what to do."""
-        return {"about": self.about, "reason": self.reason, "remedy": advice(self.reason), "blocks": self.blocks}
+        remedy = self.remedy or advice(self.reason)
+        return {"about": self.about, "reason": self.reason, "remedy": remedy, "blocks": self.blocks}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +103,24 @@ def _findings(status: FlowStatus, verdicts: Mapping[str, int]) -> Iterator[Findi
             yield Finding(kind.value, of_kind.reason)
     if lost := sum(verdicts.get(verdict.value, 0) for verdict in LOST):
         yield Finding("group-offset", f"{_count(lost, 'partition')} of groups would begin by their reset policy", False)
+    yield from _of_preflight(status.failover)
     if status.effective:
         differing = sum(group.configs for group in status.effective)
         yield Finding("effective", f"{_count(differing, 'config')} set on neither side with different values", False)
+
+
+def _of_preflight(failover: FailoverStatus) -> Iterator[Finding]:
+    record, made = failover.record, failover.preflight
+    if record.state is not State.MIRRORING or record.doing is not None:
+        yield Finding("failover", f"the flow is {record.describe()}", blocks=record.has_ended, remedy=GOES_ON)
+    if made is None:
+        return
+    if made.trouble:
+        yield Finding("preflight", f"nobody can tell what a failover would lose: {made.trouble}")
+    for check in made.of_clusters:
+        if check.result is not Result.OK:
+            blocks = check.result is not Result.WARNING
+            yield Finding(check.name, check.figure, blocks, check.remedy)
 
 
 def _count(number: int, noun: str) -> str:

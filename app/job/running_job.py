@@ -23,6 +23,7 @@ from app.job.batch import Batch
 from app.job.closing import side_by_side
 from app.job.differences import Difference
 from app.job.flow_passes import FlowPasses
+from app.job.preflight_watch import preflights
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
 from app.job.reloading import Reloading
@@ -158,6 +159,7 @@ class Job:
             stack.callback(self._end, supervisors, server)
             stack.enter_context(listening(self._spark, self._metrics))
             stack.enter_context(sampling(self._tasks, self._histories))
+            stack.enter_context(preflights({} if self._once else self._tasks, self._histories, lambda: self._settings))
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
 
     def _query_changed(self, target: str, status: QueryStatus) -> None:

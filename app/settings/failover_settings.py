@@ -17,6 +17,7 @@ def failover_rules(properties: Properties, flow: Flow, listener: FailoverListene
         max_drift=properties.get(keys.FAILOVER_MAX_DRIFT, flow) or 0,
         proof_seconds=properties.get(keys.FAILOVER_FENCE_PROOF, flow),
         ends_interval=properties.get(keys.FAILOVER_ENDS_INTERVAL, flow),
+        preflight_interval=properties.get(keys.FAILOVER_PREFLIGHT_INTERVAL, flow) or 0,
         listener=listener,
         program=properties.get(keys.FAILOVER_PROGRAM, flow),
         hook_seconds=properties.get(keys.LISTENER_TIMEOUT, flow),

@@ -10,6 +10,8 @@ from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan
+from sinks.failover.last_drill import last_drill
+from sinks.failover.preflight import FailoverStatus
 from sinks.failover.record import FailoverRecord
 from sinks.faults import ClusterUnreachable
 
@@ -17,7 +19,8 @@ ENDED = "the flow is {}: nothing is written for it any more. docs/failover.md sa
 
 
 class FlowLedger:
-    """`paused` and `ended` are those of the last reading; `ended` is the reason, None while the flow is in step."""
+    """`paused`, `ended` and `failover` are those of the last reading; `ended` is the reason, None while the flow is in
+    step."""
 
     def __init__(
         self,
@@ -32,6 +35,7 @@ class FlowLedger:
         self._ledger: Ledger | None = None
         self.paused: frozenset[Kind] = frozenset()
         self.ended: str | None = None
+        self.failover = FailoverStatus()
 
     def read(self, everything: bool) -> Ledger:
         """Read again with every comparison of everything: `pause`, `apply` and a failover write it, too.
@@ -83,6 +87,7 @@ class FlowLedger:
     def _note_failover(self, ledger: Ledger) -> None:
         record: FailoverRecord = ledger.failover()
         self.ended = ENDED.format(record.describe()) if self._obeys and record.has_ended else None
+        self.failover = FailoverStatus(record, last_drill(ledger))
 
     def still_allowed(self, plan: Plan, ledger: Ledger) -> Plan:
         """What may still be written of the plan, asked right before the first write: another process may have ended

@@ -24,6 +24,7 @@ from sinks.engine.status import (
     silence,
     standing_by,
 )
+from sinks.failover.preflight import FailoverStatus
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from streaming.hints import age_seconds, replaces
@@ -49,6 +50,7 @@ class KnownStatus:
             self._standby: str | None = None
             self._missing: tuple[str, ...] = ()
             self._effective: tuple[DriftGroup, ...] = ()
+            self._failover = FailoverStatus()
 
     def heartbeat(self, heartbeats: Heartbeats) -> None:
         """One that was read; whether it is newer than the one that is known is found out here."""
@@ -97,6 +99,7 @@ class KnownStatus:
             other = report.missing_topics != self._missing
             self._error, self._standby = None, None
             self._missing, self._effective = report.missing_topics, report.effective
+            self._failover = report.failover
             self._kinds = {kind: kind_status(kind, before, report, now) for kind, before in self._kinds.items()}
             return other
 
@@ -124,6 +127,7 @@ class KnownStatus:
                 effective=self._effective,
                 leader=leader,
                 failure=failure,
+                failover=self._failover,
             )
 
     def _waits_for(self) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_status import KnownStatus
@@ -20,6 +21,7 @@ from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.engine.retry_schedule import RetrySchedule
 from sinks.engine.status import FlowStatus, Heartbeats
+from sinks.failover.preflight import Preflight
 from sinks.faults import ClusterUnreachable, NotLeading
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -50,6 +52,7 @@ class FlowTask:
         self._mailbox, self._retries = Mailbox(), RetrySchedule()
         self._passes = 0
         self._known = KnownStatus(reconcile.settings)
+        self._preflight: Preflight | None = None
         self.beside_another = False
 
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
@@ -165,7 +168,14 @@ class FlowTask:
 
     def status(self) -> FlowStatus:
         """How the flow stands now."""
-        return self._known.status(self._reconcile.leader)
+        known = self._known.status(self._reconcile.leader)
+        return replace(known, failover=replace(known.failover, preflight=self._preflight))
+
+    def note_preflight(self, made: Preflight | None) -> None:
+        """What the newest came to; None: there is none any more."""
+        if made is not None or self._preflight is not None:
+            self._preflight = made
+            self._metrics.preflight(self.flow, made)
 
     @property
     def stands_by(self) -> bool:

@@ -49,6 +49,7 @@ class Entry(str, Enum):
     SOURCE_ENDS = "SOURCE_ENDS"
     DIVERGENCE = "DIVERGENCE"
     EXACT_OFFSETS = "EXACT_OFFSETS"
+    DRILL = "DRILL"
 
 
 EntryKey = tuple[Entry, tuple[str, ...]]

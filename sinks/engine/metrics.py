@@ -13,6 +13,8 @@ from sinks.engine.model import Kind
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
 from sinks.engine.status import FlowState, FlowStatus, Task
+from sinks.failover.preflight import Preflight
+from sinks.failover.states import State
 from sinks.kinds.controller import GroupSummary
 from streaming.flow import Flow
 from streaming.restarts import QueryState, QueryStatus
@@ -26,6 +28,9 @@ EFFECTIVE = "effective"
 DRIFT = (
     f"Differences not mended, NaN while they are not known; of the kind `{EFFECTIVE}`, configs that differ in effect"
 )
+
+READY = "1 where the last preflight found the flow ready, 0 where not, NaN where nobody can tell"
+AT_RISK = "Records that a failover would have lost at the last preflight, NaN where nobody can tell"
 
 WORST = 1000
 """Groups whose error bound is shown: those with the largest."""
@@ -54,6 +59,11 @@ class Metrics:
         self._state = self._gauge("flow_state", "1 for the state that a flow is in", *flow, "state")
         self._task = self._gauge("task_state", "1 for the state that a kind is in", *flow, "kind", "state")
         self._last = self._gauge("last_success_timestamp_seconds", "When a kind was last in step", *flow, "kind")
+        self._failover = self._gauge("failover_state", "1 for the state that a failover is in", *flow, "state")
+        self._ready = self._gauge("failover_ready", READY, *flow)
+        self._at_risk = self._gauge("failover_records_at_risk", AT_RISK, *flow)
+        self._risk_age = self._gauge("failover_seconds_at_risk", "Age of the oldest of these records", *flow)
+        self._preflight = self._gauge("failover_preflight_seconds", "How long the last preflight took", *flow)
         self._leads = self._gauge("leader", "1 where this process leads the flow, 0 where it stands by", *flow)
         self._changes = self._counter("changes", "Changes tried", *flow, "kind", "op", "result")
         self._passes = self._counter("passes", "Passes by reason; one may have several", *flow, "reason")
@@ -178,6 +188,8 @@ class Metrics:
             self._latency.labels(*flow).set(status.replication_latency_ms / 1000)
         for state in FlowState:
             self._state.labels(*flow, state.value).set(state is status.state)
+        for step in State:
+            self._failover.labels(*flow, step.value).set(step is status.failover.record.state)
         self._leads.labels(*flow).set(status.leader is not None and status.leader.here)
         self._drift.labels(*flow, EFFECTIVE).set(sum(group.configs for group in status.effective))
         for kind, of_kind in status.kinds.items():
@@ -185,6 +197,13 @@ class Metrics:
             self._drift.labels(*flow, kind.value).set(math.nan if of_kind.drift is None else of_kind.drift)
             if of_kind.last_success is not None:
                 self._last.labels(*flow, kind.value).set(of_kind.last_success.timestamp())
+
+    def preflight(self, flow: Flow, made: Preflight | None) -> None:
+        """What the last preflight came to; None: there is none any more."""
+        seen = (made.ready, made.records, made.age, made.seconds) if made else (None,) * 4
+        gauges = (self._ready, self._at_risk, self._risk_age, self._preflight)
+        for gauge, value in zip(gauges, seen, strict=True):
+            gauge.labels(flow.source, flow.target).set(math.nan if value is None else value)
 
     def _kind(self, flow: tuple[str, str], kind: Kind, task: Task) -> None:
         for state in Task:

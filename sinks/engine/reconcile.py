@@ -179,7 +179,8 @@ class FlowReconcile:
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
         context, ended = compared.context, self._ledger.ended
-        seen = [] if ended else [controller.status(context) for controller in self._parts.controllers]
+        kept = () if ended else self._parts.controllers
+        seen = [controller.status(context) for controller in kept]
         for one in seen:
             for kind, reason in one.unsupported.items():
                 compared.trouble.unsupported.setdefault(kind, reason)
@@ -191,19 +192,14 @@ class FlowReconcile:
             trouble=compared.trouble,
             paused=frozenset(Kind) if ended else self._ledger.paused,
             ended=ended,
+            failover=self._ledger.failover,
             idle=context.idle,
             missing_topics=() if ended else missing_internal_topics(self.settings, context.listed),
             groups=next((one.groups for one in seen if one.groups is not None), None),
             effective=tuple(group for one in seen for group in one.effective),
             listed=context.listed,
             now=context.now,
-            due=due_at(
-                self._parts.controllers if seen else (),
-                seen,
-                self._attempts,
-                context.idle,
-                self._others_due(context.now),
-            ),
+            due=due_at(kept, seen, self._attempts, context.idle, self._others_due(context.now)),
             stream_moved=any(one.stream_moved for one in seen),
         )
 

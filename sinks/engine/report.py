@@ -11,6 +11,7 @@ from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan
+from sinks.failover.preflight import FailoverStatus
 from sinks.kinds.controller import ControllerStatus, GroupSummary
 from sinks.kinds.topics.listing import Listed
 
@@ -24,7 +25,8 @@ class Report:
     `seconds`: by phase. `groups`: None where they are not looked at. `effective`: configs that differ in effect, of all
     topics, also those that this pass did not look at. `now`: monotonic seconds at its start; `due`: when the next pass
     is wanted without any other reason. `stream_moved`: MM2 wrote something that a group waits for.
-    `ended`: why nothing is written for the flow any more; all kinds are paused then.
+    `failover`: how far one is, by the ledger. `ended`: why nothing is written for the flow any more; all kinds are
+    paused then.
     """
 
     plan: Plan
@@ -41,6 +43,7 @@ class Report:
     listed: Listed | None = None
     now: float = 0.0
     ended: str | None = None
+    failover: FailoverStatus = field(default_factory=FailoverStatus)
     due: float = float("-inf")
     stream_moved: bool = False
 

@@ -13,6 +13,7 @@ from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind
 from sinks.engine.plan import Refusal
 from sinks.engine.times import utc_text
+from sinks.failover.preflight import FailoverStatus
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -139,7 +140,8 @@ class Failing:
 class FlowStatus:
     """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first;
     nothing is pending for them, so they count for no kind. `leader`: who leads the flow; None where nobody does, or
-    nobody knows. `failure`: what the reason of ERROR is to programs."""
+    nobody knows. `failure`: what the reason of ERROR is to programs. `failover`: how far one is, and what it would
+    cost."""
 
     flow: Flow
     state: FlowState
@@ -150,6 +152,7 @@ class FlowStatus:
     effective: tuple[DriftGroup, ...] = ()
     leader: Leader | None = None
     failure: Failing | None = None
+    failover: FailoverStatus = field(default_factory=FailoverStatus)
 
     def as_json(self) -> dict[str, Any]:
         """One flow of `status`."""
@@ -163,6 +166,7 @@ class FlowStatus:
             "reason": self.reason,
             "error": self.failure.as_json(self.reason) if self.failure and self.state is FlowState.ERROR else None,
             "leader": self.leader.as_json() if self.leader else None,
+            "failover": self.failover.as_json(),
             "kinds": {kind.value: status.as_json() for kind, status in self.kinds.items()},
             "effective": effective_as_json(self.effective),
         }

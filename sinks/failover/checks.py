@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -86,13 +86,15 @@ class ReadinessFacts:
     flags: Collection[str] = ()
 
 
+Question = Callable[[ReadinessFacts], Iterator[Check]]
+
 GOOD_VERDICTS = frozenset({Verdict.SYNCED, Verdict.PENDING, Verdict.TARGET_AHEAD, Verdict.SOURCE_EMPTY})
 """With which a group continues where it was, or nearly."""
 
 
-def readiness(facts: ReadinessFacts) -> list[Check]:
-    """All checks, in the order of the table."""
-    return [check for made in CHECKS for check in made(facts)]
+def readiness(facts: ReadinessFacts, questions: Sequence[Question] | None = None) -> list[Check]:
+    """The answers to these questions, None: to all, in their order."""
+    return [check for asked in (CHECKS if questions is None else questions) for check in asked(facts)]
 
 
 def is_ready(checks: Collection[Check]) -> bool:
@@ -201,15 +203,8 @@ def _flags(facts: ReadinessFacts) -> Iterator[Check]:
         yield Check("not carried over", Result.WARNING, flag, "", "docs/failover.md says what to do by hand")
 
 
-CHECKS: tuple[Callable[[ReadinessFacts], Iterator[Check]], ...] = (
-    _heartbeat,
-    _missing_records,
-    _kinds,
-    _groups,
-    _target,
-    _transactions,
-    _fencing,
-    _rights,
-    _flags,
-)
-"""The questions, in the order in which they are shown."""
+FROM_CLUSTERS: Sequence[Question] = (_missing_records, _target, _transactions, _fencing, _rights, _flags)
+"""What is asked of both clusters themselves: no comparison of a kind says it."""
+
+CHECKS: Sequence[Question] = (_heartbeat, _missing_records, _kinds, _groups, *FROM_CLUSTERS[1:])
+"""All questions, in the order in which they are shown."""

@@ -107,6 +107,16 @@ class Drill:
         if self.topic in scene.source.cluster.list_topics() or self.there.topic in scene.target.cluster.list_topics():
             raise WrongUsage(f"{self.topic} is there already: a drill makes a topic of its own")
         result = DrillResult(self.topic)
+        try:
+            self._run(result)
+        except LockstepError as error:
+            scene.journal.note_drill({"topic": self.topic, "agrees": False, "error": str(error)})
+            raise
+        scene.journal.note_drill(result.as_json())
+        return result
+
+    def _run(self, result: DrillResult) -> None:
+        scene = self.scene
         with ExitStack() as stack:
             stack.callback(self._take_away)
             source = stack.enter_context(closing(scene.source.records(scene.settings.isolation)))
@@ -116,7 +126,6 @@ class Drill:
             self._timed(result, "fence", lambda: self._fence(result))
             self._timed(result, "drain", lambda: self._await_copies(source, target))
             self._timed(result, "offsets", lambda: self._groups(result, source, target))
-        return result
 
     def _first_half(self, source: RecordReader, target: RecordReader) -> None:
         scene = self.scene

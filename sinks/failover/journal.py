@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from sinks.engine.audit import Audit
 from sinks.engine.ledger import Ledger, utc_now
 from sinks.engine.ledger_entries import Entry
+from sinks.failover.last_drill import DRILL_KEY, drill_as_text
 from sinks.failover.record import Begun, FailoverRecord, NotNow, begin, completed, stamp
 from sinks.failover.states import Command, State, Step
 from streaming.errors import LockstepError
@@ -75,6 +77,12 @@ class Journal:
             self._check_mine(record)
             self._put(completed(record, step), (str(record.doing), step.name))
         return self.record
+
+    def note_drill(self, document: Mapping[str, Any]) -> None:
+        """Keeps what a drill came to, and audits it; `error` in it: why it did not come to its end."""
+        state, error = self.record.state, document.get("error")
+        self.ledger.put({DRILL_KEY: drill_as_text(document, self._begun.who, stamp(self._now()))})
+        self._audit.record_failover(self._flow, ("drill", str(document["topic"])), state, state, error)
 
     def _put(self, record: FailoverRecord, key: tuple[str, str]) -> None:
         before = self.record

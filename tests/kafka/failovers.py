@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
+from app.http.history import FlowHistory
+from app.job.preflight_watch import PreflightWatch
 from app.local.broker import RESTRICTED
 from app.local.jars import PROJECT
 from app.local.local_cluster import LocalCluster
@@ -22,8 +25,12 @@ from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
 from app.settings import load
 from app.wiring import audit, both_clusters, guard, ledger
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import FlowParts, FlowReconcile
+from sinks.engine.status import Heartbeats
+from sinks.failover.preflight import Preflight
 from sinks.failover.source_ends import SourceEndsKeeper
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
@@ -33,6 +40,8 @@ from sinks.kinds.topics.listing import list_both
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.inline_executor import InlineExecutor
+from tests.sinks.builders import flow_settings
+from tests.sinks.scripted_pass import ScriptedPass
 
 SOURCE, TARGET = "leaving", "taking"
 """Aliases that no other test has."""
@@ -105,6 +114,20 @@ class Flow:
             job = FlowReconcile(flow, parts)
             job.run_pass(everything=True)
             job.close()
+
+    def preflight_as_a_job_does(self) -> Preflight:
+        """What the running job asks now and then, of a flow with which all else is well."""
+        script, history = ScriptedPass(), FlowHistory()
+        script.settings = flow_settings(flow=load(self.config).flows[0].flow)
+        task = FlowTask(script, Metrics("0"))  # type: ignore[arg-type]
+        task.step(Heartbeats(round(time.time() * 1000)))
+        history.passed(script.report)
+        watch = PreflightWatch(task, history, lambda: load(self.config))
+        watch.tick()
+        watch.close()
+        made = task.status().failover.preflight
+        assert made is not None
+        return made
 
     def make_topic(self, topic: str, partitions: int = 2) -> None:
         """A topic on the source that `restricted` may write, with a record in each partition that MM2 has copied."""

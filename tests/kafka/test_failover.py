@@ -55,6 +55,7 @@ def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow
     assert ready["ready"]
     assert {row["result"] for row in ready["checks"]} <= {"OK", "WARNING"}
     assert "ready to fail over" in (tmp_path / "ready.md").read_text()
+    assert flow.preflight_as_a_job_does().records == 0
     with producing(flow.clusters.a, topics):
         done = flow.asked("cutover", "--why", "a test")
         ends = [flow.end(topic, partition) for topic in topics for partition in (0, 1)]
@@ -72,6 +73,7 @@ def test_a_drill_measures_what_it_predicted_and_leaves_nothing_behind(flow: Flow
     assert found["loss"]["predicted"] == found["loss"]["measured"]
     assert {row["skipped"] for row in found["groups"]} == {0}
     assert len(found["groups"]) == 2
+    assert flow.asked("status")["failover"]["last_drill"]["topic"] == topic
     assert not [acl for acl in flow.a.acls.describe() if acl.resource_name == topic]
     wait_for(lambda: topic not in flow.a.list_topics(), SOON, "the topic to be gone")
 
@@ -96,6 +98,8 @@ def test_a_failover_without_the_source_tells_its_loss_and_the_source_that_is_bac
     leaving.stop()
     produce(flow.clusters.a, topic, 2, 7)
     flow.look_as_a_job_does()
+    risk = flow.preflight_as_a_job_does()
+    assert (risk.trouble, risk.records, risk.exact) == (None, 14, True)
     gone = {f"{SOURCE}.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}"}
     lines = properties(flow.clusters, **{"lockstep.checkpoint.dir": str(tmp_path)}) | gone
     without_source = write_file(tmp_path, lines, "without-source.properties")

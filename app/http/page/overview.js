@@ -1,24 +1,40 @@
 // The first view: could I fail over now, the flows as a graph, each flow in a line.
-import { count, duration, el, tone } from "./dom.js";
+import { ago, count, duration, el, tone } from "./dom.js";
 import { graph } from "./graph.js";
 import { table } from "./table.js";
 
 export const link = (flow, tab = "") => `#/flow/${encodeURIComponent(flow.name)}${tab && `/${tab}`}`;
 
-/** The answer for one flow: the word, and a sentence. */
-export function answer(flow, inside = null) {
+/** What a failover now would cost, and whether one was practised: by the last preflight and the last drill. */
+function cost({ failover }, now) {
+  const made = failover?.preflight;
+  const lines = [];
+  if (made) {
+    const lost = made.records_at_risk === null ? "nobody can tell how many records a failover now would lose"
+      : `a failover now would lose ${made.exact ? "" : "at most "}${count(made.records_at_risk, "record")}${made.records_at_risk ? `, the oldest ${duration(made.seconds_at_risk)} old` : ""}`;
+    const twice = made.read_twice ? `; a group reads at most ${made.read_twice.toLocaleString("en")} twice` : "";
+    lines.push(`${lost}${twice} (preflight ${ago(made.checked, now)})`);
+  }
+  const drill = failover?.last_drill;
+  if (drill) lines.push(`last drill ${ago(drill.at, now)}: ${drill.error ?? (drill.agrees ? "as predicted" : "not as predicted")}`);
+  return lines.length ? el("p", { class: "cost" }, lines.join("; ")) : null;
+}
+
+/** The answer for one flow: the word, a sentence, and what it would cost. */
+export function answer(flow, now, inside = null) {
   const { answer: word, headline } = flow.readiness;
   return el("div", { class: `answer ${tone(word)}` },
     el("span", { class: `word ${tone(word)}` }, word.toUpperCase()),
     el("span", { class: "flow" }, inside ?? el("a", { href: link(flow) }, `${flow.source} → ${flow.target}`)),
-    el("p", {}, headline));
+    el("p", {}, headline),
+    cost(flow, now));
 }
 
-export function overview({ flows }) {
+export function overview({ flows, now }) {
   if (!flows.length) return el("p", { class: "empty" }, "This job has no flow. Enable one in its file: a->b.enabled = true.");
   return el("div", {},
     el("h1", {}, "Could I fail over now?"),
-    el("ul", { class: "answers" }, ...flows.map((flow) => el("li", {}, answer(flow)))),
+    el("ul", { class: "answers" }, ...flows.map((flow) => el("li", {}, answer(flow, now)))),
     el("h2", {}, "Flows"),
     graph(flows),
     table(COLUMNS, flows));

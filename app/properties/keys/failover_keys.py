@@ -41,6 +41,13 @@ FAILOVER_ENDS_INTERVAL = Key(
     "Time between two looks at the source's ends at least, which the ledger keeps: what a failover without the source "
     "knows of its loss. A look is part of a pass, and there is one in every lockstep.trigger.interval at least.",
 )
+FAILOVER_PREFLIGHT_INTERVAL: Key[int | None] = Key(
+    "lockstep.failover.preflight.interval.seconds",
+    integer(0),
+    60,
+    "Lockstep",
+    "Seconds between two preflights that a running job makes beside its passes; 0: none.",
+)
 FAILOVER_LISTENER = Key(
     "lockstep.failover.listener.class",
     CLASS,

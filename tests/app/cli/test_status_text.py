@@ -12,6 +12,9 @@ from app.cli.status_text import print_status
 from sinks.engine.model import Kind, Op
 from sinks.engine.plan import Refusal
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known
+from sinks.failover.preflight import FailoverStatus, Preflight
+from sinks.failover.record import Begun, FailoverRecord
+from sinks.failover.states import Command, State
 from tests.sinks.builders import FLOW
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
@@ -33,6 +36,20 @@ def test_an_error_is_said_once_and_no_kind_looks_well(
     assert not any("ACTIVE" in line for line in lines)
     assert f"  UNKNOWN since 2026-11-22T12:00:00Z: {', '.join(kind.value for kind in Kind)}" in lines
     assert sum(line.split()[1:3] == ["UNKNOWN", "unknown"] for line in lines) == len(Kind)
+
+
+def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = FailoverRecord(State.FENCED, Command.DRAIN, (), Begun("ann@ops", "2026-11-22T11:00:00Z"))
+    made = Preflight(NOON, 0.2, records=3, age=1.5, exact=False)
+    failover = FailoverStatus(record, {"agrees": True, "at": "2026-11-21T12:00:00Z"}, made)
+    lines = shown(FlowStatus(FLOW, FlowState.LIVE, 1.0, failover=failover), capsys, monkeypatch)
+    assert lines[1:] == [
+        "  failover: FENCED, `drain` is half done, by ann@ops at 2026-11-22T11:00:00Z",
+        "  preflight at 2026-11-22T12:00:00Z: ready, at most 3 records at risk, the oldest 1.5 s old",
+        "  last drill at 2026-11-21T12:00:00Z: as predicted",
+    ]
 
 
 def test_what_differs_of_a_paused_kind_is_called_unknown(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache
 
@@ -18,6 +18,11 @@ from sinks.engine.model import Kind, Op, Outcome
 from sinks.engine.plan import Plan, Refusal
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats, flow_state
+from sinks.engine.times import utc_text
+from sinks.failover.checks import Check, Result
+from sinks.failover.preflight import FailoverStatus, Preflight
+from sinks.failover.record import Begun, FailoverRecord
+from sinks.failover.states import State
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts, worst_bounds
@@ -51,10 +56,11 @@ class Shown:
         task = FlowTask(script, Metrics("0"))  # type: ignore[arg-type]
         self.tasks[flow], self.histories[flow] = task, history
         if report is not None:
-            script.report = report
+            script.report = replace(report, failover=_failover(flow))
         if report is not None or error is not None:
             now = round((time.time() - (beat or 0)) * 1000)
             task.step(Heartbeats(now, 180) if beat is not None else None)
+            task.note_preflight(_preflight(flow))
         if report is not None and error is None:
             history.passed(report)
         _hour(history, flow, beat)
@@ -63,6 +69,29 @@ class Shown:
         """A new heartbeat of these flows."""
         for flow in flows:
             self.tasks[flow].step(Heartbeats(round(time.time() * 1000) - 700, 180))
+
+
+def _failover(flow: Flow) -> FailoverStatus:
+    drill = {"topic": HOSTILE, "agrees": True, "at": utc_text(utc_now() - timedelta(days=3)), "who": "ann@ops1"}
+    begun = Begun("ann@ops1", utc_text(utc_now()), "move to oslo")
+    return (
+        FailoverStatus(FailoverRecord(State.FENCED, begun=begun)) if flow == TROUBLED else FailoverStatus(drill=drill)
+    )
+
+
+def _preflight(flow: Flow) -> Preflight:
+    if flow == TARGET_DOWN:
+        return Preflight(utc_now(), 5.0, trouble="the cluster lima at 10.0.0.7:9092 gives no answer")
+    if flow != MM2_DOWN:
+        return Preflight(utc_now(), 0.3, records=2, age=0.4, read_twice=2)
+    lost = Check(
+        "records not copied",
+        Result.FAILED,
+        f"8120, the oldest 93.6 s old: {HOSTILE} 8120",
+        "0, or none older than 60 s",
+        "MM2 lags: give it more tasks, or wait; a failover now would lose these",
+    )
+    return Preflight(utc_now(), 0.3, (lost,), (lost,), records=8120, age=93.6)
 
 
 def _hour(history: FlowHistory, flow: Flow, beat: float | None) -> None:

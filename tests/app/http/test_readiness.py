@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from app.http.readiness import Answer, readiness
 from app.http.remedies import OTHERWISE, advice
 from sinks.engine.effective_drift import Case, DriftGroup
+from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
+from sinks.failover.checks import Check, Result
+from sinks.failover.preflight import FailoverStatus, Preflight
+from sinks.failover.record import FailoverRecord
+from sinks.failover.states import State
 from streaming.flow import Flow
 
 ACTIVE = KindStatus(Task.ACTIVE)
 IN_STEP = FlowStatus(
     Flow("a", "b"), FlowState.LIVE, 1.0, kinds={Kind.TOPIC: ACTIVE, Kind.ACL: KindStatus(Task.DISABLED)}
 )
+
+
+def preflighted(**made: Any) -> FlowStatus:
+    """A flow that is well but for what its last preflight came to."""
+    return replace(IN_STEP, failover=FailoverStatus(preflight=Preflight(utc_now(), 0.1, **made)))
 
 
 def test_a_flow_that_is_heard_and_in_step_is_a_yes() -> None:
@@ -49,6 +60,29 @@ def test_a_kind_that_is_not_kept_is_a_no(task: Task) -> None:
     found = readiness(replace(IN_STEP, kinds={Kind.ACL: KindStatus(task, "because")}), {}, 1)
     assert found.answer is Answer.NO
     assert found.headline == "acl: because"
+
+
+def test_what_the_preflight_saw_of_the_clusters_is_a_no_with_its_remedy() -> None:
+    lost = Check("records not copied", Result.FAILED, "7, the oldest 90 s old", "0", "MM2 lags")
+    found = readiness(preflighted(of_clusters=(lost,)), {}, 1)
+    assert (found.answer, found.headline) == (Answer.NO, "records not copied: 7, the oldest 90 s old")
+    assert found.findings[0].as_json()["remedy"] == "MM2 lags"
+
+
+@pytest.mark.parametrize("result", [Result.OK, Result.WARNING])
+def test_what_stops_no_failover_is_a_remark_at_most(result: Result) -> None:
+    found = readiness(preflighted(of_clusters=(Check("fence", result, "no authorizer"),)), {}, 1)
+    assert (found.answer, len(found.findings)) == (Answer.YES, int(result is Result.WARNING))
+
+
+def test_a_preflight_that_could_not_look_is_a_no() -> None:
+    assert "no right to read" in readiness(preflighted(trouble="no right to read x"), {}, 1).headline
+
+
+@pytest.mark.parametrize(("state", "answer"), [(State.FENCED, Answer.YES), (State.FAILED_OVER, Answer.NO)])
+def test_a_failover_under_way_is_said_and_one_that_ended_the_flow_is_a_no(state: State, answer: Answer) -> None:
+    found = readiness(replace(IN_STEP, failover=FailoverStatus(FailoverRecord(state))), {}, 1)
+    assert (found.answer, found.findings[0].reason) == (answer, f"the flow is {state}")
 
 
 @pytest.mark.parametrize("state", list(FlowState))

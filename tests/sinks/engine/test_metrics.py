@@ -15,6 +15,8 @@ from sinks.engine.pass_schedule import Reason
 from sinks.engine.plan import Plan
 from sinks.engine.reconcile import Report
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task
+from sinks.failover.preflight import Preflight
+from sinks.failover.states import State
 from sinks.faults import ItemFault, LedgerUntrusted
 from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
@@ -23,6 +25,11 @@ from tests.sinks.builders import FLOW, config_change, topic_change
 
 PROMISED = {
     "lockstep_leader": {"source", "target"},
+    "lockstep_failover_state": {"source", "target", "state"},
+    "lockstep_failover_ready": {"source", "target"},
+    "lockstep_failover_records_at_risk": {"source", "target"},
+    "lockstep_failover_seconds_at_risk": {"source", "target"},
+    "lockstep_failover_preflight_seconds": {"source", "target"},
     "lockstep_flow_heartbeat_age_seconds": {"source", "target"},
     "lockstep_replication_latency_seconds": {"source", "target"},
     "lockstep_drift": {"source", "target", "kind"},
@@ -96,6 +103,7 @@ def metrics() -> Metrics:
             },
         )
     )
+    built.preflight(FLOW, Preflight(datetime(2024, 1, 1, tzinfo=timezone.utc), 0.25, records=3, age=1.5))
     built.count_request("b", "CreateTopics", "ok")
     built.count_listener(FLOW, "topic", "ok")
     built.count_reporter("acme.metrics:Reporter")
@@ -130,6 +138,26 @@ def test_nothing_is_exposed_that_was_not_promised(metrics: Metrics) -> None:
     families = {family.name for family in text_string_to_metric_families(generate_latest(metrics.registry).decode())}
     promised = {name.removesuffix("_total").removesuffix("_bucket") for name in PROMISED}
     assert {name.removesuffix("_created") for name in families} == promised
+
+
+def test_a_failover_is_in_one_state_and_its_risk_is_that_of_the_last_preflight(metrics: Metrics) -> None:
+    found = samples(metrics)
+    states = {state: value(found, "lockstep_failover_state", state=state.value) for state in State}
+    assert states == dict.fromkeys(State, 0) | {State.MIRRORING: 1}
+    assert value(found, "lockstep_failover_ready") == 1
+    assert value(found, "lockstep_failover_records_at_risk") == 3
+    assert value(found, "lockstep_failover_seconds_at_risk") == 1.5
+    assert value(found, "lockstep_failover_preflight_seconds") == 0.25
+
+
+@pytest.mark.parametrize("made", [None, Preflight(datetime(2024, 1, 1, tzinfo=timezone.utc), 0.1, trouble="silent")])
+def test_without_a_preflight_that_could_look_nothing_is_said_to_be_at_risk(
+    metrics: Metrics, made: Preflight | None
+) -> None:
+    metrics.preflight(FLOW, made)
+    found = samples(metrics)
+    for name in ("ready", "records_at_risk", "seconds_at_risk"):
+        assert math.isnan(value(found, f"lockstep_failover_{name}") or 0)
 
 
 def test_a_query_is_in_one_state_and_its_restarts_are_counted_once(metrics: Metrics) -> None:

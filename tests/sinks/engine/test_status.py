@@ -45,6 +45,15 @@ def test_json_is_the_document_that_interface_promises() -> None:
         "reason": None,
         "error": None,
         "leader": {"client": "lockstep-run-7", "host": "h", "since": "2024-02-29T12:30:00Z", "here": True},
+        "failover": {
+            "state": "MIRRORING",
+            "doing": None,
+            "who": None,
+            "why": None,
+            "at": None,
+            "preflight": None,
+            "last_drill": None,
+        },
         "kinds": {
             "topic": {
                 "task": "ACTIVE",

@@ -71,6 +71,12 @@ def test_every_kind_says_why_nothing_is_written() -> None:
     assert "the flow is PROMOTED" in (status.reason or "")
 
 
+def test_a_pass_reports_how_far_a_failover_is() -> None:
+    world = world_in_step()
+    put_state(world, FailoverRecord(State.FENCED))
+    assert world.run_pass(after=INTERVAL).failover.record.state is State.FENCED
+
+
 def test_a_fenced_flow_is_kept_in_step() -> None:
     world = world_in_step()
     put_state(world, FailoverRecord(State.FENCED))

@@ -1,0 +1,117 @@
+"""Asks for each flow, now and then and beside its passes: could it fail over, and what would that cost?"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+from app.failover_facts import ReadinessSurvey
+from app.http.history import FlowHistory
+from app.settings import Settings
+from app.wiring import both_clusters
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.ledger import utc_now
+from sinks.failover.in_step import in_step_of_status
+from sinks.failover.preflight import Preflight, preflight_of
+from sinks.flow_settings import FlowSettings
+from sinks.kinds.topics.listing import list_both
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+
+log = logging.getLogger(__name__)
+
+TICK = 1.0
+"""Seconds between two questions whether one is due."""
+
+
+class PreflightWatch:
+    """Of one flow, with clients of its own, so that no pass waits for it. One thread at a time uses it."""
+
+    def __init__(
+        self,
+        task: FlowTask,
+        history: FlowHistory,
+        settings: Callable[[], Settings],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`settings`: those that are in force."""
+        self._task, self._history, self._settings, self._clock = task, history, settings, clock
+        self._due = float("-inf")
+        self._trouble: str | None = None
+        self._flow: FlowSettings | None = None
+        self._survey: ReadinessSurvey | None = None
+        self._opened = ExitStack()
+
+    def tick(self) -> None:
+        """Makes a preflight where one is due. Raises nothing that a cluster does."""
+        settings = self._settings()
+        flow = next((one for one in settings.flows if one.flow == self._task.flow), None)
+        if flow is None or not flow.failover.preflight_interval or not self._is_led():
+            self.close()
+            self._task.note_preflight(None)
+            return
+        if self._clock() < self._due or not self._history.passes:
+            return
+        self._due = self._clock() + flow.failover.preflight_interval
+        self._task.note_preflight(self._made(settings, flow))
+
+    def _is_led(self) -> bool:
+        """By this process, and in step: of a flow that has ended there is nothing to fail over."""
+        return not self._task.stands_by and not self._task.status().failover.record.has_ended
+
+    def _made(self, settings: Settings, flow: FlowSettings) -> Preflight:
+        began = self._clock()
+        try:
+            made = self._look(settings, flow, began)
+        except LockstepError as error:
+            return self._failed(str(error), began)
+        except Exception as error:
+            log.exception("%s: preflight: a defect of Lockstep's, please report it", flow.flow.name)
+            return self._failed(f"{type(error).__name__}: {error}", began)
+        self._trouble = None
+        return made
+
+    def _look(self, settings: Settings, flow: FlowSettings, began: float) -> Preflight:
+        if flow is not self._flow or self._survey is None:
+            self.close()
+            clusters = self._opened.enter_context(both_clusters(settings, flow))
+            self._flow, self._survey, self._clusters = flow, ReadinessSurvey(settings, flow, clusters), clusters
+        status, groups = self._task.status(), self._history.groups()
+        listed = list_both(flow, self._clusters.source, self._clusters.target)
+        facts = self._survey.look(listed, in_step_of_status(status, groups), status.heartbeat_age_seconds)
+        return preflight_of(facts, utc_now(), self._clock() - began)
+
+    def _failed(self, trouble: str, began: float) -> Preflight:
+        if trouble != self._trouble:
+            log.warning("%s: whether it could fail over cannot be told: %s", self._task.flow.name, trouble)
+        self._trouble = trouble
+        return Preflight(utc_now(), self._clock() - began, trouble=trouble)
+
+    def close(self) -> None:
+        """Lets go of the clients."""
+        self._survey = None
+        self._opened.close()
+
+
+@contextmanager
+def preflights(
+    tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistory], settings: Callable[[], Settings]
+) -> Iterator[None]:
+    """For the length of a `with` block, a thread for each flow; the end waits for none of them."""
+    ended = threading.Event()
+
+    def run(watch: PreflightWatch) -> None:
+        while not ended.wait(TICK):
+            watch.tick()
+        watch.close()
+
+    for flow, task in tasks.items():
+        watch = PreflightWatch(task, histories[flow], settings)
+        threading.Thread(target=run, args=(watch,), name=f"preflight-{flow.name}", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()

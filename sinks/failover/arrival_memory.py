@@ -1,0 +1,46 @@
+"""What is missing on the target, asked again and again: only partitions that moved are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sinks.failover.arrival import Arrival, Pairs, arrivals
+from sinks.failover.tails import Behind
+from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.record_reader import RecordReader
+from streaming.mm2.records import TopicPartition
+
+ALL_THERE = Behind(0, None, True)
+
+
+@dataclass(frozen=True)
+class ArrivalsSeen:
+    """`arrivals` and `source` by partition of the source, `target` by that of the target: the logs as they were before
+    any record was read. `read`: partitions whose records were."""
+
+    arrivals: Mapping[TopicPartition, Arrival]
+    source: Mapping[TopicPartition, LogRange]
+    target: Mapping[TopicPartition, LogRange]
+    read: int
+
+
+class ArrivalMemory:
+    """Of one flow. A partition whose logs are as they were when all had arrived has all of it still."""
+
+    def __init__(self) -> None:
+        self._arrived: dict[TopicPartition, tuple[TopicPartition, LogRange, LogRange]] = {}
+
+    def look(self, source: RecordReader, target: RecordReader, pairs: Pairs) -> ArrivalsSeen:
+        """As `arrivals`. Raises ClusterUnreachable, RightsMissing."""
+        there, here = target.ends(list(pairs.values())).items, source.ends(list(pairs)).items
+        logs = {
+            where: (copy, here[where], there[copy]) for where, copy in pairs.items() if where in here and copy in there
+        }
+        moved = {
+            where: copy for where, copy in pairs.items() if where not in logs or self._arrived.get(where) != logs[where]
+        }
+        read = arrivals(source, target, moved) if moved else {}
+        found = {where: Arrival(where, ALL_THERE) for where in pairs} | read
+        self._arrived = {where: logs[where] for where, one in found.items() if one.arrived and where in logs}
+        return ArrivalsSeen(found, here, there, len(moved))

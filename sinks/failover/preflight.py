@@ -1,0 +1,89 @@
+"""What a preflight came to, kept until the next: for status, metrics and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sinks.engine.times import utc_text
+from sinks.failover.checks import FROM_CLUSTERS, Check, ReadinessFacts, Result, is_ready, readiness
+from sinks.failover.record import FailoverRecord
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """`at`: when it was over, after `seconds`. `checks`: all of them; `of_clusters`: those that say what no comparison
+    of a kind does. `records`: that a failover now would lose, the oldest of them `age` seconds old; None: nobody can
+    tell. Not `exact`: at most so many. `trouble`: why nothing could be looked at."""
+
+    at: datetime
+    seconds: float
+    checks: Sequence[Check] = ()
+    of_clusters: Sequence[Check] = ()
+    records: int | None = None
+    age: float | None = None
+    exact: bool = True
+    read_twice: int = 0
+    trouble: str | None = None
+
+    @property
+    def ready(self) -> bool | None:
+        """None: nobody can tell."""
+        return None if self.trouble else is_ready(self.checks)
+
+    def as_json(self) -> dict[str, Any]:
+        """For status and page; of the checks those that are not well."""
+        return {
+            "ready": self.ready,
+            "checked": utc_text(self.at),
+            "check_seconds": round(self.seconds, 2),
+            "records_at_risk": self.records,
+            "exact": self.exact,
+            "seconds_at_risk": None if self.age is None else round(self.age, 1),
+            "read_twice": self.read_twice,
+            "not_well": [check.as_json() for check in self.checks if check.result is not Result.OK],
+            "trouble": self.trouble,
+        }
+
+
+def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float) -> Preflight:
+    """Of what was seen."""
+    losses = facts.losses.values()
+    ages = [loss.age for loss in losses if loss.age is not None]
+    return Preflight(
+        at,
+        seconds,
+        readiness(facts),
+        readiness(facts, FROM_CLUSTERS),
+        records=None if facts.untold else sum(loss.records for loss in losses),
+        age=None if facts.untold else max(ages, default=0.0),
+        exact=all(loss.exact for loss in losses),
+        read_twice=facts.read_twice,
+    )
+
+
+@dataclass(frozen=True)
+class FailoverStatus:
+    """How far a flow's failover is, and what it would cost. `drill`: the document of the last one that came to its end.
+
+    `preflight`: None before the first, and where a job makes none.
+    """
+
+    record: FailoverRecord = field(default_factory=FailoverRecord)
+    drill: Mapping[str, Any] | None = None
+    preflight: Preflight | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """`failover` of a flow in `status`."""
+        record = self.record
+        return {
+            "state": record.state.value,
+            "doing": record.doing.value if record.doing else None,
+            "who": record.begun.who or None,
+            "why": record.begun.why or None,
+            "at": record.begun.at or None,
+            "preflight": self.preflight.as_json() if self.preflight else None,
+            "last_drill": self.drill,
+        }

@@ -1,0 +1,51 @@
+"""What is missing on the target, asked again and again."""
+
+from __future__ import annotations
+
+from sinks.failover.arrival import pairs_of
+from sinks.failover.arrival_memory import ArrivalMemory
+from streaming.mm2.records import TopicPartition
+from tests.sinks.failover.scenes import Stage, stage
+
+X1, Y0 = TopicPartition("x", 1), TopicPartition("y", 0)
+
+
+def look(built: Stage, memory: ArrivalMemory) -> tuple[dict[TopicPartition, int], int]:
+    """Records that are missing, where any are, and how many partitions were read."""
+    pairs = pairs_of({"x": "a.x", "y": "a.y"}, {"x": 2, "y": 1}, ["x", "y"])
+    seen = memory.look(built.here, built.there, pairs)
+    missing = {where: one.behind.records for where, one in seen.arrivals.items() if one.behind and one.behind.records}
+    return missing, seen.read
+
+
+def test_partitions_that_stand_still_are_read_once() -> None:
+    built, memory = stage(), ArrivalMemory()
+    assert look(built, memory) == ({}, 3)
+    read = built.here.read + built.there.read
+    assert look(built, memory) == ({}, 0)
+    assert built.here.read + built.there.read == read
+
+
+def test_only_what_moved_is_read_again() -> None:
+    built, memory = stage(), ArrivalMemory()
+    look(built, memory)
+    built.write("x", 1, 3)
+    assert look(built, memory) == ({X1: 3}, 1)
+    built.copy()
+    assert look(built, memory) == ({}, 1)
+    assert look(built, memory) == ({}, 0)
+
+
+def test_what_is_missing_is_counted_each_time() -> None:
+    built, memory = stage(), ArrivalMemory()
+    built.write("y", 0, 2)
+    assert [look(built, memory)[0] for _ in range(2)] == [{Y0: 2}, {Y0: 2}]
+
+
+def test_a_copy_that_lost_its_tail_is_noticed() -> None:
+    built, memory = stage(), ArrivalMemory()
+    look(built, memory)
+    log = built.there.logs[TopicPartition("a.y", 0)]
+    del log.records[7:]
+    log.end = 7
+    assert look(built, memory) == ({Y0: 3}, 1)

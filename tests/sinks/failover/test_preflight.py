@@ -1,0 +1,96 @@
+"""What a running job's preflight comes to, and what it takes from the comparisons of the kinds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sinks.engine.model import Kind, Op
+from sinks.engine.plan import Plan, Refusal
+from sinks.engine.report import Report
+from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task
+from sinks.failover.checks import CHECKS, FROM_CLUSTERS, ReadinessFacts, TopicLoss
+from sinks.failover.in_step import in_step_of_pass, in_step_of_status
+from sinks.failover.preflight import FailoverStatus, Preflight, preflight_of
+from sinks.kinds.controller import GroupSummary
+from sinks.kinds.offsets.verdicts import Verdict
+from streaming.mm2.records import TopicPartition
+from tests.sinks.builders import FLOW, NOON, config_change
+from tests.sinks.failover.test_checks import WELL
+
+GROUPS = GroupSummary({"SYNCED": 4, "TOO_OLD": 1}, {"late": 7, "early": 2})
+
+
+def made(**facts: Any) -> Preflight:
+    return preflight_of(replace(WELL, **facts), NOON, 0.25)
+
+
+def status(**kinds: KindStatus) -> FlowStatus:
+    return FlowStatus(FLOW, FlowState.LIVE, kinds={Kind[name]: one for name, one in kinds.items()})
+
+
+def test_records_at_risk_are_those_of_all_topics_and_as_old_as_the_oldest() -> None:
+    found = made(losses={"x": TopicLoss(2, 1.5), "y": TopicLoss(3, 61.0, exact=False)})
+    assert (found.records, found.age, found.exact, found.ready) == (5, 61.0, False, False)
+
+
+def test_with_nothing_missing_nothing_is_at_risk() -> None:
+    found = made()
+    assert (found.records, found.age, found.exact, found.ready) == (0, 0.0, True, True)
+
+
+def test_where_nobody_can_tell_of_a_partition_no_figure_is_given() -> None:
+    found = made(losses={"x": TopicLoss(2, 1.5)}, untold={TopicPartition("y", 0): "gone"})
+    assert (found.records, found.age, found.ready) == (None, None, False)
+
+
+def test_a_preflight_that_could_not_look_is_neither_ready_nor_not() -> None:
+    assert Preflight(NOON, 0.1, trouble="b gives no answer").ready is None
+
+
+def test_every_question_is_asked_and_those_of_the_clusters_are_among_them() -> None:
+    assert set(FROM_CLUSTERS) < set(CHECKS)
+    assert set(made().of_clusters) < set(made().checks)
+
+
+def test_json_has_the_checks_that_are_not_well() -> None:
+    document = FailoverStatus(preflight=made(losses={"x": TopicLoss(2, 61.0)})).as_json()
+    assert document["state"] == "MIRRORING"
+    assert [row["name"] for row in document["preflight"]["not_well"]] == ["records not copied"]
+    assert document["preflight"]["seconds_at_risk"] == 61.0
+
+
+@pytest.mark.parametrize("task", [Task.PAUSED, Task.FAULTED, Task.UNKNOWN, Task.STANDBY])
+def test_a_kind_that_the_job_does_not_keep_makes_a_flow_not_ready(task: Task) -> None:
+    found = in_step_of_status(status(ACL=KindStatus(task, "because")), GROUPS)
+    assert found.faulted == {Kind.ACL: "because"}
+
+
+def test_a_kind_that_was_not_compared_yet_is_not_taken_as_in_step() -> None:
+    found = in_step_of_status(status(ACL=KindStatus(Task.ACTIVE)), GROUPS)
+    assert found.faulted == {Kind.ACL: "not compared yet"}
+
+
+def test_kinds_that_nobody_asked_for_are_left_out() -> None:
+    found = in_step_of_status(status(ACL=KindStatus(Task.DISABLED), TOPIC=KindStatus(Task.NOT_SUPPORTED)), GROUPS)
+    assert found.drift == {}
+
+
+def test_what_a_job_knows_of_drift_and_groups_is_taken_over() -> None:
+    refusal = Refusal(Kind.ACL, Op.CREATE, ("k",), "no")
+    found = in_step_of_status(status(ACL=KindStatus(Task.ACTIVE, drift=3, refused=(refusal,))), GROUPS)
+    assert (found.drift, found.refused, found.faulted) == ({Kind.ACL: 3}, {Kind.ACL: 1}, {})
+    assert (found.verdicts[Verdict.TOO_OLD], found.read_twice) == (1, 7)
+
+
+def test_a_kind_that_is_paused_makes_a_flow_not_ready_for_a_command_as_well() -> None:
+    plan = Plan(FLOW, (config_change("a.t", "retention.ms", None, "1"),))
+    report = Report(plan, paused=frozenset({Kind.ACL, Kind.SCRAM_USER}))
+    found = in_step_of_pass(report, [Kind.ACL, Kind.TOPIC_CONFIG], GROUPS)
+    assert (found.drift, list(found.faulted)) == ({Kind.ACL: 0, Kind.TOPIC_CONFIG: 1}, [Kind.ACL])
+
+
+def test_the_facts_of_a_flow_that_was_not_looked_at_are_not_well() -> None:
+    assert preflight_of(ReadinessFacts(WELL.rules), NOON, 0.0).ready is False
