@@ -48,6 +48,8 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
 
     It insists that all is fenced, and looks once more whether a record came since.
     """
+    if done := scene.journal.has_done(State.PROMOTED):
+        return done
     record = scene.journal.check(Command.PROMOTE, take_over=take_over)
     if Step.LAST_OFFSETS not in record.done:
         _check_whole(scene)

@@ -26,6 +26,8 @@ def failback(
 
     Raises NotNow where records are left and neither exported nor discarded, LockstepError.
     """
+    if done := scene.journal.has_done(State.REVERSING):
+        return done
     found: list[Unreplicated] = []
 
     def count() -> None:
@@ -66,9 +68,11 @@ def describe(scene: Scene, found: Unreplicated) -> str:
 
 def resume(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
     """The source leads again: the fence goes, and the flow is kept in step as before. Raises NotNow, LockstepError."""
-    if scene.journal.record.state is not State.REVERSING:
-        raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
-    scene.journal.begin(Command.RESUME, take_over=take_over)
-    record = scene.journal.run(scene.steps())
+    record = scene.journal.has_done(State.MIRRORING)
+    if record is None:
+        if scene.journal.record.state is not State.REVERSING:
+            raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
+        scene.journal.begin(Command.RESUME, take_over=take_over)
+        record = scene.journal.run(scene.steps())
     forget_divergences(scene.journal.ledger)
     return record

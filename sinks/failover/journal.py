@@ -45,6 +45,11 @@ class Journal:
         """As the ledger was read last."""
         return self.ledger.failover()
 
+    def has_done(self, state: State) -> FailoverRecord | None:
+        """The record where a command that ends in this state has come to its end, as where it died right after."""
+        self.ledger.refresh()
+        return self.record if (self.record.state, self.record.doing) == (state, None) else None
+
     def check(self, command: Command, *, take_over: bool = False) -> FailoverRecord:
         """The record with which the command would begin; writes nothing. Raises NotNow."""
         self.ledger.refresh()

@@ -12,7 +12,7 @@ from sinks.failover.prediction import predicted
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.source_ends import Ends, ends_by_topic, known_ends
-from sinks.failover.states import Command
+from sinks.failover.states import Command, State
 from streaming.mm2.records import TopicPartition
 
 UNKNOWN = "unknown"
@@ -119,6 +119,8 @@ def failover(
 
     A source that answers needs `accept_loss`, no smaller than the count. Raises NotNow, LockstepError.
     """
+    if done := scene.journal.has_done(State.FAILED_OVER):
+        return done
     known = scene.journal.record
     scene.journal.check(Command.FAIL_OVER, take_over=take_over)
     if known.doing is not Command.FAIL_OVER:

@@ -13,11 +13,14 @@ from sinks.failover.fencing import Proof, Waiting
 from sinks.failover.journal import Journal
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.scene import Choices, Scene
+from sinks.failover.source_ends import SourceEndsKeeper
 from sinks.failover.states import Step
 from sinks.failover.steps import failover_steps
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.acl_binding import EVERYONE
+from sinks.kinds.controller import PassContext
 from streaming.mm2.records import TopicPartition
+from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import NOON, World, flow_settings, memory_ports, put_topic
 
 ME = Begun("me", "", "a test", "me@here:1")
@@ -147,3 +150,10 @@ class MortalScene(Scene):
 def mortal(scene: Scene, at: Step, *, after: bool) -> MortalScene:
     """The same process, which dies."""
     return MortalScene(**{one.name: getattr(scene, one.name) for one in fields(scene)}, at=at, after=after)
+
+
+def look(built: Stage, now: float, keeper: SourceEndsKeeper | None = None) -> None:
+    """What the job does after a pass."""
+    scene = built.scene()
+    context = PassContext(now, scene.listed(), scene.journal.ledger)
+    (keeper or SourceEndsKeeper(built.here, 5.0, lambda: 1_700_000_000_000.0, InlineExecutor())).keep(context)

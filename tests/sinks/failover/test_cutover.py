@@ -37,6 +37,14 @@ def test_a_cutover_ends_with_everything_on_the_target_and_the_flow_ended() -> No
     assert built.record().has_ended
 
 
+def test_a_cutover_that_is_done_is_done_once() -> None:
+    built = stage()
+    cutover(built.scene())
+    events = len(built.states())
+    assert (cutover(built.scene()).state, promote(built.scene()).state) == (State.PROMOTED, State.PROMOTED)
+    assert len(built.states()) == events
+
+
 def test_every_step_is_an_audit_event_with_the_state_that_it_led_to() -> None:
     built = stage()
     cutover(built.scene())

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from threading import Event
-from typing import Any
 
 import pytest
 
-from sinks.engine.ledger_entries import Entry
 from sinks.failover.commands import drain, fence
 from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.record import FailoverRecord, NotNow
-from sinks.failover.source_ends import SourceEndsKeeper, known_ends
 from sinks.failover.states import State, Step
 from sinks.failover.unplanned import Prediction, failover, predict
 from sinks.failover.unreplicated import Unreplicated
-from sinks.kinds.controller import PassContext
 from sinks.kinds.offsets.history import History
 from streaming.mm2.records import TopicPartition
-from tests.inline_executor import InlineExecutor
-from tests.sinks.failover.scenes import ME, Died, Stage, mortal, stage
+from tests.sinks.failover.scenes import ME, Died, Stage, look, mortal, stage
 
 X0, X1, Y0 = TopicPartition("x", 0), TopicPartition("x", 1), TopicPartition("y", 0)
 
@@ -41,13 +33,6 @@ def watched() -> Stage:
     built.write("x", 1, 3)
     look(built, 1000.0)
     return built
-
-
-def look(built: Stage, now: float, keeper: SourceEndsKeeper | None = None) -> None:
-    """What the job does after a pass."""
-    scene = built.scene()
-    context = PassContext(now, scene.listed(), scene.journal.ledger)
-    (keeper or SourceEndsKeeper(built.here, 5.0, lambda: 1_700_000_000_000.0, InlineExecutor())).keep(context)
 
 
 def lose_the_source(built: Stage, reachable: bool = False) -> None:
@@ -174,6 +159,20 @@ def test_with_nothing_lost_failback_writes_the_reverse_flow_and_done_mirrors_aga
     assert not built.record().has_ended
 
 
+def test_a_failover_and_a_failback_that_are_done_are_done_once() -> None:
+    built = watched()
+    failed_over(built)
+    events = len(built.states())
+    assert failed_over(built).state is State.FAILED_OVER
+    assert len(built.states()) == events
+    lose_the_source(built, reachable=True)
+    for _ in range(2):
+        assert failback(built.scene(), export=None, discard=3, write_reverse=lambda: None).state is State.REVERSING
+    for _ in range(2):
+        assert resume(built.scene()).state is State.MIRRORING
+    assert divergences(built.ledger()) == {}
+
+
 def test_a_command_that_was_taken_over_within_a_step_does_not_put_its_own_state_back() -> None:
     built = watched()
     fence(built.scene())
@@ -196,54 +195,3 @@ def test_only_a_reversing_flow_mirrors_again() -> None:
     failed_over(built)
     with pytest.raises(NotNow, match="REVERSING"):
         resume(built.scene())
-
-
-def test_ends_are_looked_at_in_their_interval_and_written_where_they_moved() -> None:
-    built = stage()
-    reads, times = list[float](), iter([1.0, 2.0, 3.0, 4.0])
-    keeper = SourceEndsKeeper(built.here, 5.0, lambda: next(times), InlineExecutor())
-
-    def at(now: float) -> int:
-        look(built, now, keeper)
-        seen = known_ends(built.ledger())
-        assert seen is not None
-        reads.append(seen.at_ms)
-        return sum(map(sum, seen.ends.values()))
-
-    assert at(1000.0) == 30
-    built.write("y")
-    assert at(1004.0) == 30
-    assert at(1005.0) == 31
-    assert at(1015.0) == 31
-    assert at(1066.0) == 31
-    assert reads == [1, 1, 2, 2, 4]
-
-
-def test_topics_that_are_gone_leave_the_kept_ends() -> None:
-    built = stage()
-    keeper = SourceEndsKeeper(built.here, 5.0, executor=InlineExecutor())
-    look(built, 1000.0, keeper)
-    for topic in ("x", "y"):
-        del built.world.source.topics[topic]
-    look(built, 1010.0, keeper)
-    assert built.ledger().values(Entry.SOURCE_ENDS) == {}
-
-
-def test_a_source_that_takes_its_time_holds_up_no_pass_and_its_ends_are_written_after_a_later_one() -> None:
-    built, go_on, started = stage(), Event(), list[Future[Any]]()
-
-    class Slow(InlineExecutor):
-        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-            started.append(thread.submit(lambda: (go_on.wait(30), fn(*args, **kwargs))[1]))
-            return started[-1]
-
-    with ThreadPoolExecutor(1) as thread:
-        keeper = SourceEndsKeeper(built.here, 5.0, executor=Slow())
-        look(built, 1000.0, keeper)
-        look(built, 1010.0, keeper)
-        assert known_ends(built.ledger()) is None
-        go_on.set()
-        started[0].result(30)
-        look(built, 1011.0, keeper)
-    assert known_ends(built.ledger()) is not None
-    assert len(started) == 2
