@@ -31,6 +31,7 @@ def failover_hooks(flow: FlowSettings) -> Iterator[Told]:
             "before": before.state.value,
             "state": after.state.value,
             "doing": after.doing.value if after.doing else None,
+            "topics": list(after.topics),
             "who": after.begun.who,
             "why": after.begun.why,
             "at": after.begun.at,

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
+from app.failover_verify import verify_copies
 from app.passes import single_pass
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.audit import process_identity
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
+from sinks.failover.fencing import Proof
 from sinks.failover.journal import Journal, Told
 from sinks.failover.record import Begun
 from sinks.failover.scene import Choices, Scene
@@ -30,10 +32,14 @@ PID = re.compile("[1-9][0-9]*")
 
 @dataclass(frozen=True)
 class FailoverCall:
-    """How a command was called. `say` gets lines for people, `told` each state that was reached."""
+    """How a command was called. `within`: seconds in which all records must be on the target; `accepted`: topics of
+    which some may be missing there. `verifies`: the records of both sides are compared before the flow ends.
+    `say` gets lines for people, `told` each state that was reached."""
 
     why: str = ""
-    choices: Choices = field(default_factory=Choices)
+    within: float = 300.0
+    accepted: Sequence[str] = ()
+    verifies: bool = False
     say: Callable[[str], None] = lambda line: None
     told: Told = lambda before, after: None
 
@@ -75,8 +81,9 @@ def failover_session(
                 *clusters.ports,
                 journal,
                 aliases=tuple(settings.clusters),
-                choices=call.choices,
+                choices=Choices(Proof(flow.failover.proof_seconds), call.within, frozenset(call.accepted)),
                 say=call.say,
+                verify=partial(verify_copies, settings, flow, call.say) if call.verifies else None,
                 last_offsets=partial(write_last_offsets, settings, flow),
                 does=failover_steps,
                 source_answers=needs_source or _answers(clusters),

@@ -9,16 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.failover_commands import DryRunOption, TakeOverOption, WhyOption
-from app.cli.failover_output import dry_run, finish, one_flow, saying
+from app.cli.failover_options import AcceptLossOption, DryRunOption, TakeOverOption, WhyOption, YesOption
+from app.cli.failover_run import called
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption
 from app.cli.output import Output, complain
-from app.failover_session import FailoverCall, failover_session
+from app.failover_session import FailoverCall
 from app.reverse_properties import write_reverse
 from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.failing_back import resume
 from sinks.failover.losses import losses_as_json, losses_of
-from sinks.failover.record import NotNow
+from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.scene import Scene
 from sinks.failover.states import Command
 from sinks.failover.unplanned import Prediction, predict
 from sinks.failover.unplanned import failover as fail_over
@@ -26,12 +27,6 @@ from sinks.failover.unreplicated import Unreplicated
 from sinks.flow_settings import FlowSettings
 from streaming.errors import WrongUsage
 
-AcceptLossOption = Annotated[
-    int | None, typer.Option("--accept-loss", help="Records that may be lost, where the source still answers.")
-]
-YesOption = Annotated[
-    str | None, typer.Option("--yes", help="The predicted loss, typed back; `unknown` where nobody can tell.")
-]
 ExportOption = Annotated[
     Path | None, typer.Option("--export", help="A new folder for the records that never crossed, as Parquet.")
 ]
@@ -51,28 +46,27 @@ def failover(
     take_over: TakeOverOption = False,
 ) -> None:
     """Ends a flow whose source is gone. Says first what that loses, and wants it typed back."""
-    settings, chosen = one_flow(config, flow)
-    if dry:
-        with failover_session(settings, chosen, FailoverCall(why), needs_source=False, writes=False) as scene:
-            found = predict(scene, source_answers=scene.source_answers)
-            _print_prediction(chosen, found)
-            dry_run(scene, [Command.FAIL_OVER], output, prediction=_as_json(found))
-        return
+    run = called(config, flow, output, FailoverCall(why), dry=dry, needs_source=False)
     seen: list[Prediction] = []
 
     def agreed(found: Prediction) -> None:
         seen.append(found)
-        _print_prediction(chosen, found)
+        _print_prediction(run.flow, found)
         _insist(found, yes)
 
-    with (
-        saying(FailoverCall(why), chosen) as call,
-        failover_session(settings, chosen, call, needs_source=False) as scene,
-    ):
-        record = fail_over(
+    def foresees(scene: Scene) -> dict[str, Any]:
+        found = predict(scene, source_answers=scene.source_answers)
+        _print_prediction(run.flow, found)
+        return {"prediction": _as_json(found)}
+
+    run.carry_out(
+        [Command.FAIL_OVER],
+        lambda scene: fail_over(
             scene, source_answers=scene.source_answers, accept_loss=accept_loss, agreed=agreed, take_over=take_over
-        )
-        finish(chosen, record, output, prediction=_as_json(seen[0]) if seen else None)
+        ),
+        foresees=foresees,
+        tells=lambda: {"prediction": _as_json(seen[0]) if seen else None},
+    )
 
 
 def _insist(found: Prediction, yes: str | None) -> None:
@@ -120,14 +114,12 @@ def failback(
     take_over: TakeOverOption = False,
 ) -> None:
     """Leads back once the source is there again: counts what it alone has, and writes the reverse flow's file."""
-    settings, chosen = one_flow(config, flow)
-    target = out or config.with_name(f"{config.stem}-{chosen.flow.target}-to-{chosen.flow.source}.properties")
-    call = FailoverCall(why)
-    if dry:
-        parts = [Command.RESUME] if done else [Command.INVALIDATE, Command.REVERSE]
-        with failover_session(settings, chosen, call, writes=False) as scene:
-            dry_run(scene, parts, output)
+    run = called(config, flow, output, FailoverCall(why), dry=dry)
+    if done:
+        run.carry_out([Command.RESUME], lambda scene: resume(scene, take_over=take_over))
         return
+    names = run.flow.flow
+    target = out or config.with_name(f"{config.stem}-{names.target}-to-{names.source}.properties")
     counted: list[Unreplicated] = []
 
     def exported(found: Unreplicated) -> None:
@@ -138,19 +130,22 @@ def failback(
         if export is not None:
             export_records(found.records, export)
 
-    with saying(call, chosen) as told, failover_session(settings, chosen, told) as scene:
-        if done:
-            finish(chosen, resume(scene, take_over=take_over), output)
-            return
+    def leads(scene: Scene) -> FailoverRecord:
         record = lead_back(
             scene,
             export=exported if export else None,
             discard=discard,
-            write_reverse=lambda: write_reverse(config, target, chosen.flow, replaces=out is not None),
+            write_reverse=lambda: write_reverse(config, target, names, replaces=out is not None),
             take_over=take_over,
         )
-        complain(NEXT.format(file=target, flow=chosen.flow.name, source=chosen.flow.source))
-        finish(chosen, record, output, exported=sum(one.count for one in counted), file=str(target))
+        complain(NEXT.format(file=target, flow=names.name, source=names.source))
+        return record
+
+    run.carry_out(
+        [Command.INVALIDATE, Command.REVERSE],
+        leads,
+        tells=lambda: {"exported": sum(one.count for one in counted), "file": str(target)},
+    )
 
 
 NEXT = """next: look at {file}; stop the MM2 of {flow}; start MM2 and `lockstep run` with that file; when it is drained,

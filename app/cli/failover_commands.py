@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from app.cli.failover_output import dry_run, finish, one_flow, saying
+from app.cli.failover_options import (
+    AcceptOption,
+    BatchOption,
+    DryRunOption,
+    TakeOverOption,
+    VerifyOption,
+    WhyOption,
+    WithinOption,
+    WithoutFenceOption,
+)
+from app.cli.failover_run import called
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption
 from app.cli.output import Output
-from app.failover_session import FailoverCall, failover_session
-from app.settings import Settings
+from app.failover_session import FailoverCall
 from sinks.failover import commands
-from sinks.failover.fencing import Proof
-from sinks.failover.record import FailoverRecord
-from sinks.failover.scene import Choices, Scene
 from sinks.failover.states import Command
-from sinks.flow_settings import FlowSettings
-
-WhyOption = Annotated[str, typer.Option("--why", help="Why, for the ledger and the audit.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
-TakeOverOption = Annotated[
-    bool, typer.Option("--take-over", help="Although another process claims it, which is gone for certain.")
-]
-WithoutFenceOption = Annotated[
-    bool, typer.Option("--without-fence", help="Set no DENY: producers were stopped otherwise; the ends prove it.")
-]
-WithinOption = Annotated[float, typer.Option("--within", help="Seconds in which all records must be on the target.")]
-AcceptOption = Annotated[
-    list[str] | None, typer.Option("--accept", help="A topic whose records may be missing; may be repeated.")
-]
 
 
 def fence(
@@ -43,12 +34,9 @@ def fence(
     take_over: TakeOverOption = False,
 ) -> None:
     """Keeps everybody from writing the replicated topics on the source, and proves it."""
-    settings, chosen = one_flow(config, flow)
-
-    def run(scene: Scene) -> FailoverRecord:
-        return commands.fence(scene, tuple(topics or ()), take_over=take_over)
-
-    _run(settings, chosen, output, [Command.FENCE], run, dry, FailoverCall(why, _choices(settings, chosen)))
+    named = tuple(topics or ())
+    run = called(config, flow, output, FailoverCall(why), dry=dry)
+    run.carry_out([Command.FENCE], lambda scene: commands.fence(scene, named, take_over=take_over), topics=named)
 
 
 def unfence(
@@ -60,12 +48,8 @@ def unfence(
     take_over: TakeOverOption = False,
 ) -> None:
     """Takes the fence away: producers may write on the source again."""
-    settings, chosen = one_flow(config, flow)
-
-    def run(scene: Scene) -> FailoverRecord:
-        return commands.unfence(scene, take_over=take_over)
-
-    _run(settings, chosen, output, [Command.UNFENCE], run, dry, FailoverCall(why))
+    run = called(config, flow, output, FailoverCall(why), dry=dry)
+    run.carry_out([Command.UNFENCE], lambda scene: commands.unfence(scene, take_over=take_over))
 
 
 def cutover(
@@ -75,18 +59,19 @@ def cutover(
     without_fence: WithoutFenceOption = False,
     within: WithinOption = 300.0,
     accept: AcceptOption = None,
+    batch: BatchOption = None,
+    verify: VerifyOption = False,
     why: WhyOption = "",
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
     """Leads the whole planned failover: fence, wait for the last records, promote. Loses nothing."""
-    settings, chosen = one_flow(config, flow)
-
-    def run(scene: Scene) -> FailoverRecord:
-        return commands.cutover(scene, without_fence=without_fence, take_over=take_over)
-
-    call = FailoverCall(why, _choices(settings, chosen, within, accept))
-    _run(settings, chosen, output, [Command.FENCE, Command.DRAIN, Command.PROMOTE], run, dry, call)
+    run = called(config, flow, output, FailoverCall(why, within, tuple(accept or ()), verify), dry=dry)
+    run.carry_out(
+        [Command.FENCE, Command.DRAIN, Command.PROMOTE],
+        lambda scene: commands.cutover(scene, without_fence=without_fence, take_over=take_over, batch=batch),
+        topics=accept or (),
+    )
 
 
 def promote(
@@ -94,36 +79,11 @@ def promote(
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
     accept: AcceptOption = None,
+    verify: VerifyOption = False,
     why: WhyOption = "",
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
     """Ends a flow whose records are all on the target: last offsets, rights to write, and nothing more is written."""
-    settings, chosen = one_flow(config, flow)
-
-    def run(scene: Scene) -> FailoverRecord:
-        return commands.promote(scene, take_over=take_over)
-
-    call = FailoverCall(why, _choices(settings, chosen, accept=accept))
-    _run(settings, chosen, output, [Command.PROMOTE], run, dry, call)
-
-
-def _choices(settings: Settings, flow: FlowSettings, within: float = 300.0, accept: list[str] | None = None) -> Choices:
-    return Choices(Proof(flow.failover.proof_seconds), within, frozenset(accept or ()))
-
-
-def _run(
-    settings: Settings,
-    flow: FlowSettings,
-    output: Output,
-    parts: list[Command],
-    run: Callable[[Scene], FailoverRecord],
-    dry: bool,
-    call: FailoverCall,
-) -> None:
-    if dry:
-        with failover_session(settings, flow, call, writes=False) as scene:
-            dry_run(scene, parts, output)
-        return
-    with saying(call, flow) as told, failover_session(settings, flow, told) as scene:
-        finish(flow, run(scene), output)
+    run = called(config, flow, output, FailoverCall(why, accepted=tuple(accept or ()), verifies=verify), dry=dry)
+    run.carry_out([Command.PROMOTE], lambda scene: commands.promote(scene, take_over=take_over), topics=accept or ())

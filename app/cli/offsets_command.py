@@ -97,7 +97,10 @@ def offsets(
         found: list[Found] = []
         for one in settings.flows:
             try:
-                opened = single_pass(settings, one, writes=command, kinds=[Kind.GROUP_OFFSET], scope=scope)
+                # Of a flow that has ended, where its groups are is asked most of all.
+                opened = single_pass(
+                    settings, one, writes=command, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False
+                )
                 found.append(_found(stack.enter_context(opened)))
             except LockstepError as error:
                 complain(f"{one.flow.name}: {error}")

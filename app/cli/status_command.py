@@ -17,14 +17,14 @@ from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print
 from app.cli.plan_text import paused_lines
 from app.cli.running import JobRefused, NoJobAnswers, ask, ask_reload
 from app.cli.status_text import print_status
-from app.cli.wrong_names import wrong_topic
+from app.cli.wrong_names import refuse_wrong_topics
 from app.passes import status_now
 from app.settings import Settings
 from app.wiring import FlowClusters, both_clusters
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.listing import list_both, replicated_topics
-from streaming.errors import LockstepError, WrongUsage
+from streaming.errors import LockstepError
 
 ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
@@ -164,9 +164,7 @@ def _check_names(settings: Settings, topics: Sequence[str]) -> None:
     for one in settings.flows:
         with both_clusters(settings, one) as clusters:
             listed.append((one, list_both(one, clusters.source, clusters.target)))
-    wrong = [f"{topic} {reason}" for topic in topics if (reason := wrong_topic(topic, listed))]
-    if wrong:
-        raise WrongUsage("\n".join(wrong))
+    refuse_wrong_topics(topics, listed)
 
 
 def _left_over(document: Mapping[str, Any], name: str, done: bool) -> Iterator[str]:

@@ -13,10 +13,23 @@ from sinks.kinds.offsets.translation import Unanswered
 from streaming.errors import WrongUsage
 from streaming.mm2.records import TopicPartition
 
+
+def _not_negative(number: int) -> int:
+    """In words: Click's own ranges stand in the help as `[x>=0]`."""
+    if number < 0:
+        raise typer.BadParameter(f"{number}: 0 or more")
+    return number
+
+
 TopicOption = Annotated[str, typer.Option("--topic", help="The topic, as the source calls it.")]
-PartitionOption = Annotated[int, typer.Option("--partition", help="The partition.", min=0)]
+PartitionOption = Annotated[int, typer.Option("--partition", help="The partition, from 0 on.", callback=_not_negative)]
 OffsetOption = Annotated[
-    list[int], typer.Option("--offset", help="The offset that a reader reads next; may be repeated.", min=0)
+    list[int],
+    typer.Option(
+        "--offset",
+        help="The offset that a reader reads next, from 0 on; may be repeated.",
+        callback=lambda found: [_not_negative(one) for one in found],
+    ),
 ]
 COLUMNS = ("topic", "partition", "upstream", "downstream", "method", "error bound", "reason")
 

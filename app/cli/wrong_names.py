@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from app.properties.nearest import nearest
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.listing import Listed
 from sinks.kinds.topics.rules import is_replicated
+from streaming.errors import WrongUsage
 
 
 def wrong_topic(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str | None:
@@ -23,6 +24,13 @@ def wrong_topic(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str
         )
         if reason is not None
     )
+
+
+def refuse_wrong_topics(topics: Iterable[str], flows: Sequence[tuple[FlowSettings, Listed]]) -> None:
+    """Raises WrongUsage with every name that none of the flows replicates."""
+    wrong = [f"{topic} {reason}" for topic in topics if (reason := wrong_topic(topic, flows))]
+    if wrong:
+        raise WrongUsage("\n".join(wrong))
 
 
 def _remote_name(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str | None:

@@ -6,19 +6,17 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from sinks.failover.read_records import ReadLimits, read_records
 from sinks.failover.tails import WINDOW, Behind, Print, behind, later_than, print_of
 from sinks.kafka.ports.groups import LogRange
-from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Span, Why
+from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Why
 from streaming.mm2.records import TopicPartition
 
 Pairs = Mapping[TopicPartition, TopicPartition]
 """A partition on the source, and its copy."""
 
-MOST = 200_000
-"""Records of a partition that are read at most; beyond that it is said that there are at least so many."""
-
-READ_WITHIN = 60.0
-"""Seconds for all partitions together."""
+LIMITS = ReadLimits(most=200_000, seconds=60.0)
+"""Beyond these it is said that there are at least so many."""
 
 WIDER = 8
 """By how much a stretch grows in which there was no record at all."""
@@ -91,7 +89,7 @@ def _searched(
     if not targets:
         return {}
     starts = _starts(source, targets, logs)
-    read = _read(source, {where: (starts[where], logs[where].end) for where in targets}, MOST)
+    read = _read(source, {where: (starts[where], logs[where].end) for where in targets})
     return {where: _compared(where, *read[where], tail, starts[where], logs[where]) for where, tail in targets.items()}
 
 
@@ -108,7 +106,7 @@ def _starts(
     starts = {}
     for where, tail in targets.items():
         offset = first.get(times[where]) if where in times else None
-        earliest = max(logs[where].start, logs[where].end - MOST) if _is_appended(tail) else logs[where].start
+        earliest = max(logs[where].start, logs[where].end - LIMITS.most) if _is_appended(tail) else logs[where].start
         starts[where] = earliest if offset is None else offset
     return starts
 
@@ -152,7 +150,7 @@ def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tai
     width, left, whole = WINDOW, set(logs), set[TopicPartition]()
     while left:
         spans = {where: (max(logs[where].start, logs[where].end - width), logs[where].end) for where in left}
-        for where, (records, why) in _read(reader, spans, MOST, WINDOW).items():
+        for where, (records, why) in _read(reader, spans, WINDOW).items():
             if why in (Why.TIME, Why.FAULT):
                 problems[where] = f"on {reader.alias}: its last records could not be read ({why.value})"
             elif spans[where][0] > logs[where].start:
@@ -167,18 +165,13 @@ def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tai
 
 
 def _read(
-    reader: RecordReader, spans: Mapping[TopicPartition, tuple[int, int]], most: int, kept: int | None = None
+    reader: RecordReader, spans: Mapping[TopicPartition, tuple[int, int]], kept: int | None = None
 ) -> dict[TopicPartition, tuple[list[Print], Why]]:
     """The records of each stretch, the last `kept` of them, and why reading ended."""
     found: dict[TopicPartition, deque[Print]] = {where: deque(maxlen=kept) for where in spans}
-    asked = [Span(where, start, stop, most, _taker(found[where])) for where, (start, stop) in spans.items()]
-    endings = reader.scan(asked, READ_WITHIN) if asked else {}
-    return {span.where: (list(found[span.where]), ending.why) for span, ending in endings.items()}
 
+    def taker(where: TopicPartition) -> Callable[[Record], None]:
+        return lambda record: found[where].append(print_of(record))
 
-def _taker(found: deque[Print]) -> Callable[[Record], bool]:
-    def take(record: Record) -> bool:
-        found.append(print_of(record))
-        return False
-
-    return take
+    endings = read_records(reader, spans, LIMITS, taker)
+    return {where: (list(found[where]), ending.why) for where, ending in endings.items()}

@@ -9,7 +9,8 @@ from sinks.failover.fencing import FenceBroken, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
-from sinks.failover.steps import NotDrained, describe_missing, missing_records
+from sinks.failover.steps import NotDrained, describe_missing, lift_fence, missing_records
+from sinks.failover.unplanned import keep_divergence, predict
 
 
 def fence(
@@ -19,16 +20,20 @@ def fence(
 
     Raises FenceBroken, NoAuthorizer, NotNow, LockstepError.
     """
+    try:
+        return _fenced(scene, topics, without_fence=without_fence, take_over=take_over)
+    except (FenceBroken, NoAuthorizer) as error:
+        unfence(scene)
+        raise type(error)(f"{error}. The fence was taken back") from error
+
+
+def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_over: bool) -> FailoverRecord:
     known = scene.journal.record
     if known.state in (State.FENCED, State.DRAINED):
         topics = tuple(sorted({*known.topics, *topics})) if known.topics and topics else ()
     fenced_topics(scene.settings, scene.listed().desired.remote, scene.aliases, topics)
     scene.journal.begin(Command.FENCE, take_over=take_over, topics=topics, without_fence=without_fence)
-    try:
-        return scene.journal.run(scene.steps())
-    except (FenceBroken, NoAuthorizer) as error:
-        unfence(scene)
-        raise type(error)(f"{error}. The fence was taken back") from error
+    return scene.journal.run(scene.steps())
 
 
 def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
@@ -53,20 +58,63 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
     record = scene.journal.check(Command.PROMOTE, take_over=take_over)
     if Step.LAST_OFFSETS not in record.done:
         _check_whole(scene)
+        if scene.verify is not None:
+            scene.verify(set(scene.topics(scene.listed())) - scene.choices.accepted)
     scene.journal.begin(Command.PROMOTE, take_over=take_over)
     return scene.journal.run(scene.steps())
 
 
-def cutover(scene: Scene, *, without_fence: bool = False, take_over: bool = False) -> FailoverRecord:
-    """All of a planned failover; run again, it goes on where it was. Raises as its parts."""
+def cutover(
+    scene: Scene, *, without_fence: bool = False, take_over: bool = False, batch: int | None = None
+) -> FailoverRecord:
+    """All of a planned failover; run again, it goes on where it was. Raises as its parts.
+
+    `batch`: so many topics are fenced and drained at a time; whoever is told of states moves their clients meanwhile.
+    """
     record = scene.journal.record
     if record.doing is Command.UNFENCE:
         record = unfence(scene, take_over=take_over)
-    if record.state is State.MIRRORING or record.doing is Command.FENCE:
+    if batch is not None and record.doing is not Command.PROMOTE:
+        record = _drained_in_batches(scene, batch, without_fence=without_fence, take_over=take_over)
+    elif record.state is State.MIRRORING or record.doing is Command.FENCE:
         record = fence(scene, without_fence=without_fence, take_over=take_over)
     if record.state is State.FENCED:
-        record = drain(scene, take_over=take_over)
+        drain(scene, take_over=take_over)
     return promote(scene, take_over=take_over)
+
+
+def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool, take_over: bool) -> FailoverRecord:
+    record = scene.journal.record
+    if record.doing is Command.FENCE:
+        record = _fenced_batch(scene, record.topics, without_fence=without_fence, take_over=take_over)
+    while True:
+        if record.state is State.FENCED:
+            record = drain(scene, take_over=take_over)
+            # From now on clients may write the copies of these topics.
+            keep_divergence(scene, predict(scene, source_answers=True))
+            scene.say(f"{len(scene.topics(scene.listed()))} topics are drained: their clients may move")
+        if not (left := _not_fenced(scene, record)):
+            return record
+        record = _fenced_batch(scene, tuple(left[:size]), without_fence=without_fence, take_over=take_over)
+
+
+def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
+    if record.state is not State.MIRRORING and not record.topics:
+        return []
+    every = fenced_topics(scene.settings, scene.listed().desired.remote, scene.aliases)
+    return sorted(set(every) - set(record.topics))
+
+
+def _fenced_batch(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_over: bool) -> FailoverRecord:
+    """A batch that somebody goes on writing is let go; the ones before it stay, for their clients have moved."""
+    before = scene.journal.ledger.fences()
+    try:
+        return _fenced(scene, topics, without_fence=without_fence, take_over=take_over)
+    except FenceBroken as error:
+        lift_fence(scene, scene.journal.ledger.fences() - before)
+        raise FenceBroken(
+            f"{error}. The fence of this batch was taken back; run the same again, or `lockstep unfence` for all"
+        ) from error
 
 
 def _check_whole(scene: Scene) -> None:

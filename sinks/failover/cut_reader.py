@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from sinks.failover.read_records import ReadLimits, read_records
 from sinks.faults import ItemFault, Observed
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Why
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
-MOST = 1_000_000
-"""Records of a partition that are read; more cannot be held at once."""
-
-READ_WITHIN = 300.0
-"""Seconds for all of them."""
+LIMITS = ReadLimits(most=1_000_000, seconds=300.0)
+"""More cannot be held at once."""
 
 
 class AsItWas:
@@ -55,18 +53,9 @@ def all_records(
 ) -> dict[TopicPartition, list[Record]]:
     """All records from these offsets on, before `stops` where they are given. Raises LockstepError."""
     found: dict[TopicPartition, list[Record]] = {where: [] for where in starts}
-    ends = stops or {}
-    spans = [Span(where, start, ends.get(where), MOST, _keeper(found[where])) for where, start in starts.items()]
-    for span, ending in (reader.scan(spans, READ_WITHIN) if spans else {}).items():
+    spans = {where: (start, (stops or {}).get(where)) for where, start in starts.items()}
+    for where, ending in read_records(reader, spans, LIMITS, lambda where: found[where].append).items():
         if ending.why not in (Why.END, Why.STOP):
             fault = ending.fault or ItemFault("NOT_READ", ending.why.value)
-            raise LockstepError(f"{span.where} on {reader.alias} could not be read to its end: {fault}")
+            raise LockstepError(f"{where} on {reader.alias} could not be read to its end: {fault}")
     return found
-
-
-def _keeper(found: list[Record]) -> Callable[[Record], bool]:
-    def keep(record: Record) -> bool:
-        found.append(record)
-        return False
-
-    return keep

@@ -10,6 +10,7 @@ import orjson
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +46,13 @@ def divergences(ledger: Ledger) -> dict[str, Divergence]:
 def forget_divergences(ledger: Ledger) -> None:
     """The flow mirrors again."""
     ledger.put({(Entry.DIVERGENCE, key): None for key in ledger.values(Entry.DIVERGENCE)})
+
+
+def takeover_ends(known: Mapping[str, Divergence]) -> dict[TopicPartition, int]:
+    """Where the copies ended when the target took over, by partition there."""
+    return {
+        TopicPartition(one.remote, number): end
+        for one in known.values()
+        for number, end in enumerate(one.ends)
+        if end >= 0
+    }

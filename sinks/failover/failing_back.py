@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sinks.failover.divergence import forget_divergences
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
@@ -68,11 +67,9 @@ def describe(scene: Scene, found: Unreplicated) -> str:
 
 def resume(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
     """The source leads again: the fence goes, and the flow is kept in step as before. Raises NotNow, LockstepError."""
-    record = scene.journal.has_done(State.MIRRORING)
-    if record is None:
-        if scene.journal.record.state is not State.REVERSING:
-            raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
-        scene.journal.begin(Command.RESUME, take_over=take_over)
-        record = scene.journal.run(scene.steps())
-    forget_divergences(scene.journal.ledger)
-    return record
+    if done := scene.journal.has_done(State.MIRRORING):
+        return done
+    if scene.journal.record.state is not State.REVERSING:
+        raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
+    scene.journal.begin(Command.RESUME, take_over=take_over)
+    return scene.journal.run(scene.steps())

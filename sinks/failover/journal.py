@@ -63,7 +63,8 @@ class Journal:
         """Records that the command begins, or goes on. Raises NotNow."""
         record = self.check(command, take_over=take_over)
         if command is Command.FENCE:
-            record = replace(record, topics=topics, without_fence=without_fence)
+            # From its first step on: these may be other topics than those that were denied.
+            record = replace(record, topics=topics, without_fence=without_fence, done=())
         self._put(record, (command.value, "begin"))
         self._check_mine()
         return record

@@ -10,7 +10,8 @@ class FailoverListener(Protocol):
     """It may also have `configure(properties)` and `close()`."""
 
     def state_changed(self, state: Mapping[str, Any]) -> None:
-        """`source`, `target`, `before`, `state`, `doing`, `who`, `why`, `at`: as `lockstep failover -o json` has them.
+        """`source`, `target`, `before`, `state`, `doing`, `topics`, `who`, `why`, `at`: as `lockstep failover -o json`
+        has them.
 
         Called by the command, in order, once for each state, after the ledger has it. What raises stops nothing.
         """

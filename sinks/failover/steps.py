@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 
 from sinks.engine.ledger_entries import Entry, EntryKey
-from sinks.engine.model import Kind
+from sinks.engine.model import Key, Kind
 from sinks.failover.arrival import Arrival, arrivals
+from sinks.failover.cut_reader import AsItWas
+from sinks.failover.divergence import divergences, forget_divergences, takeover_ends
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.fencing import Fence, prove_still
 from sinks.failover.scene import Scene
-from sinks.failover.states import Step
+from sinks.failover.states import TRANSITIONS, State, Step
 from sinks.failover.unplanned import keep_divergence, predict
 from sinks.kinds.acls.staged_writes import granted_later
 from streaming.errors import LockstepError
@@ -74,19 +76,30 @@ def _prove_fence(scene: Scene) -> None:
 
 
 def _lift_fence(scene: Scene) -> None:
+    lift_fence(scene)
+    record = scene.journal.record
+    if record.doing and TRANSITIONS[record.state, record.doing].then is State.MIRRORING:
+        forget_divergences(scene.journal.ledger)
+
+
+def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
+    """Takes its DENY ACLs away, or `only` these of them. Raises LockstepError."""
     with _fence(scene) as fence:
-        lifted = fence.lift()
+        lifted = fence.lift(only)
     scene.say(f"{lifted} DENY ACLs were taken away on {scene.settings.flow.source}")
 
 
 def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> list[Arrival]:
-    """The partitions of which a record is missing on the target, or nobody can tell."""
-    source, target = scene.source.records(scene.settings.isolation), scene.target.records("read_uncommitted")
-    try:
-        return [one for one in arrivals(source, target, pairs).values() if not one.arrived]
-    finally:
-        source.close()
-        target.close()
+    """The partitions of which a record is missing on the target, or nobody can tell.
+
+    Topics whose clients may have moved already, of an earlier batch, count as they were then.
+    """
+    taken = takeover_ends(divergences(scene.journal.ledger))
+    with (
+        closing(scene.source.records(scene.settings.isolation)) as source,
+        closing(scene.target.records("read_uncommitted")) as target,
+    ):
+        return [one for one in arrivals(source, AsItWas(target, taken), pairs).values() if not one.arrived]
 
 
 def _await_records(scene: Scene) -> None:

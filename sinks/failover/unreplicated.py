@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas, all_records
-from sinks.failover.divergence import Divergence, divergences
+from sinks.failover.divergence import divergences, takeover_ends
 from sinks.failover.scene import Scene
 from sinks.failover.tails import print_of
 from sinks.kafka.ports.record_reader import Record
@@ -55,7 +55,7 @@ def unreplicated(scene: Scene) -> Unreplicated:
         closing(scene.source.records(scene.settings.isolation)) as source,
         closing(scene.target.records("read_uncommitted")) as target,
     ):
-        taken = _takeover_ends(known)
+        taken = takeover_ends(known)
         seen = arrivals(source, AsItWas(target, taken), pairs)
         since = {where: one.behind.since for where, one in seen.items() if one.behind and one.behind.since is not None}
         here = all_records(source, since)
@@ -64,15 +64,6 @@ def unreplicated(scene: Scene) -> Unreplicated:
     problems = {where: one.problem for where, one in seen.items() if one.problem}
     exact = all(one.behind is None or one.behind.exact for one in seen.values())
     return Unreplicated({where: records for where, records in left.items() if records}, problems, exact)
-
-
-def _takeover_ends(known: Mapping[str, Divergence]) -> dict[TopicPartition, int]:
-    return {
-        TopicPartition(one.remote, number): end
-        for one in known.values()
-        for number, end in enumerate(one.ends)
-        if end >= 0
-    }
 
 
 def not_among(records: list[Record], copied: list[Record]) -> list[Record]:

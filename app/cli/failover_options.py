@@ -1,0 +1,44 @@
+"""The options that the commands of a failover share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+WhyOption = Annotated[str, typer.Option("--why", help="Why, for the ledger and the audit.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
+TakeOverOption = Annotated[
+    bool, typer.Option("--take-over", help="Although another process claims it, which is gone for certain.")
+]
+WithoutFenceOption = Annotated[
+    bool, typer.Option("--without-fence", help="Set no DENY: producers were stopped otherwise; the ends prove it.")
+]
+WithinOption = Annotated[float, typer.Option("--within", help="Seconds in which all records must be on the target.")]
+AcceptOption = Annotated[
+    list[str] | None, typer.Option("--accept", help="A topic whose records may be missing; may be repeated.")
+]
+VerifyOption = Annotated[
+    bool, typer.Option("--verify", help="Compare the records of both sides before the flow ends, as `verify` does.")
+]
+AcceptLossOption = Annotated[
+    int | None, typer.Option("--accept-loss", help="Records that may be lost, where the source still answers.")
+]
+YesOption = Annotated[
+    str | None, typer.Option("--yes", help="The predicted loss, typed back; `unknown` where nobody can tell.")
+]
+
+
+def at_least_one(number: int | None) -> int | None:
+    """Raises BadParameter for any other."""
+    if number is not None and number < 1:
+        raise typer.BadParameter(f"{number}: 1 or more")
+    return number
+
+
+BatchOption = Annotated[
+    int | None,
+    typer.Option(
+        "--batch", help="Fence and drain so many topics at a time. Default: all at once.", callback=at_least_one
+    ),
+]

@@ -1,0 +1,38 @@
+"""Reads stretches of partitions, a function of each partition getting its records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from sinks.kafka.ports.record_reader import Ending, Record, RecordReader, Span
+from streaming.mm2.records import TopicPartition
+
+
+class ReadLimits(NamedTuple):
+    """`most`: records of a partition that are read; `seconds`: for all partitions together."""
+
+    most: int
+    seconds: float
+
+
+def read_records(
+    reader: RecordReader,
+    spans: Mapping[TopicPartition, tuple[int, int | None]],
+    limits: ReadLimits,
+    taker: Callable[[TopicPartition], Callable[[Record], object]],
+) -> dict[TopicPartition, Ending]:
+    """How reading each stretch [start, stop) ended; without a stop it ends with the log. Raises ClusterUnreachable."""
+
+    def taken(where: TopicPartition) -> Callable[[Record], bool]:
+        take = taker(where)
+
+        def goes_on(record: Record) -> bool:
+            take(record)
+            return False
+
+        return goes_on
+
+    asked = [Span(where, start, stop, limits.most, taken(where)) for where, (start, stop) in spans.items()]
+    endings = reader.scan(asked, limits.seconds) if asked else {}
+    return {span.where: ending for span, ending in endings.items()}

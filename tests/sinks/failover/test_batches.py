@@ -1,0 +1,108 @@
+"""A cutover in batches: clients of the first topics move while the last ones are still written on the source."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import pytest
+
+from sinks.failover.commands import cutover, fence, unfence
+from sinks.failover.divergence import divergences
+from sinks.failover.fence_rules import fence_acls
+from sinks.failover.fencing import FenceBroken
+from sinks.failover.states import State, Step
+from sinks.failover.steps import NotDrained
+from streaming.mm2.records import TopicPartition
+from tests.sinks.failover.scenes import Died, Stage, mortal, stage
+
+COPY_OF_X = TopicPartition("a.x", 0)
+
+
+def with_clients_that_move() -> Stage:
+    """Clients of x write its copy once it is drained, as under a policy that keeps names."""
+    built = stage()
+
+    def produce() -> None:
+        built.write("y", super_user=not built.ledger().fences())
+        if "x" in divergences(built.ledger()):
+            built.there.logs[COPY_OF_X].append(b"moved", b"%d" % built.there.logs[COPY_OF_X].end, 9000)
+
+    built.producers.append(produce)
+    return built
+
+
+def test_each_batch_is_fenced_and_drained_before_the_next_and_all_are_promoted_together() -> None:
+    built = stage()
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+    assert [state for step, state in built.states() if step != "begin"] == [
+        "MIRRORING",
+        "FENCED",
+        "DRAINED",
+        "DRAINED",
+        "FENCED",
+        "DRAINED",
+        "DRAINED",
+        "DRAINED",
+        "PROMOTED",
+    ]
+    assert built.world.source_acls.bindings == set(fence_acls(["x", "y"]))
+
+
+def test_clients_of_an_earlier_batch_may_write_on_the_target_before_the_last_is_drained() -> None:
+    built = with_clients_that_move()
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+    assert list(divergences(built.ledger())["x"].ends) == [10, 10]
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", [Step.DENY_WRITES, Step.PROVE_FENCE, Step.AWAIT_RECORDS, Step.LAST_OFFSETS])
+def test_a_cutover_in_batches_that_dies_and_is_run_again_ends_the_same(at: Step, after: bool) -> None:
+    built = with_clients_that_move()
+    with pytest.raises(Died):
+        cutover(mortal(built.scene(), at, after=after), batch=1)
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+def test_a_batch_that_somebody_goes_on_writing_is_let_go_and_those_before_it_stay_fenced() -> None:
+    built = stage()
+    built.producers.append(lambda: built.write("y", super_user=True))
+    with pytest.raises(FenceBroken, match=r"writing to y.*this batch was taken back"):
+        cutover(built.scene(), batch=1)
+    assert built.world.source_acls.bindings == set(fence_acls(["x"]))
+    built.producers.clear()
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+def test_a_fence_that_died_and_is_called_with_another_topic_denies_that_one_as_well() -> None:
+    built = stage()
+    with pytest.raises(Died):
+        fence(mortal(built.scene(), Step.PROVE_FENCE, after=False), ("x",))
+    assert fence(built.scene(), ("x", "y")).state is State.FENCED
+    assert built.world.source_acls.bindings == set(fence_acls(["x", "y"]))
+
+
+def test_a_cutover_that_was_given_up_leaves_nothing_behind_that_the_next_one_takes_for_moved() -> None:
+    built = stage()
+    built.producers.append(lambda: built.write("y", super_user=True))
+    with pytest.raises(FenceBroken):
+        cutover(built.scene(), batch=1)
+    unfence(built.scene())
+    assert divergences(built.ledger()) == {}
+    built.producers.clear()
+    built.write("x", 0, 5)
+    assert cutover(built.scene()).state is State.PROMOTED
+
+
+def test_records_that_differ_keep_a_flow_from_being_promoted_and_accepted_topics_are_not_compared() -> None:
+    built, seen = stage(), list[Collection[str]]()
+    built.choices = replace(built.choices, accepted=frozenset({"y"}))
+
+    def differs(topics: Collection[str]) -> None:
+        seen.append(topics)
+        raise NotDrained("they differ")
+
+    with pytest.raises(NotDrained, match="they differ"):
+        cutover(replace(built.scene(), verify=differs))
+    assert (seen, built.record().state, built.record().doing) == ([{"x"}], State.DRAINED, None)
+    assert cutover(replace(built.scene(), verify=seen.append)).state is State.PROMOTED
