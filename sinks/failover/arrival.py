@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sinks.failover.read_records import ReadLimits, read_records
+from sinks.failover.resent import without_resent
 from sinks.failover.tails import WINDOW, Behind, Print, behind, later_than, print_of
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Why
@@ -79,7 +80,12 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
             found[where] = Arrival(where, Behind(0, None, True))
         else:
             deep.append(where)
-    return found | _searched(source, {where: there.tails[pairs[where]] for where in deep}, here.logs)
+    found |= _searched(source, {where: there.tails[pairs[where]] for where in deep}, here.logs)
+    counted = {
+        where: one.behind for where, one in found.items() if one.behind and not _is_appended(there.tails[pairs[where]])
+    }
+    counted = without_resent(source, target, pairs, counted, LIMITS)
+    return {where: replace(one, behind=counted.get(where, one.behind)) for where, one in found.items()}
 
 
 def _searched(
