@@ -13,6 +13,7 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 TOGETHER = {
     "tests/kafka/configs_tool": "three brokers",
     "tests/kafka/running_job": "the running job",
+    "tests/kafka/failover": "MM2 of the failover",
     "tests/kafka/test_secured.py": "secured clusters",
     "tests/kafka/test_access_running.py": "secured clusters",
     "tests/kafka/test_golden_bytes.py": "MM2",
@@ -26,6 +27,7 @@ LONGEST_FIRST = (
     "tests/kafka/test_secured.py",
     "tests/kafka/test_access_running.py",
     "tests/kafka/configs_tool/",
+    "tests/kafka/failover/",
     "tests/kafka/test_demo.py",
     "tests/kafka/",
     "tests/contract/",

@@ -26,11 +26,14 @@ from app.local.waiting import wait_for
 from app.settings import load
 from app.wiring import audit, both_clusters, guard, ledger
 from sinks.engine.flow_task import FlowTask
+from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import FlowParts, FlowReconcile
 from sinks.engine.status import Heartbeats
+from sinks.failover.cut_reader import all_records
 from sinks.failover.preflight import Preflight
+from sinks.failover.record import FailoverRecord
 from sinks.failover.source_ends import SourceEndsKeeper
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
@@ -96,6 +99,14 @@ class Flow:
         (flow,) = json.loads(done.stdout)["flows"]
         return dict(flow)
 
+    def ledger(self) -> Ledger:
+        """As it is now."""
+        return Ledger(f"lockstep-ledger.{SOURCE}.internal", self.b, None, 1)
+
+    def record(self) -> FailoverRecord:
+        """How far the failover is now."""
+        return self.ledger().failover()
+
     def look_as_a_job_does(self) -> None:
         """What a pass of the running job keeps in the ledger: MM2's offset-syncs, and the source's ends."""
         settings = load(self.config)
@@ -158,6 +169,15 @@ class Flow:
             return 0 < end <= self.end(topic, partition, copy=True)
 
         wait_for(copied, SOON, f"{topic}-{partition} to be copied")
+
+
+def values(cluster: LocalCluster, where: TopicPartition) -> list[bytes | None]:
+    """Those of all records of a partition, in order."""
+    with (
+        closing(KafkaCluster("any", {"bootstrap.servers": cluster.bootstrap})) as client,
+        closing(client.records()) as records,
+    ):
+        return [record.value for record in all_records(records, {where: 0})[where]]
 
 
 def produce(cluster: LocalCluster, topic: str, partitions: int, records: int) -> None:

@@ -1,0 +1,51 @@
+"""One MM2 and one process for commands, for all tests of failovers between real clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app.local.java import QUICK_START
+from app.local.local_mirror import LocalMirror
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from tests.conftest import Clusters
+from tests.kafka.failover.failover_processes import Commands, command_server
+from tests.kafka.failover.failovers import SOURCE, TARGET, Flow, properties, write_file
+
+
+@pytest.fixture(scope="package")
+def leaving(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMirror]:
+    """MM2, which copies `leaving-…`."""
+    with LocalMirror(properties(clusters), tmp_path_factory.mktemp("leaving"), java_options=QUICK_START) as mirror:
+        yield mirror
+
+
+@pytest.fixture
+def flow(clusters: Clusters, leaving: LocalMirror, tmp_path: Path) -> Iterator[Flow]:
+    """The flow, mirroring; afterwards it does again, with no topic left."""
+    config = write_file(tmp_path, properties(clusters, **{"lockstep.checkpoint.dir": str(tmp_path)}))
+    with (
+        closing(KafkaCluster(SOURCE, {"bootstrap.servers": clusters.a.bootstrap})) as a,
+        closing(KafkaCluster(TARGET, {"bootstrap.servers": clusters.b.bootstrap})) as b,
+    ):
+        made = Flow(a, b, config, clusters)
+        yield made
+        a.acls.delete([acl for acl in a.acls.describe() if acl.resource_name.startswith("leaving-")])
+        a.delete_topics([topic for topic in a.list_topics() if topic.startswith("leaving-")])
+        name = f"lockstep-ledger.{SOURCE}.internal"
+        ledger = Ledger(name, b, b, 1)
+        if ledger.exists:
+            entries = (Entry.FAILOVER, Entry.FENCE, Entry.STAGED, Entry.DIVERGENCE, Entry.SOURCE_ENDS)
+            ledger.put({(entry, key): None for entry in entries for key in ledger.values(entry)})
+
+
+@pytest.fixture(scope="package")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    """Runs commands that may die at any step."""
+    with command_server(tmp_path_factory.mktemp("commands")) as server:
+        yield server

@@ -1,0 +1,53 @@
+"""Failovers between real clusters with a real MM2, while producers go on writing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.local.waiting import wait_for
+from tests.kafka.failover.failovers import SOON, Flow, producing
+
+
+def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow, unique: str, tmp_path: Path) -> None:
+    topics = [f"leaving-{unique}-x", f"leaving-{unique}-y"]
+    for topic in topics:
+        flow.make_topic(topic)
+    assert flow.asked("preflight", code=3)["ready"] is False
+    assert flow.run("apply", "--yes").returncode == 0
+    ready = flow.asked("preflight", "--report", str(tmp_path / "ready.md"))
+    assert ready["ready"]
+    assert {row["result"] for row in ready["checks"]} <= {"OK", "WARNING"}
+    assert "ready to fail over" in (tmp_path / "ready.md").read_text()
+    assert flow.preflight_as_a_job_does().records == 0
+    with producing(flow.clusters.a, topics):
+        done = flow.asked("cutover", "--why", "a test")
+        ends = [flow.end(topic, partition) for topic in topics for partition in (0, 1)]
+        copies = [flow.end(topic, partition, copy=True) for topic in topics for partition in (0, 1)]
+    assert (done["state"], done["why"]) == ("PROMOTED", "a test")
+    assert copies == ends
+    assert ends[0] > 1
+    assert flow.asked("status")["kinds"]["topic"]["task"] == "PAUSED"
+
+
+def test_a_drill_measures_what_it_predicted_and_leaves_nothing_behind(flow: Flow, unique: str) -> None:
+    topic = f"leaving-{unique}-drill"
+    found = flow.asked("drill", "--topic", topic, "--records", "2000", "--within", "60")
+    assert found["agrees"]
+    assert found["loss"]["predicted"] == found["loss"]["measured"]
+    assert {row["skipped"] for row in found["groups"]} == {0}
+    assert len(found["groups"]) == 2
+    assert flow.asked("status")["failover"]["last_drill"]["topic"] == topic
+    assert not [acl for acl in flow.a.acls.describe() if acl.resource_name == topic]
+    wait_for(lambda: topic not in flow.a.list_topics(), SOON, "the topic to be gone")
+
+
+def test_a_super_user_who_ignores_the_fence_is_found_and_the_fence_taken_back(flow: Flow, unique: str) -> None:
+    topic, ignored = f"leaving-{unique}-x", f"leaving-{unique}-y"
+    flow.make_topic(topic)
+    flow.make_topic(ignored)
+    with producing(flow.clusters.a, [ignored], super_user=True):
+        done = flow.run("cutover")
+    assert done.returncode == 1
+    assert f"writing to {ignored}" in done.stderr
+    assert not [acl for acl in flow.a.acls.describe() if acl.permission == "DENY"]
+    assert "MIRRORING" in flow.run("unfence").stdout
