@@ -9,8 +9,10 @@ from typing import Annotated
 import typer
 
 from bench.drill.programs import WRITERS
-from bench.drill.run import FULL, RESULTS, SMOKE, Way, drill
+from bench.drill.run import FULL, MANY, RESULTS, SMOKE, Way, drill
 from bench.drill.section import section
+from bench.failover_page import LOSSES
+from bench.failover_page import write as write_losses
 
 
 def main(
@@ -20,13 +22,18 @@ def main(
     ] = "lockstep",
     read_committed: Annotated[bool, typer.Option(help="Whether MM2 leaves out aborted transactions.")] = True,
     smoke: Annotated[bool, typer.Option(help="Short rounds with few groups: two of them take two minutes.")] = False,
-    out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
+    many: Annotated[
+        bool, typer.Option(help="Shorter rounds, fifty of which take an hour, for docs/benchmarks-failover.md.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="The file for the results.")] = None,
 ) -> None:
     """Plays the rounds, saves after each, and prints what came out."""
     if writer not in WRITERS:
         raise typer.BadParameter(f"{writer}: one of {', '.join(WRITERS)}", param_hint="--writer")
-    found = drill(rounds, Way(writer, read_committed), SMOKE if smoke else FULL, out)
-    sys.stdout.write(section(found))
+    size = MANY if many else SMOKE if smoke else FULL
+    saved = out or (LOSSES if many else RESULTS)
+    found = drill(rounds, Way(writer, read_committed), size, saved)
+    sys.stdout.write(write_losses(saved) if saved == LOSSES else section(found))
 
 
 if __name__ == "__main__":

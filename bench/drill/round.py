@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
@@ -15,6 +15,7 @@ from app.local.waiting import wait_for
 from bench.drill.judge import AFTER, CALM, DURING, Row, aborted, rows
 from bench.drill.load import Load, Topic, create, running
 from bench.drill.look import Logs, Moment, Target, read_logs, remote
+from bench.drill.loss import Loss, cut, losses
 from bench.drill.readers import Commits, Reader, readers
 from bench.drill.still import Still
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
@@ -38,7 +39,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Ground:
-    """What all rounds share. `check` raises when a program that must run has ended."""
+    """What all rounds share. `check` raises when a program that must run has ended. `isolation`: of MM2's consumer."""
 
     a: LocalCluster
     b: LocalCluster
@@ -46,6 +47,7 @@ class Ground:
     target: KafkaCluster
     mirror: LocalMirror
     check: Callable[[], None]
+    isolation: str = "read_committed"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Played:
     """What a round came to. `aborted`: records of aborted transactions that MM2 copied; `cleaned`: compacted away."""
 
     rows: list[Row]
+    losses: list[Loss]
     aborted: int
     cleaned: int
 
@@ -69,13 +72,14 @@ def play(ground: Ground, size: Size, number: int, *, kill: bool) -> Played:
     loads = [Load(ground.a.bootstrap, topic, seed) for seed, topic in enumerate(topics, start=number * len(topics))]
     with _looking(ground, found, topics) as target:
         _begin(ground, target, loads, topics)
-        during = _write(ground, target, size, commits, loads, chance if kill else None)
+        writing = _Writing(ground, target, commits, topics, number)
+        during = writing.run(size, loads, chance, kill=kill)
         after = _caught_up(ground, target, size, commits, topics)
     source, copied = _logs(ground, topics)
     moments = [(AFTER if kill else CALM, after), *([(DURING, during)] if during else [])]
     judged = [row for name, seen in moments for row in rows(number, name, found, seen, source, copied)]
     cleaned = sum(len(topic.written[where]) - len(source[where]) for topic in topics for where in topic.partitions)
-    return Played(judged, aborted(found, copied), cleaned)
+    return Played(judged, writing.losses, aborted(found, copied), cleaned)
 
 
 @contextmanager
@@ -97,30 +101,46 @@ def _begin(ground: Ground, target: Target, loads: Sequence[Load], topics: Sequen
     wait_for(lambda: sum(map(bool, target.ends().values())) == count, COPIED_WITHIN, "first records to be copied")
 
 
-def _write(
-    ground: Ground, target: Target, size: Size, commits: Commits, loads: Sequence[Load], kill: random.Random | None
-) -> Moment | None:
-    """Writes and commits for the round's time; with `kill`, what was seen while MM2 caught up."""
-    during: Moment | None = None
-    work = {f"load-{number}": load.run for number, load in enumerate(loads)}
-    with ExitStack() as stack:
-        stack.enter_context(running(work))
-        stack.enter_context(running({"commits": commits.run}))
-        end = time.monotonic() + size.seconds
-        if kill is not None:
-            _pass(size.seconds * kill.uniform(0.3, 0.7))
-            during = _kill(ground, target, commits)
-        _pass(end - time.monotonic())
-    commits.finish()
-    return during
+@dataclass
+class _Writing:
+    """The time in which clients write and commit, and the source may be lost; `losses` as they were then."""
 
+    ground: Ground
+    target: Target
+    commits: Commits
+    topics: Sequence[Topic]
+    number: int
+    losses: list[Loss] = field(default_factory=list)
 
-def _kill(ground: Ground, target: Target, commits: Commits) -> Moment:
-    ground.mirror.kill()
-    before = target.ends()
-    ground.mirror.start()
-    wait_for(lambda: target.ends() != before, COPIED_WITHIN, "MM2 to copy again after it was killed")
-    return target.moment(commits)
+    def run(self, size: Size, loads: Sequence[Load], chance: random.Random, *, kill: bool) -> Moment | None:
+        """For the round's time; with `kill`, what was seen while MM2 caught up."""
+        during: Moment | None = None
+        with ExitStack() as stack:
+            stack.enter_context(running({f"load-{number}": load.run for number, load in enumerate(loads)}))
+            stack.enter_context(running({"commits": self.commits.run}))
+            end = time.monotonic() + size.seconds
+            _pass(size.seconds * chance.uniform(0.3, 0.7))
+            self._lose(CALM)
+            if kill:
+                during = self._kill()
+            _pass(end - time.monotonic())
+        self.commits.finish()
+        return during
+
+    def _kill(self) -> Moment:
+        ground = self.ground
+        ground.mirror.kill()
+        before = self.target.ends()
+        ground.mirror.start()
+        wait_for(lambda: self.target.ends() != before, COPIED_WITHIN, "MM2 to copy again after it was killed")
+        self._lose(DURING)
+        return self.target.moment(self.commits)
+
+    def _lose(self, moment: str) -> None:
+        ground = self.ground
+        seen = cut(ground.source, ground.target, self.topics, ground.isolation)
+        sides = (ground.a, ground.source), (ground.b, ground.target)
+        self.losses += losses(self.number, moment, *sides, self.topics, seen, ground.isolation)
 
 
 def _pass(seconds: float) -> None:

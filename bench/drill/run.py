@@ -18,6 +18,7 @@ from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong
 from bench.drill.judge import Row, row_from_json
 from bench.drill.load import CLEANER
+from bench.drill.loss import Loss, loss_from_json
 from bench.drill.programs import LOCKSTEP, committing_job, mm2_properties
 from bench.drill.round import Ground, Played, Size, play
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
@@ -25,6 +26,12 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 RESULTS: Final = PROJECT / "docs" / "benchmarks-drill.json"
 FULL: Final = Size(seconds=40.0, groups=4, settle=10.0)
 SMOKE: Final = Size(seconds=10.0, groups=1, settle=4.0)
+MANY: Final = Size(seconds=12.0, groups=1, settle=3.0)
+"""For dozens of rounds."""
+
+
+SYNCS_KEPT_EVERY: Final = "5 seconds"
+"""The job writes MM2's offset-syncs to the ledger with its full comparisons; a round is over before the default one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,7 @@ class Drill:
     size: Size
     rounds: int
     rows: list[Row]
+    losses: list[Loss]
     aborted: int
     cleaned: int
     failed: list[str]
@@ -56,6 +64,7 @@ class Drill:
             self,
             rounds=self.rounds + 1,
             rows=self.rows + played.rows,
+            losses=self.losses + played.losses,
             aborted=self.aborted + played.aborted,
             cleaned=self.cleaned + played.cleaned,
         )
@@ -71,10 +80,12 @@ class Drill:
             "cleaned": self.cleaned,
             "failed": self.failed,
         }
-        rows = b",\n".join(orjson.dumps(row.as_json()) for row in self.rows)
+        rows, losses = (b",\n".join(orjson.dumps(one.as_json()) for one in found) for found in (self.rows, self.losses))
         path.parent.mkdir(parents=True, exist_ok=True)
         # A row a line: a thousand of them, each spread over ten, would be no file to look at.
-        path.write_bytes(orjson.dumps(document)[:-1] + b',\n"rows": [\n' + rows + b"\n]}\n")
+        path.write_bytes(
+            orjson.dumps(document)[:-1] + b',\n"losses": [\n' + losses + b'\n],\n"rows": [\n' + rows + b"\n]}\n"
+        )
 
 
 def read(path: Path) -> Drill | None:
@@ -84,12 +95,13 @@ def read(path: Path) -> Drill | None:
     saved: dict[str, Any] = orjson.loads(path.read_bytes())
     found = [row_from_json(row) for row in saved["rows"]]
     way, size = Way(**saved["way"]), Size(**saved["size"])
-    return Drill(way, size, saved["rounds"], found, saved["aborted"], saved["cleaned"], saved["failed"])
+    lost = [loss_from_json(row) for row in saved.get("losses", ())]
+    return Drill(way, size, saved["rounds"], found, lost, saved["aborted"], saved["cleaned"], saved["failed"])
 
 
 def drill(rounds: int, way: Way, size: Size, save: Path) -> Drill:
     """Saves after each round; every other one kills MM2. One that does not come to its end is told, and left out."""
-    found = Drill(way, size, 0, [], 0, 0, [])
+    found = Drill(way, size, 0, [], [], 0, 0, [])
     with tempfile.TemporaryDirectory(prefix="lockstep-drill-") as folder, _ground(Path(folder), way) as ground:
         for number in range(rounds):
             kill = number % 2 == 1
@@ -117,11 +129,11 @@ def _ground(root: Path, way: Way) -> Iterator[Ground]:
             way.writer,
             topics="drill-.*",
             groups="drill-.*",
-            **{"a->b.consumer.isolation.level": isolation},
+            **{"a->b.consumer.isolation.level": isolation, "lockstep.full.comparison.interval": SYNCS_KEPT_EVERY},
         )
         mirror = stack.enter_context(LocalMirror(properties, root / "mirror"))
         job = stack.enter_context(committing_job(root / "job", properties)) if way.writer == LOCKSTEP else None
-        yield Ground(a, b, source, target, mirror, job.check if job else _nothing)
+        yield Ground(a, b, source, target, mirror, job.check if job else _nothing, isolation)
 
 
 def _nothing() -> None:

@@ -31,7 +31,7 @@ def row(
 
 
 def drill(*found: Row, failed: str = "") -> Drill:
-    return Drill(Way(), Size(40.0, 4, 10.0), 2, list(found), 3, 500, [failed] if failed else [])
+    return Drill(Way(), Size(40.0, 4, 10.0), 2, list(found), [], 3, 500, [failed] if failed else [])
 
 
 def reader(place: str = END) -> Reader:

@@ -1,0 +1,128 @@
+"""What a failover at a moment would lose: as it is counted, as it is predicted without the source, and as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from app.local.local_cluster import LocalCluster
+from bench.drill.load import Topic
+from bench.drill.look import Logs, read_logs, remote
+from sinks.engine.ledger import Ledger
+from sinks.failover.arrival import Arrival, arrivals
+from sinks.failover.cut_reader import AsItWas
+from sinks.failover.prediction import predicted
+from sinks.failover.source_ends import known_ends
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.groups import LogRange
+from streaming.mm2.records import TopicPartition
+
+LEDGER = "lockstep-ledger.a.internal"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Of one partition at one moment. Records.
+
+    `counted` and `exact`: as `preflight`, `failover` and `cutover` count with the source; None: nobody can tell.
+    `measured`: records that a consumer of the source could read and that the target did not have, by their ids.
+    `predicted`: from what the job had kept in the ledger, as `failover` without the source; `measured_known`: what was
+    missing of what the job had seen. None where no job kept anything of the partition.
+    """
+
+    round: int
+    moment: str
+    topic: str
+    counted: int | None
+    exact: bool
+    measured: int
+    predicted: int | None
+    measured_known: int | None
+
+    def as_json(self) -> dict[str, Any]:
+        """As it is saved."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Both clusters at one moment, the target first, as whoever counts does. `known`: the source's ends in the ledger.
+
+    Partitions by their names on the source; `source` up to what a consumer could read.
+    """
+
+    source: Mapping[TopicPartition, int]
+    target: Mapping[TopicPartition, LogRange]
+    known: Mapping[TopicPartition, int]
+    predictions: Mapping[TopicPartition, Arrival]
+
+
+def cut(source: KafkaCluster, target: KafkaCluster, topics: Sequence[Topic], isolation: str) -> Cut:
+    """Now."""
+    partitions = [where for topic in topics for where in topic.partitions]
+    with closing(source.records(isolation)) as records:
+        there = target.groups.ends([remote(where) for where in partitions]).items
+        here = records.readable(partitions).items
+    ledger = Ledger(LEDGER, target, None, 1)
+    names = {topic.name: remote(topic.partitions[0]).topic for topic in topics}
+    seen = known_ends(ledger)
+    ends = {topic: of_one for topic, of_one in (seen.ends if seen else {}).items() if topic in names}
+    return Cut(
+        {where: log.end for where, log in here.items()},
+        {where: there.get(remote(where), LogRange(0, 0)) for where in partitions},
+        {TopicPartition(topic, number): end for topic, of_one in ends.items() for number, end in enumerate(of_one)},
+        predicted(ends, dict(ledger.histories()), there, names),
+    )
+
+
+def losses(
+    number: int,
+    moment: str,
+    source: tuple[LocalCluster, KafkaCluster],
+    target: tuple[LocalCluster, KafkaCluster],
+    topics: Sequence[Topic],
+    seen: Cut,
+    isolation: str,
+) -> Iterator[Loss]:
+    """A row for each partition, from both clusters as they were at the cut."""
+    pairs = {where: remote(where) for where in seen.source}
+    with closing(source[1].records(isolation)) as ours, closing(target[1].records()) as theirs:
+        ends = {remote(where): log.end for where, log in seen.target.items()}
+        counted = arrivals(AsItWas(ours, seen.source), AsItWas(theirs, ends), pairs)
+    here = read_logs(source[0].bootstrap, dict.fromkeys(pairs, 0))
+    there = read_logs(target[0].bootstrap, dict.fromkeys(pairs.values(), 0))
+    copied: Logs = {where: there[copy] for where, copy in pairs.items()}
+    for topic in topics:
+        for where in topic.partitions:
+            behind, told = counted[where].behind, seen.predictions.get(where)
+            known = seen.known.get(where)
+            yield Loss(
+                number,
+                moment,
+                topic.kind.name,
+                behind.records if behind else None,
+                behind is not None and behind.exact,
+                _missing(topic, where, here, copied, seen.source[where], seen.target[where].end),
+                told.behind.records if told and told.behind else None,
+                None if known is None else _missing(topic, where, here, copied, known, seen.target[where].end),
+            )
+
+
+def _missing(topic: Topic, where: TopicPartition, source: Logs, target: Logs, end: int, copied_to: int) -> int:
+    """Records of the source before `end` that the target did not have when it ended at `copied_to`.
+
+    What compaction has taken from the target since was there: of such a topic what is later than all copies is missing.
+    """
+    have = {name for offset, name in target[where] if offset < copied_to}
+    needed = [(offset, name) for offset, name in source[where] if offset < end]
+    if not topic.kind.configs:
+        return sum(name not in have for _, name in needed)
+    last = max((offset for offset, name in topic.written[where] if name in have), default=-1)
+    return sum(offset > last for offset, _ in needed)
+
+
+def loss_from_json(saved: Mapping[str, Any]) -> Loss:
+    """What `Loss.as_json` made."""
+    return Loss(**saved)
