@@ -45,7 +45,8 @@ def in_step_of_status(status: FlowStatus, groups: GroupSummary) -> InStep:
     faulted = {
         kind: one.reason or one.task.value.lower() for kind, one in kinds.items() if one.task is not Task.ACTIVE
     } | {kind: "not compared yet" for kind, one in kinds.items() if one.task is Task.ACTIVE and one.drift is None}
-    drift = {kind: one.drift or 0 for kind, one in kinds.items()}
+    # Content moves on all the time: of it only what is refused is a difference, as for a command.
+    drift = {kind: len(one.refused) if kind.row.content else one.drift or 0 for kind, one in kinds.items()}
     refused = {kind: len(one.refused) for kind, one in kinds.items() if one.refused}
     return InStep(drift, refused, faulted, *_of_groups(groups))
 

@@ -50,6 +50,13 @@ def test_the_job_serves_a_page_for_people_and_what_it_shows(stage: Stage) -> Non
     assert httpx.get(f"{stage.job.address}/ready", timeout=10).status_code == 200
 
 
+def test_the_job_makes_a_preflight_of_its_own_accord(stage: Stage) -> None:
+    """MM2 does not run, so that the flow is not ready; but its clusters could be looked at."""
+    made = wait_for(lambda: stage.flow()["failover"]["preflight"], 60, "a preflight")
+    assert (made["ready"], made["trouble"]) == (False, None)
+    assert 'lockstep_failover_ready{source="a",target="b"} 0.0' in stage.metrics()
+
+
 def test_spark_tells_of_its_batches(stage: Stage) -> None:
     wait_for(lambda: 'lockstep_query_active{target="b"} 1.0' in stage.metrics(), 60, "a query that Spark runs")
     wait_for(lambda: re.search(r'^lockstep_query_batch\{target="b"\} [1-9]', stage.metrics(), re.M), 60, "a batch")

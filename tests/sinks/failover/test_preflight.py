@@ -85,6 +85,11 @@ def test_what_a_job_knows_of_drift_and_groups_is_taken_over() -> None:
     assert (found.verdicts[Verdict.TOO_OLD], found.read_twice) == (1, 7)
 
 
+def test_offsets_that_move_on_are_no_drift() -> None:
+    found = in_step_of_status(status(GROUP_OFFSET=KindStatus(Task.ACTIVE, drift=3)), GROUPS)
+    assert found.drift == {Kind.GROUP_OFFSET: 0}
+
+
 def test_a_kind_that_is_paused_makes_a_flow_not_ready_for_a_command_as_well() -> None:
     plan = Plan(FLOW, (config_change("a.t", "retention.ms", None, "1"),))
     report = Report(plan, paused=frozenset({Kind.ACL, Kind.SCRAM_USER}))

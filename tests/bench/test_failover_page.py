@@ -1,0 +1,66 @@
+"""The page of measured failovers: what counts as right, and that it is written from what was saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bench.drill.judge import CALM, DURING
+from bench.drill.loss import Loss
+from bench.drill.round import Size
+from bench.drill.run import Drill, Way, read
+from bench.endurance_page import save
+from bench.failover_page import CUTOVER, HEAD, LOSSES, PAGE, write
+
+
+def loss(counted: int | None = 3, measured: int = 3, **other: Any) -> Loss:
+    made = {"exact": True, "predicted": 3, "measured_known": 3, "moment": CALM, "topic": "busy"} | other
+    return Loss(round=0, counted=counted, measured=measured, **made)
+
+
+def written(folder: Path, *found: Loss) -> list[list[str]]:
+    """The rows of the table of losses, cell by cell."""
+    Drill(Way(), Size(1.0, 1, 1.0), 1, [], list(found), 0, 0, []).save(folder / LOSSES.name)
+    text = write(folder / CUTOVER.name)
+    assert (folder / PAGE).read_text() == text
+    lines = [line for line in text.splitlines() if line.count("|") == len(HEAD) + 1]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_a_count_that_says_it_is_exact_is_right_only_where_it_is_equal(tmp_path: Path) -> None:
+    rows = written(tmp_path, loss(), loss(counted=5), loss(counted=2), loss(counted=None))
+    assert rows[0][3] == "1 of 3"
+    assert rows[0][5:7] == ["1", "1"]
+
+
+def test_at_most_so_many_is_right_where_it_is_no_less(tmp_path: Path) -> None:
+    rows = written(tmp_path, loss(counted=5, exact=False), loss(counted=2, exact=False))
+    assert (rows[0][3], rows[0][4], rows[0][6]) == ("0 of 0", "1 of 2", "1")
+
+
+def test_a_prediction_is_compared_with_what_the_job_had_seen(tmp_path: Path) -> None:
+    rows = written(tmp_path, loss(), loss(predicted=9), loss(predicted=1), loss(predicted=None, measured_known=None))
+    assert rows[0][7:] == ["1 of 3", "1, 6", "1, 2"]
+
+
+def test_each_moment_and_topic_has_a_row_and_all_have_the_last(tmp_path: Path) -> None:
+    rows = written(tmp_path, loss(), loss(moment=DURING), loss(topic="quiet"))
+    assert [row[0] for row in rows] == [f"{CALM}, busy (1)", f"{DURING}, busy (1)", f"{CALM}, quiet (1)", "all (3)"]
+
+
+def test_losses_are_read_as_they_were_saved(tmp_path: Path) -> None:
+    written(tmp_path, loss(), loss(counted=None, predicted=None))
+    drill = read(tmp_path / LOSSES.name)
+    assert drill is not None
+    assert drill.losses == [loss(), loss(counted=None, predicted=None)]
+
+
+def test_seconds_of_a_cutover_stand_by_step(tmp_path: Path) -> None:
+    steps = {"DENY_WRITES": 1.26, "command": 12.0, "opening": 0.5}
+    preflight = {"first": {"seconds": 2.0, "cpu": 1.0}}
+    found = {"topics": 500, "fenced": 2000, "cutover": steps, "preflight": preflight, "fence": steps}
+    save(tmp_path / CUTOVER.name, found)
+    text = write(tmp_path / CUTOVER.name)
+    assert "| DENY_WRITES | 1.3 |" in text
+    assert "| first | 2.0 | 1.0 |" in text
+    assert "a fence of 2,000 topics" in text
