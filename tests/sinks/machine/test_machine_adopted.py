@@ -54,7 +54,7 @@ class AdoptingMachine(MishapsAspect, ListsAspect):
         for key in found.plan.items:
             self.mine[kind][key] = world.settings.flow
             self.theirs[kind].discard(key)
-            for doubtful in (self.either, self.unsure, self.unowned):
+            for doubtful in (self.either, self.unowned, *self.unsure.values()):
                 doubtful.discard((kind, key))
 
 
