@@ -16,10 +16,10 @@ from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.quota_port import Entity
-from streaming.flow import Flow
 from tests.sinks.builders import World
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.machine.hazards import Written
+from tests.sinks.machine.knowledge import Knowledge
 from tests.sinks.machine.origins import LISTS, Cluster
 from tests.sinks.machine.stage import SECRET, Stage
 from tests.sinks.machine.surroundings import Difference
@@ -50,21 +50,15 @@ def quota_of(entity: Entity) -> str:
 
 
 class ListsAspect(Stage):
-    """`origins`: the clusters that things come from; `theirs`: what others put onto the target; `removed`: what they
-    took away, and the flows that have not seen it yet, `missed`: that of it which all have seen missing. `shown`: the
-    kinds that this process has seen of each source, `misled`: of which it was shown nothing instead; `acls_seen`: flows
-    of which it has compared ACLs."""
+    """`origins`: the clusters that things come from; `theirs`: what others put onto the target; `known`: what flows can
+    know of what others took away."""
 
     def populate(self) -> None:
         super().populate()
         self.origins, self.onto = self.clusters()
         self.theirs: dict[Kind, set[Key]] = {kind: {FOREIGN[kind]} for kind in LISTS}
-        self.removed: dict[Difference, set[Flow]] = {}
-        self.missed: set[Difference] = set()
+        self.known = Knowledge()
         self.compared: set[AclBinding] = set()
-        self.shown: dict[str, set[Kind]] = {}
-        self.misled: dict[str, set[Kind]] = {}
-        self.acls_seen: set[Flow] = set()
         if "stays" not in self.source.topics:
             self.source.create_topics({"stays": TopicSpec(1)})
         for origin in self.origins:
@@ -168,7 +162,7 @@ class ListsAspect(Stage):
             self.mine[kind].pop(key, None)
             self.theirs[kind].discard(key)
             self.either.discard((kind, key))
-            self.removed[kind, key] = self.remembering(kind, key)
+            self.known.removed[kind, key] = self.remembering(kind, key)
         elif not before and self._may_be_ours(kind, key):
             self.either.add((kind, key))
         elif not before:
@@ -178,7 +172,7 @@ class ListsAspect(Stage):
         """Whether a flow cannot know that this is not what it made, or was about to make."""
         if self.remembering(kind, key, Entry.INTENT):
             return True
-        return (kind, key) not in self.missed and self.remembered(kind, key)
+        return (kind, key) not in self.known.missed and self.remembered(kind, key)
 
     def forget(self) -> None:
         for kind in LISTS:
@@ -200,15 +194,12 @@ class ListsAspect(Stage):
         flow = world.settings.flow
         for kind in LISTS:
             known = [
-                one for one in self.origins if one.alias == flow.source or kind not in self.misled.get(one.alias, ())
+                one for one in self.origins if one.alias == flow.source or not self.known.is_misled(kind, one.alias)
             ]
             wanted = {key for origin in known for key in origin.wanted(kind, self.world.provider)}
             gone = {one.key for one in written if one.kind is kind and one.op is Op.DELETE}
             assert not gone & wanted, f"deleted, and still on a source: {gone & wanted}"
-        misled = self.misled.setdefault(flow.source, set())
-        misled |= self.upstream.blank - self.shown.get(flow.source, set())
-        if report is not None and report.everything:
-            self._note_missed(flow, report)
+        self.known.passed(flow, report, self.upstream.blank, self.onto.items)
         saw = report is not None and report.everything and Kind.ACL not in report.paused and self._sees_acls
         self.compared = set(self.origins[0].acls.bindings) if saw else set()
 
@@ -225,28 +216,10 @@ class ListsAspect(Stage):
             left |= {key for key in mine & there.keys() - elsewhere if (kind, key) not in self.unowned}
             yield from ((kind, key) for key in left)
 
-    def _note_missed(self, flow: Flow, report: Report) -> None:
-        """What passes of all flows that had it saw missing is not Lockstep's any more, whatever the ledgers say."""
-        unseen = {one.kind for one in report.plan.errors} | {*report.trouble.faulted} | report.idle
-        if flow not in self.acls_seen and Kind.ACL not in report.idle:
-            unseen.add(Kind.SCRAM_USER)
-        if Kind.ACL not in unseen | self.upstream.blank:
-            self.acls_seen.add(flow)
-        self.shown.setdefault(flow.source, set()).update(set(LISTS) - unseen - self.upstream.blank)
-        self.misled[flow.source] = self.misled.get(flow.source, set()) - self.shown[flow.source]
-        gone = {(kind, key) for kind, key in self.removed if kind not in unseen and key not in self.onto.items(kind)}
-        for one in gone:
-            self.removed[one].discard(flow)
-        seen = {one for one in gone if not self.removed[one]}
-        self.missed |= seen
-        self.removed = {one: flows for one, flows in self.removed.items() if one not in seen}
-        self.missed -= {(kind, key) for kind, key in self.missed if key in self.onto.items(kind)}
-
     def begin_anew(self) -> None:
         super().begin_anew()
         self.compared = set()
-        self.shown, self.misled = {}, {}
-        self.acls_seen = set()
+        self.known.begin_anew()
 
     def told_later(self) -> set[Kind]:
         """Users follow the ACLs that the pass before this one compared, if it saw them."""

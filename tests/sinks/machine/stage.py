@@ -33,26 +33,17 @@ from sinks.kinds.quotas.controller import PORT
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from tests.sinks.builders import NOON, World
-from tests.sinks.machine.hazards import (
-    Crash,
-    FaultyCluster,
-    Hazard,
-    Written,
-)
-from tests.sinks.machine.surroundings import Difference, Heard, unexplained, world_of
+from tests.sinks.machine.hazards import Crash, FaultyCluster, Hazard, Written
+from tests.sinks.machine.surroundings import SETTLES_WITHIN, Difference, Heard, unexplained, world_of
 
 SECRET = "hush"
 """Begins every password."""
 
-SETTLES_WITHIN = 12
-"""Passes of a minute each, once nothing goes wrong any more: refused changes wait five minutes at most, a topic's
-absence a minute."""
-
 
 class Stage(RuleBasedStateMachine):
     """One flow from a to b. `mine`: what Lockstep created and nobody took away since. `unsure`: what it created in a
-    pass that failed, `unowned`: that of it which may be nobody's by now. `either`: what somebody else
-    made again before Lockstep saw that it was gone. `unheard`: writes whose events are to come."""
+    pass that failed, by flow, `unowned`: that of it which may be nobody's by now. `either`: what somebody else made
+    again before Lockstep saw that it was gone. `unheard`: writes whose events are to come."""
 
     kinds: Collection[Kind] = ()
 
@@ -153,10 +144,9 @@ class Stage(RuleBasedStateMachine):
 
     def _note_unsure(self, world: World, written: Collection[Written], report: Report | None) -> None:
         unsure = self.unsure.setdefault(world.settings.flow, set())
-        failed = report is None or any(outcome.error for outcome in report.outcomes)
-        if failed:
+        if report is None or any(outcome.error for outcome in report.outcomes):
             unsure |= {(one.kind, one.key) for one in written if one.op is Op.CREATE}
-        elif report is not None and report.everything:
+        elif report.everything:
             unsure -= {one for one in unsure if one[0] not in report.idle | report.trouble.faulted.keys()}
 
     def _check_written(self, world: World, written: Collection[Written], report: Report | None) -> None:
@@ -203,14 +193,13 @@ class Stage(RuleBasedStateMachine):
         return [self.world]
 
     def remembered(self, kind: Kind, key: Key) -> bool:
-        """Whether Lockstep created it or was about to, and has not seen yet that it is gone."""
+        """Whether a flow does, of what it created or was about to, and has not seen yet that it is gone."""
         return bool(self.remembering(kind, key))
 
     def remembering(self, kind: Kind, key: Key, *entries: Entry) -> set[Flow]:
-        """The flows that do, by these entries or by any."""
-        place, entries = (kind.value, *key), entries or (Entry.OWNED, Entry.INTENT)
-        ledgers = self.ledgers().items()
-        return {flow for flow, one in ledgers if any(one.get(entry, *place) is not None for entry in entries)}
+        """The flows whose ledgers have one of these entries, or an OWNED or INTENT."""
+        wanted, led = entries or (Entry.OWNED, Entry.INTENT), self.ledgers().items()
+        return {flow for flow, one in led if any(one.get(each, kind.value, *key) is not None for each in wanted)}
 
     def ledgers(self) -> dict[Flow, Ledger]:
         """As they are in their topics now."""
@@ -252,7 +241,8 @@ class Stage(RuleBasedStateMachine):
     def check_owned(self) -> None:
         """What Lockstep created and is there still is Lockstep's, and nothing else is."""
         for kind in (kind for kind in self.kinds if kind.row.owned and not kind.row.data):
-            owned, mine = {key for world in self.worlds() for key in world.ledger().owned(kind)}, self.mine[kind].keys()
+            owned = {key for ledger in self.ledgers().values() for key in ledger.owned(kind)}
+            mine = self.mine[kind].keys()
             foreign = {(kind, key) for key in owned - mine} - self.either
             assert not foreign, f"not Lockstep's: {foreign}"
             forgotten = {(kind, key) for key in mine - owned} - self.unowned

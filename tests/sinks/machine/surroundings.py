@@ -18,6 +18,10 @@ from tests.sinks.machine.hazards import FaultyCluster, Hazard
 
 Difference = tuple[Kind, Key]
 
+SETTLES_WITHIN = 12
+"""Passes of a minute each, once nothing goes wrong any more: refused changes wait five minutes at most, a topic's
+absence a minute."""
+
 
 @dataclass
 class MemoryPins:

@@ -1,0 +1,59 @@
+"""What flows can know of lists that others alter on the target, and that a source may not show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from sinks.engine.model import Kind
+from sinks.engine.report import Report
+from streaming.flow import Flow
+from tests.sinks.machine.origins import LISTS, Items
+from tests.sinks.machine.surroundings import Difference
+
+
+@dataclass
+class Knowledge:
+    """`removed`: what others took away, and the flows that remember it and have not seen that yet; `missed`: that of it
+    which all have seen missing. Of this process: `shown`, the kinds that it has seen of each source, `misled`, those of
+    which it was shown nothing instead, `acls_seen`, flows of which it has compared ACLs."""
+
+    removed: dict[Difference, set[Flow]] = field(default_factory=dict)
+    missed: set[Difference] = field(default_factory=set)
+    shown: dict[str, set[Kind]] = field(default_factory=dict)
+    misled: dict[str, set[Kind]] = field(default_factory=dict)
+    acls_seen: set[Flow] = field(default_factory=set)
+
+    def begin_anew(self) -> None:
+        """Another process."""
+        self.shown, self.misled, self.acls_seen = {}, {}, set()
+
+    def is_misled(self, kind: Kind, source: str) -> bool:
+        """Whether this process was never shown what the source has of a kind, but that it has none."""
+        return kind in self.misled.get(source, ())
+
+    def passed(self, flow: Flow, report: Report | None, blank: Collection[Kind], on: Callable[[Kind], Items]) -> None:
+        """A pass is over. `blank`: kinds of which the source showed nothing; `on`: what the target has."""
+        shown = self.shown.setdefault(flow.source, set())
+        self.misled.setdefault(flow.source, set()).update(set(blank) - shown)
+        if report is None or not report.everything:
+            return
+        unseen = {one.kind for one in report.plan.errors} | {*report.trouble.faulted} | report.idle
+        # Users follow the ACLs that an earlier pass compared.
+        if flow not in self.acls_seen and Kind.ACL not in report.idle:
+            unseen.add(Kind.SCRAM_USER)
+        if Kind.ACL not in unseen | set(blank):
+            self.acls_seen.add(flow)
+        shown.update(set(LISTS) - unseen - set(blank))
+        self.misled[flow.source] -= shown
+        self._note_missed(flow, unseen, on)
+
+    def _note_missed(self, flow: Flow, unseen: Collection[Kind], on: Callable[[Kind], Items]) -> None:
+        """What passes of all flows that had it saw missing is not Lockstep's any more, whatever the ledgers say."""
+        gone = {(kind, key) for kind, key in self.removed if kind not in unseen and key not in on(kind)}
+        for one in gone:
+            self.removed[one].discard(flow)
+        seen = {one for one in gone if not self.removed[one]}
+        self.missed |= seen
+        self.removed = {one: flows for one, flows in self.removed.items() if one not in seen}
+        self.missed -= {(kind, key) for kind, key in self.missed if key in on(kind)}
