@@ -167,4 +167,4 @@ def _print(row: Found, taken: bool) -> None:
         print_line(f"not seen: {error.kind}: {error.reason}")
     for line in paused_lines([plan.kind] if row.seen.paused else ()):
         print_line(line)
-    print_line(f"{len(plan.items)} {'adopted' if taken else 'to adopt'}, {plan.owned} were Lockstep's before")
+    print_line(f"{len(plan.items)} {'adopted' if taken else 'to adopt'}, {plan.owned} owned already")

@@ -133,4 +133,4 @@ def _print_flow(row: Mapping[str, Any]) -> None:
         for what, topic in row["internal_topics"].items()
     ]
     print_table("", ("internal topic", "name", "on", "exists"), rows)
-    print_table("", ("kind", "enabled"), row["enabled"].items())
+    print_table("", ("kind", "enabled"), [(kind, "yes" if on else "no") for kind, on in row["enabled"].items()])
