@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import signal
 from importlib.metadata import version
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -40,8 +42,14 @@ def lockstep(version: VersionFlag = False) -> None:
     """Keeps what is around the records of a Kafka target in step with its source, beside MirrorMaker 2."""
 
 
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """The console script. What is raised on purpose is one message on stderr, never a stack trace."""
+    # SIGTERM ends a command as Ctrl-C does: what it made for itself is taken away. The job has handlers of its own.
+    signal.signal(signal.SIGTERM, _interrupt)
     if logging.lastResort is not None:
         # What commands log, warnings above all.
         logging.lastResort.setFormatter(PrintableFormatter())
