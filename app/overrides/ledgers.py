@@ -31,6 +31,9 @@ class Unreadable(LockstepError):
 
 def read_overrides(settings: Settings) -> dict[Flow, InLedger | Unreadable]:
     """What each flow's ledger holds, or why that is not known."""
+    if len(settings.flows) == 1:
+        # Ctrl-C ends a wait in this thread; the threads of a pool are waited for.
+        return {flow.flow: _read(settings, flow) for flow in settings.flows}
     with ThreadPoolExecutor(LEDGERS_AT_ONCE) as pool:
         found = pool.map(lambda flow: _read(settings, flow), settings.flows)
         return {flow.flow: stored for flow, stored in zip(settings.flows, found, strict=True)}
