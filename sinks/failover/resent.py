@@ -38,7 +38,9 @@ def without_resent(
             counted[where] = one._replace(exact=False)
             continue
         exact = one.exact and not compacted & {where.topic, pairs[where].topic}
-        counted[where] = still_missing(ours[where], theirs[pairs[where]], one.since or 0, exact=exact)
+        again = still_missing(ours[where], theirs[pairs[where]], one.since or 0, exact=exact)
+        # Where none of them is there, nothing was sent again.
+        counted[where] = again if again.records < one.records else one
     return {**found, **counted}
 
 

@@ -63,7 +63,7 @@ def properties(clusters: Clusters, **own: str) -> dict[str, str]:
         "sync.topic.acls.enabled": "false",
         "lockstep.sync.full.acl.enabled": "true",
         "lockstep.sync.group.offsets.enabled": "true",
-        "lockstep.failover.fence.proof": "2 seconds",
+        "lockstep.failover.fence.proof": "1 second",
         "lockstep.http.port": "0",
         f"{TARGET}.offset.flush.interval.ms": "1000",
     }

@@ -20,7 +20,7 @@ def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow
     assert "ready to fail over" in (tmp_path / "ready.md").read_text()
     assert flow.preflight_as_a_job_does().records == 0
     with producing(flow.clusters.a, topics):
-        done = flow.asked("cutover", "--why", "a test")
+        done = flow.asked("cutover", "--verify", "--why", "a test")
         ends = [flow.end(topic, partition) for topic in topics for partition in (0, 1)]
         copies = [flow.end(topic, partition, copy=True) for topic in topics for partition in (0, 1)]
     assert (done["state"], done["why"]) == ("PROMOTED", "a test")

@@ -54,7 +54,7 @@ def test_a_cutover_killed_around_each_step_ends_as_if_it_had_not_been(
 ) -> None:
     topic, group = f"leaving-{unique}-x", f"leaving-{unique}"
     lines = properties(flow.clusters, **{"lockstep.checkpoint.dir": str(tmp_path), "lockstep.acl.stage.writes": "true"})
-    config = write_file(tmp_path, lines | {"lockstep.failover.fence.proof": "1 second"}, "staged.properties")
+    config = write_file(tmp_path, lines, "staged.properties")
     flow.make_topic(topic)
     where, copy = TopicPartition(topic, 0), TopicPartition(f"{SOURCE}.{topic}", 0)
     wait_for(lambda: not any(flow.a.groups.commit({group: {where: 1}})[group].values()), SOON, "the group's commit")

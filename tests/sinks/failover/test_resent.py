@@ -41,6 +41,12 @@ def test_of_equal_records_beside_each_other_none_is_taken_for_another() -> None:
     assert found.records == 2
 
 
+def test_of_a_compacted_topic_to_which_nothing_was_sent_again_the_count_stays_exact() -> None:
+    found = seen([1, 2, 2, 2], [1, 2, 2], compacted=True).behind
+    assert found is not None
+    assert (found.records, found.exact) == (1, True)
+
+
 def test_of_a_compacted_topic_the_count_is_at_most_so_many() -> None:
     found = seen(list(range(30)), [*range(25), *range(5, 10)], compacted=True).behind
     assert found is not None
