@@ -14,6 +14,7 @@ class Digest(NamedTuple):
     overflows. `mixed`: another such digest, by exclusive or. `time_*`: of content and timestamp. `place_*`: of
     content and the distance from the beginning of the window. `appended`: records whose timestamp the broker gave
     (LogAppendTime). `first_ms`, `last_ms`: the least and the greatest timestamp; None without records.
+    `size`: bytes of keys, values and headers.
     """
 
     records: int = 0
@@ -27,6 +28,7 @@ class Digest(NamedTuple):
     appended: int = 0
     first_ms: int | None = None
     last_ms: int | None = None
+    size: int = 0
 
     @property
     def content(self) -> tuple[int, ...]:
@@ -79,4 +81,5 @@ def total(digests: Iterable[Digest]) -> Digest:
         appended=sum(one.appended for one in found),
         first_ms=min(times, default=None),
         last_ms=max(times, default=None),
+        size=sum(one.size for one in found),
     )

@@ -141,6 +141,9 @@ class PartitionCheck:
                 self._pending_from[cell.number] = pending_end
             else:
                 by_window.setdefault(cell.number, []).append((cell, source, target))
+        for number, end in self._pending_from.items():
+            if number not in by_window:
+                self.results[number].through = end
         for number, found in by_window.items():
             if (reread := self._take_window(number, found)) is not None:
                 again.append(reread)

@@ -68,7 +68,7 @@ def survey(
     theirs = target.records.readable([TopicPartition(remote[where.topic], where.partition) for where in there])
     ours = source.records.readable(there)
     found.recreated = _recreated(source.reader, target.reader, memory, remote)
-    found.compacted = _compacted(source, target, remote)
+    found.compacted = compacted_topics(source, target, remote)
     since = _since(source.records, {where: ours.items[where] for where in there if where in ours.items}, scope)
     for where in there:
         across = TopicPartition(remote[where.topic], where.partition)
@@ -142,7 +142,8 @@ def _recreated(source: Reader, target: Reader, memory: OffsetMemory, remote: Map
     return memory.recognize(known, source.topic_ids(known), target.topic_ids(known.values()))
 
 
-def _compacted(source: SurveyedSide, target: SurveyedSide, remote: Mapping[str, str]) -> set[str]:
+def compacted_topics(source: SurveyedSide, target: SurveyedSide, remote: Mapping[str, str]) -> set[str]:
+    """Of topics, by their names on the source, those that lose records from their midst on either side."""
     there = target.records.compacted(remote.values())
     return source.records.compacted(remote) | {topic for topic, name in remote.items() if name in there}
 

@@ -20,7 +20,7 @@ APPEND_TIME = 1
 
 COLUMNS = (
     *("id", "cell", "side", "records", "content_high", "content_low", "mixed", "time_high", "time_low"),
-    *("place_high", "place_low", "appended", "first_ms", "last_ms"),
+    *("place_high", "place_low", "appended", "first_ms", "last_ms", "size"),
 )
 """Of `digest_cells`."""
 
@@ -66,6 +66,7 @@ def digest_cells(frame: DataFrame, side: int) -> DataFrame:
         F.xxhash64("content", "ms").alias("timed"),
         F.xxhash64("content", F.col("offset") - F.col("base")).alias("placed"),
         F.col("timestampType").alias("stamp"),
+        _size().alias("size"),
     )
     return (
         rows.groupBy("id", "cell")
@@ -78,9 +79,21 @@ def digest_cells(frame: DataFrame, side: int) -> DataFrame:
             F.count(F.when(F.col("stamp") == APPEND_TIME, 1)).alias("appended"),
             F.min("ms").alias("first_ms"),
             F.max("ms").alias("last_ms"),
+            F.sum("size").alias("size"),
         )
         .select(*(F.lit(side).alias("side") if name == "side" else F.col(name) for name in COLUMNS))
     )
+
+
+def _size() -> Column:
+    """Bytes of key, value and headers."""
+    in_headers = F.aggregate(
+        "headers",
+        F.lit(0),
+        lambda size, one: size + F.length(one["key"]) + F.coalesce(F.length(one["value"]), F.lit(0)),
+    )
+    key, value = (F.coalesce(F.length(name), F.lit(0)) for name in ("key", "value"))
+    return key + value + F.when(F.col("headers").isNotNull(), in_headers).otherwise(0)
 
 
 def _halves(name: str, called: str) -> list[Column]:

@@ -40,6 +40,7 @@ class DigestRow(NamedTuple):
     appended: int
     first_ms: int
     last_ms: int
+    size: int = 0
 
 
 class RunRow(NamedTuple):

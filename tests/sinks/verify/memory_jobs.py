@@ -26,6 +26,9 @@ from tests.sinks.verify.mirrored_log import Record
 
 Reads = Sequence[PartitionRead]
 
+SIZE = 64
+"""Bytes that a record counts."""
+
 
 def mixed_up(*values: object) -> int:
     """A digest of 64 bits; Python's own of tuples is too regular for sums."""
@@ -49,7 +52,7 @@ def digest(records: Sequence[Record], base: int) -> Digest:
             sums[at] += half
         sums[6] ^= mixed_up(2, one)
     times = [record.ms for record in records]
-    return Digest(len(records), sums[0], sums[1], sums[6], *sums[2:6], 0, min(times), max(times))
+    return Digest(len(records), sums[0], sums[1], sums[6], *sums[2:6], 0, min(times), max(times), SIZE * len(records))
 
 
 @dataclass

@@ -41,7 +41,9 @@ class Record:
 
 @dataclass
 class MirroredLog:
-    """One partition. `found`: the name and the source's offset of each difference; `pending`: records to be copied."""
+    """One partition. `found`: the name and the source's offset of each difference; `pending`: records to be copied.
+    `syncs`: as MM2 wrote them.
+    """
 
     number: int
     source: list[Record] = field(default_factory=list)
@@ -49,6 +51,7 @@ class MirroredLog:
     starts: tuple[int, int] = (0, 0)
     source_end: int = 0
     history: History | None = None
+    syncs: list[tuple[int, int]] = field(default_factory=list)
     found: set[tuple[str, int]] = field(default_factory=set)
     pending: int = 0
 
@@ -200,6 +203,7 @@ def _copy(log: MirroredLog, copies: list[list[Record]], clean: set[int], dice: r
 
 
 def _sync(log: MirroredLog, upstream: int, downstream: int, position: int) -> None:
+    log.syncs.append((upstream, downstream))
     if log.history is None:
         log.history = History(upstream, downstream, position)
     else:

@@ -1,0 +1,74 @@
+"""What the running job says of the records of a flow, while it compares them. Plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from sinks.engine.times import utc_text
+
+STALLED = "STALLED"
+"""A partition stands still on the target while its source moves: its verdict, and a kind of difference."""
+
+MOST_NAMED = 20
+"""Topics and partitions that a status names."""
+
+
+class Comparing(str, Enum):
+    """STARTING: nothing was looked at yet. STANDBY: another process leads the flow, and compares. ENDED: the flow does
+    not go on after a failover, so there is nothing to compare. FAULTED: see the reason; it is tried again."""
+
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    STANDBY = "STANDBY"
+    ENDED = "ENDED"
+    FAULTED = "FAULTED"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyStatus:
+    """`through`: all that the source had then was compared. `partitions`: how many have each verdict. `differences`: by
+    topic and kind. `stalled`: partitions, the first of them. `records`: compared since the job began to.
+    `history`: the share of what was there before that was compared, by offsets; None while that is not known."""
+
+    state: Comparing = Comparing.STARTING
+    reason: str | None = None
+    through: datetime | None = None
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    differences: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    stalled: tuple[str, ...] = ()
+    records: int = 0
+    history: float | None = None
+
+    @property
+    def by_kind(self) -> dict[str, int]:
+        """Differences in all topics together."""
+        counts: dict[str, int] = {}
+        for (_, kind), count in sorted(self.differences.items()):
+            counts[kind] = counts.get(kind, 0) + count
+        return counts
+
+    @property
+    def worst(self) -> list[tuple[str, str, int]]:
+        """Topic, kind and count, the largest first."""
+        rows = [(topic, kind, count) for (topic, kind), count in self.differences.items() if count]
+        return sorted(rows, key=lambda row: (-row[2], row[0], row[1]))
+
+    def as_json(self) -> dict[str, Any]:
+        """`verify` of a flow in `status`."""
+        return {
+            "state": self.state.value,
+            "reason": self.reason,
+            "verified_through": utc_text(self.through) if self.through else None,
+            "partitions": dict(self.partitions),
+            "differences": self.by_kind,
+            "topics": [
+                {"topic": topic, "kind": kind, "count": count} for topic, kind, count in self.worst[:MOST_NAMED]
+            ],
+            "stalled": list(self.stalled),
+            "records": self.records,
+            "history_compared": None if self.history is None else round(self.history, 4),
+        }

@@ -1,0 +1,109 @@
+"""What the running job has compared of a flow, whose turn it is, and how it stands. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+
+from sinks.engine.verify_status import MOST_NAMED, STALLED, Comparing, VerifyStatus
+from sinks.kafka.ports.groups import LogRange
+from sinks.verify.partition_progress import PartitionProgress
+from sinks.verify.stalls import Stall
+from streaming.mm2.records import TopicPartition
+
+MOST_AT_ONCE = 500
+"""Partitions in one round."""
+
+NOT_COMPARED = "NOT_COMPARED"
+"""As a verdict: partitions, or whole topics, that are on the source alone, or that could not be looked at."""
+
+Place = tuple[TopicPartition, TopicPartition]
+
+
+class FlowProgress:
+    """Of one flow. `now` is of any clock that only goes on, `seen_at` in seconds since the epoch."""
+
+    def __init__(self) -> None:
+        self.partitions: dict[TopicPartition, PartitionProgress] = {}
+        self._ids: dict[str, tuple[str, str]] = {}
+        self.unmirrored = 0
+        self.records = 0
+
+    def see(
+        self, found: Mapping[Place, tuple[LogRange, LogRange]], unmirrored: int, now: float, seen_at: float
+    ) -> set[TopicPartition]:
+        """All partitions that are on both sides now, with their logs; those of which the target lost its tail.
+
+        `unmirrored`: topics and partitions that are on the source alone, or could not be looked at.
+        """
+        self.unmirrored = unmirrored
+        there = {where for where, _ in found}
+        self.partitions = {where: one for where, one in self.partitions.items() if where in there}
+        lost = set()
+        for (where, remote), (log, copy) in found.items():
+            known = self.partitions.get(where)
+            if known is None or known.remote != remote:
+                stall = Stall(log.end, copy.end)
+                known = self.partitions[where] = PartitionProgress(where, remote, log, copy, stall)
+            if known.see(log, copy, now, seen_at):
+                lost.add(where)
+        return lost
+
+    def recognize(self, ids: Mapping[str, tuple[str, str]]) -> set[str]:
+        """Topics with their ids on both sides; those that were recreated on either, of which nothing holds."""
+        recreated = {topic for topic, found in ids.items() if self._ids.get(topic, found) != found}
+        self._ids = dict(ids)
+        for where, one in self.partitions.items():
+            if where.topic in recreated:
+                one.begin_again()
+        return recreated
+
+    def tails(self) -> list[PartitionProgress]:
+        """Those with something new at their end; the one that was compared longest ago first."""
+        return self._in_turn(one for one in self.partitions.values() if one.has_news)
+
+    def histories(self, now: float) -> list[PartitionProgress]:
+        """Those of which something older was not compared, or was so long ago."""
+        return self._in_turn(one for one in self.partitions.values() if one.history_is_due(now))
+
+    @staticmethod
+    def _in_turn(found: Iterable[PartitionProgress]) -> list[PartitionProgress]:
+        return sorted(found, key=lambda one: (one.compared_at, one.where))[:MOST_AT_ONCE]
+
+    def status(self, now: float) -> VerifyStatus:
+        """How it stands while it runs."""
+        found = list(self.partitions.values())
+        stalled = sorted(one.where for one in found if one.stall.is_stalled(now))
+        verdicts = Counter(one.verdict(now) for one in found)
+        if self.unmirrored:
+            verdicts[NOT_COMPARED] = self.unmirrored
+        differences: Counter[tuple[str, str]] = Counter()
+        for one in found:
+            differences.update({(one.where.topic, str(kind)): count for kind, count in one.differences.items()})
+        differences.update((where.topic, STALLED) for where in stalled)
+        trouble = sorted({one.trouble for one in found if one.trouble})
+        return VerifyStatus(
+            state=Comparing.RUNNING,
+            reason="; ".join(trouble) or None,
+            through=self._through(found),
+            partitions=dict(sorted(verdicts.items())),
+            differences=differences,
+            stalled=tuple(f"{where.topic}-{where.partition}" for where in stalled[:MOST_NAMED]),
+            records=self.records,
+            history=self._history(found),
+        )
+
+    @staticmethod
+    def _through(found: Sequence[PartitionProgress]) -> datetime | None:
+        times = [one.through_at for one in found]
+        if not times or None in times:
+            return None
+        return datetime.fromtimestamp(min(time for time in times if time is not None), timezone.utc)
+
+    @staticmethod
+    def _history(found: Sequence[PartitionProgress]) -> float | None:
+        if not found or any(one.history_end is None for one in found):
+            return None
+        there = sum(one.history_offsets for one in found)
+        return sum(one.history_compared for one in found) / there if there else 1.0

@@ -1,0 +1,237 @@
+"""How far the running job has compared a partition: the tail first, then its history, and what differs. Pure.
+
+Two tracks go on side by side, each from a place that both sides have in common. The tail begins at the newest
+offset-sync there is when the job begins; the history is what lies before it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sinks.engine.verify_status import STALLED
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.history import Pair
+from sinks.verify.differences import Difference
+from sinks.verify.partition_report import NOT_DIFFERENT
+from sinks.verify.pieces import Piece, first_piece
+from sinks.verify.stalls import Stall
+from sinks.verify.verdicts import PartitionReport, Verdict
+from sinks.verify.windows import Window
+from streaming.mm2.records import TopicPartition
+
+Cut = Callable[[int, Pair | None], Sequence[Window]]
+"""The windows of a partition from an offset of the source on; `Pair`: a place that is known besides the syncs."""
+
+HISTORY_AGAIN = 24 * 3600.0
+"""Seconds after which a history that was compared is compared once more."""
+
+UNKNOWN = "UNKNOWN"
+"""The verdict of a partition that was not compared yet."""
+
+TOO_LARGE = "records between two offset-syncs are too many for lockstep.verify.rate: `lockstep verify` compares them"
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """So many records that differ, from these offsets on."""
+
+    difference: Difference
+    upstream: int | None
+    downstream: int | None
+    count: int
+
+
+@dataclass(slots=True)
+class Track:
+    """`at`: up to where all was compared; None before the first piece. `whole`: a slice from there was not equal."""
+
+    at: Pair | None = None
+    whole: bool = False
+
+
+@dataclass
+class PartitionProgress:
+    """Of one partition. Times in seconds, of any clock that only goes on, and `seen_at` in seconds since the epoch.
+
+    `through`: the source's offset up to which its tail was compared, equal or not. `through_at`: when the source had
+    nothing else; None until then. `compared_to`: the ends of both logs then. `waits_at`: the end of the copy's while
+    records wait behind it. `history_end`: where the tail began. `trouble`: why something was left out.
+    """
+
+    where: TopicPartition
+    remote: TopicPartition
+    log: LogRange
+    copy: LogRange
+    stall: Stall
+    tail: Track = field(default_factory=Track)
+    history: Track = field(default_factory=Track)
+    history_end: int | None = None
+    history_done_at: float | None = None
+    through: int | None = None
+    through_at: float | None = None
+    compared_at: float = 0.0
+    compared_to: tuple[int, int] | None = None
+    waits_at: int | None = None
+    trouble: str | None = None
+    spots: list[Spot] = field(default_factory=list)
+
+    def see(self, log: LogRange, copy: LogRange, now: float, seen_at: float) -> bool:
+        """Both logs as they are now. True where the target lost its tail: then nothing that was compared holds."""
+        lost = copy.end < max(self.copy.end, self.tail.at.downstream if self.tail.at else 0)
+        self.log, self.copy = log, copy
+        self.stall.see(log.end, copy.end, now)
+        self.spots = [one for one in self.spots if not self._is_deleted(one)]
+        if lost:
+            self.begin_again()
+        elif self.through is not None and self.through >= log.end:
+            self.through_at = seen_at
+        return lost
+
+    def begin_again(self) -> None:
+        """Another topic, or one that lost records: everything is to be compared once more."""
+        self.tail, self.history, self.compared_to, self.waits_at = Track(), Track(), None, None
+        self.history_end = self.history_done_at = self.through = self.through_at = self.trouble = None
+        self.spots.clear()
+
+    def _is_deleted(self, spot: Spot) -> bool:
+        return (spot.upstream is None or spot.upstream < self.log.start) and (
+            spot.downstream is None or spot.downstream < self.copy.start
+        )
+
+    @property
+    def has_news(self) -> bool:
+        """Whether either side has what was not compared; what waits to be copied is none."""
+        if self.waits_at is not None:
+            return self.copy.end != self.waits_at
+        return self.compared_to != (self.log.end, self.copy.end)
+
+    def begin(self, newest: Pair | None) -> None:
+        """`newest`: the newest offset-sync, where the tail begins; without one it begins at the start of the log."""
+        if self.history_end is None:
+            self.history_end = newest.upstream if newest is not None else self.log.start
+
+    def start_of(self, track: Track) -> int:
+        """The offset of the source from which on a track has something to compare."""
+        first = (self.history_end or 0) if track is self.tail else 0
+        return max(track.at.upstream if track.at else first, self.log.start)
+
+    def next_of_tail(self, cut: Cut, newest: Pair | None, most: int, largest: int) -> Piece | None:
+        """None: there is nothing to compare, or too much."""
+        self.begin(newest)
+        return self._next(self.tail, cut(self.start_of(self.tail), self.tail.at), most, largest)
+
+    def next_of_history(self, cut: Cut, most: int, largest: int) -> Piece | None:
+        """None: all of it was compared."""
+        end, start = self.history_end or 0, self.start_of(self.history)
+        if start >= end:
+            return None
+        windows = [one for one in cut(start, self.history.at) if one.upstream < end and not one.ends_open]
+        return self._next(self.history, windows, most, largest)
+
+    def _next(self, track: Track, windows: Sequence[Window], most: int, largest: int) -> Piece | None:
+        for number, window in enumerate(windows):
+            piece = first_piece(windows[number:], most, largest, whole=track.whole)
+            if piece is None or not piece.too_large:
+                return piece
+            self.trouble = TOO_LARGE
+            if window.ends_open:
+                return None
+            # What is too large is left out, and said; what lies behind it is compared all the same.
+            track.at, track.whole = Pair(window.upstream_end, window.downstream_end), False
+        return None
+
+    def take(self, piece: Piece, report: PartitionReport, *, of_tail: bool, now: float, seen_at: float) -> bool:
+        """What was found in a piece. False where a slice was not equal, and its window is to be read whole."""
+        track = self.tail if of_tail else self.history
+        self.compared_at = now
+        equal = report.verdict is Verdict.VERIFIED
+        if piece.is_slice and not equal:
+            track.whole = True
+            return False
+        self._replace_spots(piece, report)
+        track.at, track.whole = self._place_behind(track, piece, report, equal), False
+        if of_tail:
+            self.compared_to = (piece.last.upstream_end, piece.last.downstream_end)
+            self.waits_at = self.copy.end if piece.waits and report.pending else None
+            self.through = report.through
+            self.stall.read(piece.last.upstream_end, report.pending)
+            if self.through is not None and self.through >= self.log.end:
+                self.through_at = seen_at
+        return True
+
+    @staticmethod
+    def _place_behind(track: Track, piece: Piece, report: PartitionReport, equal: bool) -> Pair | None:
+        """Where both sides go on together: behind the piece, or at the beginning of its open end where that differs."""
+        last = piece.last
+        through = last.upstream_end if report.through is None else report.through
+        if not last.ends_open:
+            return Pair(last.upstream_end, last.downstream_end)
+        if last.begins_open:
+            # Without a record that both have nothing tells where they go on together.
+            return Pair(through, last.downstream_end) if equal and report.records else track.at
+        return Pair(through, last.downstream_end) if equal else Pair(last.upstream, last.downstream)
+
+    def _replace_spots(self, piece: Piece, report: PartitionReport) -> None:
+        first, last = piece.windows[0], piece.last
+        self.spots = [one for one in self.spots if not _is_within(one, first, last)]
+        found = [
+            Spot(one.difference, one.upstream, one.downstream, one.count)
+            for one in report.findings
+            if one.difference not in NOT_DIFFERENT
+        ]
+        named = Counter[Difference]()
+        for one in found:
+            named[one.difference] += one.count
+        more = {kind: count - named[kind] for kind, count in report.differences.items() if kind not in NOT_DIFFERENT}
+        found += [Spot(kind, first.upstream, None, count) for kind, count in more.items() if count > 0]
+        self.spots += found
+
+    @property
+    def differences(self) -> Mapping[Difference, int]:
+        """How many records differ, as far as they were compared and are still there."""
+        counts = Counter[Difference]()
+        for one in self.spots:
+            counts[one.difference] += one.count
+        return counts
+
+    def history_is_due(self, now: float) -> bool:
+        """Whether something before the tail was not compared, or was so long ago that it is compared again."""
+        if self.history_done_at is not None and now - self.history_done_at >= HISTORY_AGAIN:
+            self.history, self.history_done_at = Track(), None
+            self.history_end = self.tail.at.upstream if self.tail.at else self.history_end
+        if self.history_done_at is None and self.history_end is not None and not self._history_left:
+            self.history_done_at = now
+        return self.history_end is not None and self.history_done_at is None
+
+    @property
+    def history_offsets(self) -> int:
+        """Offsets of the source before the tail."""
+        return max(0, (self.history_end or 0) - self.log.start)
+
+    @property
+    def _history_left(self) -> int:
+        return max(0, (self.history_end or 0) - self.start_of(self.history))
+
+    @property
+    def history_compared(self) -> int:
+        """Of these, those that were compared."""
+        return self.history_offsets if self.history_done_at is not None else self.history_offsets - self._history_left
+
+    def verdict(self, now: float) -> str:
+        """The worst that is to be said of it."""
+        if self.stall.is_stalled(now):
+            return STALLED
+        if self.spots:
+            return Verdict.DIFFERENT.value
+        if self.trouble is not None:
+            return Verdict.UNVERIFIABLE.value
+        return UNKNOWN if self.through is None else Verdict.VERIFIED.value
+
+
+def _is_within(spot: Spot, first: Window, last: Window) -> bool:
+    of_target = spot.difference in (Difference.DUPLICATE, Difference.EXTRA) and spot.downstream is not None
+    if spot.upstream is not None and not of_target:
+        return first.upstream <= spot.upstream < last.upstream_end
+    return spot.downstream is not None and first.downstream <= spot.downstream < last.downstream_end

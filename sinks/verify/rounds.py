@@ -1,0 +1,197 @@
+"""The rounds of the running job: what is new on both sides is seen, and as much compared as the budget allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sinks.engine.ledger import Ledger
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.exact_runs import ExactRuns, Run, remember
+from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.topics.listing import Listed, list_both
+from sinks.verify.byte_budget import ByteBudget
+from sinks.verify.flow_progress import FlowProgress, Place
+from sinks.verify.metered_jobs import MeteredJobs
+from sinks.verify.partition_check import PartitionPlan
+from sinks.verify.partition_progress import Cut, PartitionProgress
+from sinks.verify.record_checks import RecordChecks
+from sinks.verify.record_jobs import RecordJobs
+from sinks.verify.round_choice import Chosen, choose
+from sinks.verify.survey import SurveyedSide, compacted_topics, moved_starts
+from sinks.verify.verdicts import Level, PartitionReport, Verdict
+from sinks.verify.windows import LEAST, Window, cut
+from streaming.mm2.records import TopicPartition
+
+WRITE_EVERY = 300.0
+"""Seconds between two times at which exact offsets are written down."""
+
+POLICY_FOR = 300.0
+"""Seconds for which `cleanup.policy` of a topic is believed."""
+
+
+@dataclass(frozen=True)
+class Both:
+    """Both sides of a flow, its ledger, and where MM2 writes its offset-syncs."""
+
+    source: SurveyedSide
+    target: SurveyedSide
+    ledger: Ledger
+    topics: MirrorTopics
+
+
+class Rounds:
+    """Of one flow, on clusters that are open. Raises what reading them raises."""
+
+    def __init__(
+        self,
+        flow: FlowSettings,
+        both: Both,
+        open_jobs: Callable[[], RecordJobs],
+        progress: FlowProgress,
+        budget: ByteBudget,
+        now: float,
+        *,
+        least: int = LEAST,
+    ) -> None:
+        """`least`: offsets of a window between offset-syncs at least."""
+        self._least = least
+        self._flow, self._both, self._open_jobs = flow, both, open_jobs
+        self._progress, self._budget = progress, budget
+        self._memory = OffsetMemory()
+        self._memory.load(both.ledger, both.topics)
+        self._policies: dict[str, tuple[float, bool]] = {}
+        self._runs: dict[TopicPartition, Sequence[Run]] = {}
+        self._runs_position, self._written_at = self._memory.histories.position, now
+
+    def run(self, now: float, seen_at: float, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """One round. `seen_at`: seconds since the epoch. `goes_on` is asked between two steps."""
+        self._memory.catch_up(self._both.topics)
+        self._see(list_both(self._flow, self._both.source.reader, self._both.target.reader), now, seen_at)
+        for of_tail in (True, False):
+            if goes_on():
+                turn = self._progress.tails() if of_tail else self._progress.histories(now)
+                self._compare(turn, of_tail, now, seen_at)
+        if now - self._written_at >= WRITE_EVERY:
+            self.write_down(now)
+
+    def _see(self, listed: Listed, now: float, seen_at: float) -> None:
+        source, target = self._both.source, self._both.target
+        remote = {topic: name for topic, name in listed.desired.remote.items() if name in listed.target}
+        places = [
+            (TopicPartition(topic, number), TopicPartition(name, number))
+            for topic, name in remote.items()
+            for number in range(min(listed.source[topic], listed.target[name]))
+        ]
+        unmirrored = len(listed.desired.remote) - len(remote)
+        unmirrored += sum(max(0, listed.source[topic] - listed.target[name]) for topic, name in remote.items())
+        self._recognize(remote)
+        # The target's ends first: what it has by then, the source has when its ends are read.
+        theirs = target.records.readable([across for _, across in places]).items
+        ours = source.records.readable([where for where, _ in places]).items
+        seen: dict[Place, tuple[LogRange, LogRange]] = {}
+        for where, across in places:
+            if where in ours and across in theirs:
+                self._memory.note_target_end(where, across, theirs[across].end)
+                seen[where, across] = (ours[where], theirs[across])
+        lost = self._progress.see(seen, unmirrored + len(places) - len(seen), now, seen_at)
+        self._runs = {where: runs for where, runs in self._runs.items() if where not in lost}
+
+    def _recognize(self, remote: Mapping[str, str]) -> None:
+        source, target = self._both.source.reader, self._both.target.reader
+        here, there = source.topic_ids(remote), target.topic_ids(remote.values())
+        self._memory.recognize(remote, here, there)
+        recreated = self._progress.recognize(
+            {topic: (here.get(topic, ""), there.get(name, "")) for topic, name in remote.items()}
+        )
+        self._runs = {where: runs for where, runs in self._runs.items() if where.topic not in recreated}
+
+    def _compare(self, turn: Sequence[PartitionProgress], of_tail: bool, now: float, seen_at: float) -> None:
+        compacted = self._compacted({one.where.topic: one.remote.topic for one in turn}, now)
+        chosen = choose(turn, of_tail, self._cut, self._newest, compacted, self._budget, now)
+        if not chosen:
+            return
+        position = self._memory.histories.position
+        plans = {one.progress.where: _plan(one) for one in chosen}
+        reports = self._reports(chosen, plans, compacted)
+        moved = moved_starts(plans.values(), self._both.source.records, self._both.target.records)
+        for one in chosen:
+            where = one.progress.where
+            report = reports[where]
+            if where not in moved and one.progress.take(one.piece, report, of_tail=of_tail, now=now, seen_at=seen_at):
+                self._progress.records += report.records
+                self._keep(where, report.runs, position)
+
+    def _reports(
+        self, chosen: Sequence[Chosen], plans: Mapping[TopicPartition, PartitionPlan], compacted: Collection[str]
+    ) -> dict[TopicPartition, PartitionReport]:
+        jobs = MeteredJobs(self._open_jobs(), self._budget)
+        notes: dict[TopicPartition, Sequence[str]] = dict.fromkeys(plans, ())
+        found = RecordChecks(Level.DIGESTS, lambda: jobs).run(list(plans.values()), compacted, notes)
+        reports = {report.where: report for report in found}
+        again = [
+            plans[one.progress.where]
+            for one in chosen
+            if reports[one.progress.where].verdict is Verdict.DIFFERENT
+            and not one.piece.is_slice
+            and one.progress.where.topic not in compacted
+        ]
+        closer = RecordChecks(Level.RECORDS, lambda: jobs).run(again, compacted, notes) if again else []
+        return reports | {report.where: report for report in closer}
+
+    def _cut(self, one: PartitionProgress) -> Cut:
+        return partial(_windows, self._memory, self._least, one)
+
+    def _newest(self, where: TopicPartition) -> Pair | None:
+        history = self._memory.histories.of(where)
+        return history.latest if history is not None else None
+
+    def _compacted(self, remote: Mapping[str, str], now: float) -> set[str]:
+        """Of these topics, by their names on the source."""
+        asked = {
+            topic: name
+            for topic, name in remote.items()
+            if topic not in self._policies or now - self._policies[topic][0] >= POLICY_FOR
+        }
+        if asked:
+            found = compacted_topics(self._both.source, self._both.target, asked)
+            self._policies |= {topic: (now, topic in found) for topic in asked}
+        return {topic for topic in remote if self._policies[topic][1]}
+
+    def _keep(self, where: TopicPartition, runs: Sequence[Run], position: int) -> None:
+        if not self._runs:
+            self._runs_position = position
+        if runs:
+            known = self._memory.histories.exact.of(where)
+            before = self._runs.get(where) or (known.runs if known else ())
+            self._runs[where] = ExactRuns(before, position).renewed(runs, position).runs
+
+    def write_down(self, now: float) -> None:
+        """Exact offsets of what was equal, into the flow's ledger. Raises NotLeading, ClusterUnreachable."""
+        exact, found = self._memory.histories.exact, self._runs
+        self._runs, self._written_at = {}, now
+        if found and self._both.ledger.exists:
+            remember(self._both.ledger, found.items(), exact, self._runs_position)
+            exact.renew(self._both.ledger)
+
+
+def _plan(one: Chosen) -> PartitionPlan:
+    progress = one.progress
+    return PartitionPlan(
+        progress.where, progress.remote, progress.log, progress.copy, one.piece.windows, progress.log.start
+    )
+
+
+def _windows(
+    memory: OffsetMemory, least: int, one: PartitionProgress, since: int, place: Pair | None
+) -> Sequence[Window]:
+    """`place`: one that both sides have in common, as was found by comparing all that lies before it."""
+    history = memory.histories.of(one.where)
+    pairs = set(history.pairs()) if history else set()
+    restarts = history.restarts() if history else ()
+    known = sorted(pairs | ({place} if place is not None else set()))
+    return cut(known, restarts, one.log, one.copy, since, least)

@@ -1,0 +1,158 @@
+"""The running job's rounds: what they find, in which order, within which bounds."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.mm2.records import TopicPartition
+from tests.sinks.verify.mirrored_log import MirroredLog, Record, mixes
+from tests.sinks.verify.verified_world import NOON, ROUND, VerifiedWorld, counted, records
+
+
+def end_of(log: MirroredLog) -> int:
+    return max((one.offset + 1 for one in log.target), default=log.starts[1])
+
+
+def found_by_rounds(logs: list[MirroredLog], seed: int) -> VerifiedWorld:
+    """Some targets were half as long when the job began; its rounds go on until nothing is new."""
+    dice = random.Random(seed)
+    made = VerifiedWorld(rate=64 * dice.choice((20, 200)), least=dice.choice((7, 1000)))
+    for log in logs:
+        half = log.target[len(log.target) // 2].offset if log.target and dice.random() < 0.5 else end_of(log)
+        made.put_log(log, target_end=half)
+        made.sync(f"t{log.number}", *[pair for pair in log.syncs if pair[1] < half])
+    made.run(3)
+    for log in logs:
+        made.put_log(log)
+        made.sync(f"t{log.number}", *log.syncs)
+    made.run(400)
+    return made
+
+
+def check(logs: list[MirroredLog], seed: int) -> None:
+    made = found_by_rounds(logs, seed)
+    for log in logs:
+        assert made.differences(f"t{log.number}") == counted(log.expected), log.number
+
+
+def is_distinct(log: MirroredLog) -> bool:
+    """Of equal records nobody can tell, while one of them waits, which of them was copied."""
+    return len({one.without_place() for one in log.source}) == len(log.source)
+
+
+def test_rounds_find_every_fault_of_two_hundred_mixes_and_no_other() -> None:
+    check(mixes(13), 13)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32))
+def test_rounds_find_every_fault_of_any_mix_and_no_other(seed: int) -> None:
+    check([log for log in mixes(seed, 10) if is_distinct(log)], seed)
+
+
+def moved(found: list[Record], by: int) -> list[Record]:
+    """The same records at other offsets."""
+    return [replace(one, offset=one.offset + by) for one in found]
+
+
+def verdict(made: VerifiedWorld, topic: str = "orders") -> str:
+    return made.progress.partitions[TopicPartition(topic, 0)].verdict(made.now)
+
+
+def test_what_arrived_last_is_compared_before_what_was_there() -> None:
+    made = VerifiedWorld(rate=64 * 50, least=100)
+    made.put("orders", records(10_000), records(10_000))
+    made.sync("orders", (0, 0), (9_950, 9_950))
+    made.run()
+    status = made.progress.status(made.now)
+    assert status.through is not None
+    assert status.through.timestamp() == NOON + ROUND
+    assert (status.history or 0) < 0.2
+    made.run(40)
+    assert made.progress.status(made.now).history == 1.0
+
+
+def test_no_more_is_read_than_the_rate_allows() -> None:
+    made = VerifiedWorld(rate=64 * 10, least=10)
+    made.put("orders", records(10_000), records(10_000))
+    made.sync("orders", (0, 0), (9_990, 9_990))
+    made.run(20)
+    # What was saved up when it began, and 20 rounds.
+    assert made.progress.records <= 10 * (2 + 20) * ROUND + 10
+    assert made.progress.records >= 10 * 15 * ROUND
+
+
+def test_a_partition_that_stands_still_while_its_source_moves_is_stalled_within_a_minute() -> None:
+    made = VerifiedWorld()
+    made.put("orders", records(100), records(100))
+    made.sync("orders", (90, 90))
+    made.run(2)
+    for number in range(1, 6):
+        made.put("orders", records(100 + number), records(100))
+        made.run()
+    assert verdict(made) == "STALLED"
+    assert made.progress.status(made.now).stalled == ("orders-0",)
+    made.put("orders", records(105), records(105))
+    made.run()
+    assert verdict(made) == "VERIFIED"
+
+
+def test_offsets_without_a_record_do_not_stall_a_partition() -> None:
+    """A transaction was aborted: the source's end moved, and there is nothing to copy."""
+    made = VerifiedWorld()
+    made.put("orders", records(100), records(100))
+    made.sync("orders", (90, 90))
+    made.run(2)
+    made.put("orders", records(100), records(100), ends=(110, 100))
+    made.run(8)
+    assert verdict(made) == "VERIFIED"
+
+
+def test_records_that_wait_are_not_read_again_and_again() -> None:
+    made = VerifiedWorld()
+    made.put("orders", records(500), records(100))
+    made.sync("orders", (90, 90))
+    made.run(3)
+    before = made.budget.level(made.now)
+    made.run()
+    assert made.budget.level(made.now) >= before
+
+
+def test_what_can_neither_be_sliced_nor_read_at_once_is_said() -> None:
+    """A gap of the source shifts the distance in the middle of a window that is too long."""
+    made = VerifiedWorld(rate=64, least=10, cautious=20)
+    later = records(3_000, first=3_010)
+    made.put("orders", [*records(3_000), *later], [*records(3_000), *moved(later, -10)])
+    made.sync("orders", (0, 0), (6_000, 5_990))
+    made.run(5)
+    assert verdict(made) == "UNVERIFIABLE"
+    assert "`lockstep verify` compares them" in str(made.progress.status(made.now).reason)
+    assert made.differences("orders") == {}
+
+
+def test_a_target_that_lost_its_tail_is_compared_from_its_start_once_more() -> None:
+    made = VerifiedWorld()
+    made.put("orders", records(100), records(100))
+    made.sync("orders", (0, 0), (50, 50))
+    made.run(3)
+    made.put("orders", records(100), records(80))
+    made.run(2)
+    made.put("orders", records(110), [*records(80), *moved(records(10, first=100), -20)])
+    made.run(3)
+    assert made.differences("orders") == {"MISSING": 20}
+
+
+def test_a_difference_is_forgotten_when_both_sides_have_deleted_it() -> None:
+    made = VerifiedWorld()
+    target = [*records(20), *moved(records(79, first=21), -1)]
+    made.put("orders", records(100), target)
+    made.sync("orders", (0, 0), (10, 10), (50, 49))
+    made.run(3)
+    assert made.differences("orders") == {"MISSING": 1}
+    made.put("orders", records(50, first=50), target[49:], starts=(50, 49))
+    made.run()
+    assert made.differences("orders") == {}
