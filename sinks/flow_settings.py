@@ -122,6 +122,14 @@ class FailoverRules:
 
 
 @dataclass(frozen=True, slots=True)
+class Verifying:
+    """Whether the running job compares records, and how many bytes a second it reads of each side for that."""
+
+    enabled: bool = False
+    rate: int = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
 class FlowSettings:
     """One enabled flow, with its policy and filters already built. `disabled_reasons`: why a kind is not enabled, where
     somebody may think that it is. `provider`: of passwords, None without any.
@@ -154,6 +162,7 @@ class FlowSettings:
     limits: Limits = field(default_factory=Limits)
     safety: Safety = field(default_factory=Safety)
     failover: FailoverRules = field(default_factory=FailoverRules)
+    verifying: Verifying = field(default_factory=Verifying)
     closing: PluginClosing = field(default_factory=PluginClosing, compare=False, repr=False)
 
     @property

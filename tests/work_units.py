@@ -19,6 +19,7 @@ TOGETHER = {
     "tests/kafka/test_golden_bytes.py": "MM2",
     "tests/kafka/test_offsets_command.py": "MM2",
     "tests/kafka/test_verify.py": "MM2",
+    "tests/kafka/test_verify_running.py": "MM2",
 }
 """Files, and folders, whose tests share what takes long to start."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.cli.output import print_line, print_table
 from sinks.engine.model import Kind
+from sinks.engine.verify_status import STALLED
 from sinks.kinds.topics.effective import REMEDY
 
 MIRRORING = "MIRRORING"
@@ -32,6 +33,27 @@ def print_status(row: Mapping[str, Any]) -> None:
         print_table("", COLUMNS, cells)
     for line in (*_unknown_lines(kinds), *_reason_lines(kinds), *_refused_lines(kinds), *_effective_lines(row)):
         print_line(f"  {line}")
+    for line in verify_lines(row.get("verify")):
+        print_line(f"  {line}")
+
+
+def verify_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
+    """How the records stand, where the job compares them."""
+    if not found:
+        return
+    counts = [f"{count} {verdict}" for verdict, count in found["partitions"].items()]
+    through = f"compared through {found['verified_through']}" if found["verified_through"] else None
+    history, is_less = found["history_compared"], (found["history_compared"] or 0) < 1
+    older = f"{history:.0%} of the history" if history is not None and is_less else None
+    parts = [found["state"], ", ".join(counts), through, older]
+    yield f"records: {'; '.join(part for part in parts if part)}"
+    if found["reason"]:
+        yield f"records: {found['reason']}"
+    for one in found["topics"]:
+        if one["kind"] != STALLED:
+            yield f"records differ: {one['count']} {one['kind']} in {one['topic']}"
+    if found["stalled"]:
+        yield f"STALLED, the source moves and the target does not: {', '.join(found['stalled'])}"
 
 
 def _failover_lines(failover: Mapping[str, Any]) -> Iterator[str]:

@@ -11,15 +11,22 @@ from sinks.engine.metrics import EFFECTIVE, WORST, Family, Metrics
 from sinks.engine.model import Kind, Op
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.status import FlowState, Task
+from sinks.engine.verify_metrics import WORST_ROWS
+from sinks.engine.verify_status import STALLED
 from sinks.failover.states import State
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.notify.notifier import Result
+from sinks.verify.differences import Difference
+from sinks.verify.partition_report import NOT_DIFFERENT
 from streaming.restarts import QueryState
 
 PAGE = PROJECT / "docs" / "metrics.md"
 
 PHASES = ("observe", "plan", "apply", "record")
 """Phases of a pass."""
+
+
+DIFFERENCES = (*(kind for kind in Difference if kind not in NOT_DIFFERENT), STALLED)
 
 
 def _words(words: Iterable[str | Enum]) -> str:
@@ -29,7 +36,8 @@ def _words(words: Iterable[str | Enum]) -> str:
 LABELS: Mapping[str, str] = {
     "source": "The alias of the flow's source.",
     "target": "The alias of the flow's target.",
-    "kind": f"What is kept in step: {_words(Kind)}; of drift also `{EFFECTIVE}`.",
+    "kind": f"What is kept in step: {_words(Kind)}; of drift also `{EFFECTIVE}`. Of "
+    f"`lockstep_verify_differences` what differs: {_words(DIFFERENCES)}.",
     "state": f"Of `lockstep_flow_state`: {_words(FlowState)}. Of `lockstep_task_state`: {_words(Task)}. Of "
     f"`lockstep_query_state`: {_words(QueryState)}. Of `lockstep_failover_state`: {_words(State)}.",
     "op": f"{_words(Op)}.",
@@ -37,7 +45,8 @@ LABELS: Mapping[str, str] = {
     "cluster": "The alias of the cluster that was asked.",
     "api": "The request, by its name in Kafka's protocol.",
     "listener": "`topic` for `topic.listener.class`, `group` for `group.listener.class`.",
-    "topic": "The internal topic of MM2's that the record was read from.",
+    "topic": "The internal topic of MM2's that the record was read from. Of `lockstep_verify_differences` a topic of "
+    f"the source; only the {WORST_ROWS} rows with the largest value are shown.",
     "verdict": f"{_words(Verdict)}; `lockstep offsets` says why.",
     "group": f"The consumer group; only the {WORST:,} with the largest value are shown.",
     "phase": f"{_words(PHASES)}.",

@@ -82,6 +82,7 @@ STATUS = {
         "heartbeat_age_seconds": MAYBE_NUMBER,
         "replication_latency_ms": MAYBE_NUMBER,
         "kinds": {"type": "object"},
+        "verify": {"type": ["object", "null"], "description": "How the records stand, where the job compares them."},
         "readiness": READINESS,
         "topics": COUNT,
         "verdicts": {"type": "object", "additionalProperties": COUNT},

@@ -12,6 +12,7 @@ from typing import Any
 
 from app.http.remedies import advice
 from sinks.engine.status import FlowState, FlowStatus, Task
+from sinks.engine.verify_status import STALLED, Comparing
 from sinks.failover.checks import Result
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.states import State
@@ -104,6 +105,7 @@ def _findings(status: FlowStatus, verdicts: Mapping[str, int]) -> Iterator[Findi
     if lost := sum(verdicts.get(verdict.value, 0) for verdict in LOST):
         yield Finding("group-offset", f"{_count(lost, 'partition')} of groups would begin by their reset policy", False)
     yield from _of_preflight(status.failover)
+    yield from _of_records(status)
     if status.effective:
         differing = sum(group.configs for group in status.effective)
         yield Finding("effective", f"{_count(differing, 'config')} set on neither side with different values", False)
@@ -121,6 +123,19 @@ def _of_preflight(failover: FailoverStatus) -> Iterator[Finding]:
         if check.result is not Result.OK:
             blocks = check.result is not Result.WARNING
             yield Finding(check.name, check.figure, blocks, check.remedy)
+
+
+def _of_records(status: FlowStatus) -> Iterator[Finding]:
+    found = status.verify
+    if found is None:
+        return
+    if found.state is Comparing.FAULTED:
+        yield Finding("records", f"are not compared: {found.reason}", blocks=False)
+    for kind, count in found.by_kind.items():
+        if kind == STALLED:
+            yield Finding("records", f"{_count(count, 'partition')} stand still while their source moves")
+        else:
+            yield Finding("records", f"{_count(count, 'record')} {kind}", blocks=False)
 
 
 def _count(number: int, noun: str) -> str:

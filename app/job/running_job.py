@@ -32,6 +32,7 @@ from app.overrides.watch import OverrideWatch
 from app.properties.keys import Live
 from app.settings import Settings
 from app.settings.kept_plugins import tell
+from app.verify.job_verifiers import JobVerifiers
 from app.wiring import flow_in_job
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.claims import Claims
@@ -50,7 +51,6 @@ log = logging.getLogger(__name__)
 
 PID_FILE = "LOCKSTEP_PID_FILE"
 """Environment variable: where the process id goes, so that spark-submit.sh can pass a signal on to this process."""
-
 
 Reread = tuple[Path, Callable[[Settings], Settings]]
 """A properties file, and how its settings are read when these are in force."""
@@ -73,6 +73,7 @@ class Job:
         self._supervisors: list[QuerySupervisor] = []
         self._tasks: dict[Flow, FlowTask] = {}
         self._histories = {flow.flow: FlowHistory() for flow in settings.flows}
+        self._verifiers = JobVerifiers(self._tasks, spark)
         self._batches: dict[str, Batch] = {}
         self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
         for target in sorted({flow.flow.target for flow in settings.flows}):
@@ -119,6 +120,7 @@ class Job:
             )
         for supervisor in self._supervisors:
             supervisor.renew(settings)
+        self._verifiers.adopt(settings)
         self._settings = settings
         waiting = [task for flow, task in self._tasks.items() if self._overrides.unknown(flow)]
         self._overrides.adopt(settings.stored_overrides)
@@ -137,7 +139,8 @@ class Job:
         return all(task.status().state is not FlowState.ERROR and not task.stands_by for task in self._tasks.values())
 
     def _run(self) -> None:
-        server = None if self._once else Server(self._api(), *self._http())
+        job = self._settings.job
+        server = None if self._once else Server(self._api(), job.http_host, job.http_port, job.http_token)
         self._report()
         supervisors = self._supervisors = [
             QuerySupervisor(
@@ -160,6 +163,7 @@ class Job:
             stack.enter_context(listening(self._spark, self._metrics))
             stack.enter_context(sampling(self._tasks, self._histories))
             stack.enter_context(preflights({} if self._once else self._tasks, self._histories, lambda: self._settings))
+            stack.enter_context(self._verifiers.running(None if self._once else self._settings))
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
 
     def _query_changed(self, target: str, status: QueryStatus) -> None:
@@ -172,10 +176,6 @@ class Job:
     def _api(self) -> Api:
         spark_ui = self._spark.sparkContext.uiWebUrl
         return Api(self._tasks, self._metrics, self._reloading, histories=self._histories, spark_ui=spark_ui)
-
-    def _http(self) -> tuple[str, int, str | None]:
-        job = self._settings.job
-        return job.http_host, job.http_port, job.http_token
 
     def _until_stopped(self, supervisors: Sequence[QuerySupervisor]) -> None:
         while not self._stop.is_set():
@@ -200,7 +200,6 @@ class Job:
 
     def _wait_to_lead(self, target: str, passes: FlowPasses) -> None:
         """A job that was killed is followed once its lease is over; beside one that lives there is nothing to do."""
-
         tasks = [task for flow, task in self._tasks.items() if flow.target == target]
         while any(task.stands_by and not task.beside_another for task in tasks) and not self._stop.wait(0.5):
             passes.compare_everything()

@@ -43,6 +43,12 @@ def _tells_groups(settings: FlowSettings) -> bool:
     return not wants_nothing(settings.listeners.groups)
 
 
+def _verifies(settings: FlowSettings) -> bool:
+    return settings.verifying.enabled
+
+
+VERIFY = "lockstep.verify.enabled"
+
 RULES: tuple[Rule, ...] = (
     Rule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
     Rule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "reads which topics' records arrive"),
@@ -66,6 +72,8 @@ RULES: tuple[Rule, ...] = (
         "lockstep.emit.checkpoints.enabled",
         lambda settings: settings.emit_checkpoints,
     ),
+    Rule(FlowSide.SOURCE, On.UPSTREAM, ("READ",), "compares records", VERIFY, _verifies),
+    Rule(FlowSide.TARGET, On.REMOTE, ("READ",), "compares records", VERIFY, _verifies),
     Rule(
         FlowSide.TARGET,
         On.TOPICS_LOG,

@@ -20,7 +20,7 @@ from app.settings.failover_settings import failover_rules
 from app.settings.safety_settings import safety
 from sinks.engine.model import Kind
 from sinks.failover.listener import FailoverListener
-from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Listeners, Pace
+from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Listeners, Pace, Verifying
 from sinks.kinds.users.credentials import CredentialProvider
 from sinks.notify.listeners import GroupListener, TopicListener
 from sinks.plugin_closing import close_plugin
@@ -146,6 +146,7 @@ def _settings(
         ),
         safety=safety(properties, flow),
         failover=failover_rules(properties, flow, plugins[keys.FAILOVER_LISTENER]),
+        verifying=Verifying(properties.get(keys.VERIFY_ENABLED, flow), properties.get(keys.VERIFY_RATE, flow)),
     )
 
 

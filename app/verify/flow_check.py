@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
+from app.verify.record_jobs import record_jobs, refuse_transforms
 from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.engine.ledger import Ledger
 from sinks.flow_settings import FlowSettings
@@ -33,11 +34,7 @@ log = logging.getLogger(__name__)
 TRIES = 3
 """How often a partition is read whose oldest records are deleted meanwhile."""
 
-TRANSFORMS, EXACTLY_ONCE = "transforms", "exactly.once.source.support"
-
-
-class NotComparable(LockstepError):
-    """The records of a flow are not meant to be the same on both sides."""
+EXACTLY_ONCE = "exactly.once.source.support"
 
 
 def verify_flow(settings: Settings, flow: FlowSettings, scope: Scope, spark: Callable[[], Session]) -> FlowReport:
@@ -48,7 +45,7 @@ def verify_flow(settings: Settings, flow: FlowSettings, scope: Scope, spark: Cal
     Raises NotComparable, ClusterUnreachable, RightsMissing, WrongCluster, LedgerUntrusted.
     """
     began = time.monotonic()
-    _refuse_transforms(settings, flow)
+    refuse_transforms(settings, flow)
     with both_clusters(settings, flow) as clusters:
         guarded = guard(flow, clusters.source, clusters.target)
         opened = guarded.open(partial(ledger, flow, clusters.target, to_write=True))
@@ -58,14 +55,6 @@ def verify_flow(settings: Settings, flow: FlowSettings, scope: Scope, spark: Cal
 
 def _place(one: PartitionReport) -> TopicPartition:
     return one.where
-
-
-def _refuse_transforms(settings: Settings, flow: FlowSettings) -> None:
-    if chain := settings.plugin_properties[flow.flow].get(TRANSFORMS, "").strip():
-        raise NotComparable(
-            f"{flow.flow.name}: MM2 changes records with {TRANSFORMS}={chain}, so that they differ on purpose: "
-            "there is nothing to compare them with"
-        )
 
 
 class _FlowCheck:
@@ -119,14 +108,7 @@ class _FlowCheck:
         return RecordChecks(self._scope.level, self._jobs).run(plans, found.compacted, notes)
 
     def _jobs(self) -> SparkJobs:
-        # A second of imports, for whoever reads records.
-        from streaming.verify.bounded_read import SideRead
-        from streaming.verify.jobs import SparkJobs, own_session
-
-        flow = self._flow.flow
-        ours, theirs = (dict(self._settings.cluster(alias, flow).consumer) for alias in (flow.source, flow.target))
-        session = own_session(self._spark())
-        return SparkJobs(session, SideRead(ours, self._flow.isolation), SideRead(theirs, "read_committed"))
+        return record_jobs(self._settings, self._flow, self._spark())
 
 
 def _remember(opened: Ledger, reports: Iterable[PartitionReport], memory: OffsetMemory) -> None:

@@ -21,6 +21,7 @@ from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.engine.retry_schedule import RetrySchedule
 from sinks.engine.status import FlowStatus, Heartbeats
+from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.preflight import Preflight
 from sinks.faults import ClusterUnreachable, NotLeading
 from streaming.errors import LockstepError
@@ -35,7 +36,8 @@ STANDS_BY_FOR = 1.0
 class FlowTask:
     """`step` and `hear` belong to the threads of passes; everything else may be called from any.
 
-    `beside_another`: a process that leads the flow was heard of since this one listens.
+    `beside_another`: a process that leads the flow was heard of since this one listens. `verify`: what is said of its
+    records; set by who compares them.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class FlowTask:
         self._known = KnownStatus(reconcile.settings)
         self._preflight: Preflight | None = None
         self.beside_another = False
+        self.verify: VerifyStatus | None = None
 
     def renew(self, build: Build, changes: Sequence[SettingChange]) -> None:
         """The next pass begins by closing what the flow is made of and building it again, and audits the changes."""
@@ -169,13 +172,23 @@ class FlowTask:
     def status(self) -> FlowStatus:
         """How the flow stands now."""
         known = self._known.status(self._reconcile.leader)
-        return replace(known, failover=replace(known.failover, preflight=self._preflight))
+        return replace(known, failover=replace(known.failover, preflight=self._preflight), verify=self.verify)
 
     def note_preflight(self, made: Preflight | None) -> None:
         """What the newest came to; None: there is none any more."""
         if made is not None or self._preflight is not None:
             self._preflight = made
             self._metrics.preflight(self.flow, made)
+
+    def check_lead(self) -> None:
+        """To be called right before a write outside of passes. Raises NotLeading, ClusterUnreachable."""
+        self._reconcile.leadership.check()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process leads the flow, for certain."""
+        leader = self._reconcile.leader
+        return leader is not None and leader.here
 
     @property
     def stands_by(self) -> bool:

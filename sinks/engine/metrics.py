@@ -13,6 +13,7 @@ from sinks.engine.model import Kind
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
 from sinks.engine.status import FlowState, FlowStatus, Task
+from sinks.engine.verify_metrics import VerifyMetrics
 from sinks.failover.preflight import Preflight
 from sinks.failover.states import State
 from sinks.kinds.controller import GroupSummary
@@ -92,6 +93,7 @@ class Metrics:
             "query_batch_seconds", "Seconds of the last batch, with Spark's own", "target"
         )
         self._query_seen = self._gauge("query_batch_timestamp_seconds", "When a batch was last committed", "target")
+        self._verify = VerifyMetrics(self._gauge)
         self._gauge("build_info", "Always 1", "version").labels(version).set(1)
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
@@ -190,6 +192,7 @@ class Metrics:
             self._state.labels(*flow, state.value).set(state is status.state)
         for step in State:
             self._failover.labels(*flow, step.value).set(step is status.failover.record.state)
+        self._verify.show(status.flow, status.verify)
         self._leads.labels(*flow).set(status.leader is not None and status.leader.here)
         self._drift.labels(*flow, EFFECTIVE).set(sum(group.configs for group in status.effective))
         for kind, of_kind in status.kinds.items():

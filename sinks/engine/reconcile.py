@@ -62,7 +62,7 @@ class FlowReconcile:
         parts: FlowParts,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.settings, self._parts, self._clock = settings, parts, clock
+        self.settings, self.leadership, self._parts, self._clock = settings, parts.leadership, parts, clock
         self._ledger = FlowLedger(parts.guard, parts.open_ledger, parts.on_ledger, obeys_failover=parts.obeys_failover)
         self._compared_at: float | None = None
         self._signalled = 0

@@ -13,6 +13,7 @@ from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind
 from sinks.engine.plan import Refusal
 from sinks.engine.times import utc_text
+from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.preflight import FailoverStatus
 from streaming.errors import LockstepError
 from streaming.flow import Flow
@@ -141,7 +142,7 @@ class FlowStatus:
     """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first;
     nothing is pending for them, so they count for no kind. `leader`: who leads the flow; None where nobody does, or
     nobody knows. `failure`: what the reason of ERROR is to programs. `failover`: how far one is, and what it would
-    cost."""
+    cost. `verify`: how its records stand, None where the job does not compare them."""
 
     flow: Flow
     state: FlowState
@@ -153,6 +154,7 @@ class FlowStatus:
     leader: Leader | None = None
     failure: Failing | None = None
     failover: FailoverStatus = field(default_factory=FailoverStatus)
+    verify: VerifyStatus | None = None
 
     def as_json(self) -> dict[str, Any]:
         """One flow of `status`."""
@@ -169,4 +171,5 @@ class FlowStatus:
             "failover": self.failover.as_json(),
             "kinds": {kind.value: status.as_json() for kind, status in self.kinds.items()},
             "effective": effective_as_json(self.effective),
+            "verify": self.verify.as_json() if self.verify else None,
         }

@@ -18,7 +18,8 @@ from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from app.offset_translation import translate_each
 from app.settings import load
-from app.verify.flow_check import NotComparable, verify_flow
+from app.verify.flow_check import verify_flow
+from app.verify.record_jobs import NotComparable
 from app.wiring import both_clusters, guard, ledger
 from sinks.kinds.offsets.translation import Answer, Method
 from sinks.verify.survey import Scope

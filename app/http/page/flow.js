@@ -51,6 +51,7 @@ function kinds(flow, _route, _found, { now }) {
       ["last in step", "", ([, kind]) => (["DISABLED", "NOT_SUPPORTED"].includes(kind.task) ? "" : ago(kind.last_success, now))],
       ["reason", "", ([, kind]) => reason(kind)],
     ], rows),
+    records(flow.verify, now),
     differing.length ? el("h2", {}, `Set on neither side, and different in effect: ${count(flow.effective.drift, "config")}`) : null,
     differing.length ? table([
       ["config", "", (row) => row.name],
@@ -58,6 +59,21 @@ function kinds(flow, _route, _found, { now }) {
       [`on ${flow.source}`, "", (row) => side(row.source)],
       [`on ${flow.target}`, "", (row) => side(row.target)],
     ], differing) : null);
+}
+
+function records(found, now) {
+  if (!found) return null;
+  const partitions = Object.entries(found.partitions).map(([verdict, number]) => `${number.toLocaleString("en")} ${verdict}`);
+  const through = found.verified_through ? `compared through ${ago(found.verified_through, now)}` : "not all compared yet";
+  const older = found.history_compared === null || found.history_compared === 1 ? null : `${Math.floor(100 * found.history_compared)} % of what was there before`;
+  return el("div", {},
+    el("h2", {}, "Records ", el("span", { class: tone(found.state) }, found.state)),
+    el("p", {}, [partitions.join(", "), through, older, found.reason].filter(Boolean).join("; ")),
+    found.topics.length ? table([
+      ["topic", "", (row) => row.topic],
+      ["what differs", "word", (row) => row.kind, () => "bad"],
+      ["records", "number", (row) => row.count.toLocaleString("en")],
+    ], found.topics) : null);
 }
 
 const key = (row) => Object.values(row.key).filter((part) => part !== null).join(" ");

@@ -20,6 +20,7 @@ from app.properties.keys import (
     pace_keys,
     safety_keys,
     topic_keys,
+    verify_keys,
 )
 from app.properties.keys.acl_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.failover_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
@@ -34,8 +35,12 @@ from app.properties.keys.offset_keys import *  # noqa: F403 - one namespace for 
 from app.properties.keys.pace_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.safety_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.topic_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.verify_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 
-MODULES = (flow_keys, topic_keys, offset_keys, notify_keys, pace_keys, acl_keys, safety_keys, failover_keys)
+MODULES = (
+    *(flow_keys, topic_keys, offset_keys, notify_keys, pace_keys, acl_keys, safety_keys, failover_keys),
+    verify_keys,
+)
 
 _DECLARED = {key.name: key for module in MODULES for key in vars(module).values() if isinstance(key, Key)}
 

@@ -12,6 +12,7 @@ from app.cli.status_text import print_status
 from sinks.engine.model import Kind, Op
 from sinks.engine.plan import Refusal
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known
+from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import Command, State
@@ -97,3 +98,22 @@ def test_every_state_of_a_flow_fits_sixty_columns(
 )
 def test_the_worst_state_decides_the_exit_code(states: set[str], code: int) -> None:
     assert exit_code(states) == code
+
+
+def test_what_is_known_of_records_is_said_in_a_few_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify = VerifyStatus(
+        Comparing.RUNNING,
+        through=NOON,
+        partitions={"DIFFERENT": 1, "STALLED": 1},
+        differences={("orders", "MISSING"): 3, ("clicks", STALLED): 1},
+        stalled=("clicks-0",),
+        history=0.5,
+    )
+    lines = shown(FlowStatus(FLOW, FlowState.LIVE, 1.0, verify=verify), capsys, monkeypatch)
+    assert lines[-3:] == [
+        "  records: RUNNING; 1 DIFFERENT, 1 STALLED; compared through 2026-11-22T12:00:00Z; 50% of the history",
+        "  records differ: 3 MISSING in orders",
+        "  STALLED, the source moves and the target does not: clicks-0",
+    ]

@@ -13,6 +13,7 @@ from sinks.engine.effective_drift import Case, DriftGroup
 from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
+from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover.checks import Check, Result
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.record import FailoverRecord
@@ -143,3 +144,12 @@ def test_groups_without_an_offset_and_defaults_that_differ_are_remarks() -> None
 )
 def test_each_reason_has_something_to_do(reason: str | None, words: str) -> None:
     assert words in advice(reason)
+
+
+def test_a_partition_that_stands_still_is_a_no_and_records_that_differ_are_a_remark() -> None:
+    stalled = replace(IN_STEP, verify=VerifyStatus(differences={("orders", STALLED): 1}))
+    differing = replace(IN_STEP, verify=VerifyStatus(differences={("orders", "DUPLICATE"): 2}))
+    assert readiness(stalled, {}, 1).answer is Answer.NO
+    found = readiness(differing, {}, 1)
+    assert (found.answer, [one.reason for one in found.findings]) == (Answer.YES, ["2 records DUPLICATE"])
+    assert "lockstep verify TOPIC" in advice("2 records DUPLICATE")

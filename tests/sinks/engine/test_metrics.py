@@ -15,6 +15,8 @@ from sinks.engine.pass_schedule import Reason
 from sinks.engine.plan import Plan
 from sinks.engine.reconcile import Report
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task
+from sinks.engine.verify_metrics import WORST_ROWS
+from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover.preflight import Preflight
 from sinks.failover.states import State
 from sinks.faults import ItemFault, LedgerUntrusted
@@ -56,6 +58,8 @@ PROMISED = {
     "lockstep_query_rows_total": {"target"},
     "lockstep_query_batch_seconds": {"target"},
     "lockstep_query_batch_timestamp_seconds": {"target"},
+    "lockstep_verified_through_timestamp_seconds": {"source", "target"},
+    "lockstep_verify_differences": {"source", "target", "topic", "kind"},
     "lockstep_build_info": {"version"},
 }
 """Name of a sample to its labels."""
@@ -95,6 +99,7 @@ def metrics() -> Metrics:
             FlowState.LIVE,
             1.5,
             250,
+            verify=VerifyStatus(through=datetime(2024, 1, 1, tzinfo=timezone.utc), differences={("t", STALLED): 1}),
             kinds={
                 Kind.TOPIC: KindStatus(Task.PAUSED),
                 Kind.TOPIC_CONFIG: KindStatus(
@@ -237,3 +242,12 @@ def test_worst_error_bounds_are_shown_and_a_group_that_is_no_longer_among_them_i
     assert value(found, name, group="g1002") == 1002
     assert [value(found, name, group=group) for group in ("g1", "g2", "late")] == [None] * 3
     assert value(found, "lockstep_offset_verdicts", verdict="PENDING") == 2
+
+
+def test_only_the_topics_that_differ_most_are_shown_and_none_that_does_not_any_more(metrics: Metrics) -> None:
+    name, many = "lockstep_verify_differences", {(f"t{number}", "MISSING"): number for number in range(1, 200)}
+    metrics.status(FlowStatus(FLOW, FlowState.LIVE, verify=VerifyStatus(differences=many)))
+    shown = {dict(labels)["topic"] for one, labels in samples(metrics) if one == name}
+    assert shown == {f"t{number}" for number in range(200 - WORST_ROWS, 200)}
+    metrics.status(FlowStatus(FLOW, FlowState.LIVE))
+    assert not any(one.startswith("lockstep_verif") for one, _ in samples(metrics))

@@ -65,6 +65,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
             }
         },
         "effective": {"drift": 0, "configs": []},
+        "verify": None,
     }
 
 

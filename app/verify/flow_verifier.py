@@ -1,0 +1,153 @@
+"""Compares the records of a flow while the job runs: in a thread of its own, so that no pass ever waits for it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from app.settings import Settings
+from app.verify.record_jobs import record_jobs, refuse_transforms
+from app.wiring import both_clusters, guard, ledger
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.guard import Guard
+from sinks.engine.ledger import Ledger
+from sinks.engine.verify_status import Comparing, VerifyStatus
+from sinks.faults import NotLeading
+from sinks.flow_settings import FlowSettings
+from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.verify.byte_budget import ByteBudget
+from sinks.verify.flow_progress import FlowProgress
+from sinks.verify.rounds import Both, Rounds
+from sinks.verify.survey import SurveyedSide
+from streaming.errors import LockstepError
+
+if TYPE_CHECKING:
+    from streaming.verify.jobs import Session
+
+log = logging.getLogger(__name__)
+
+ROUND_SECONDS = 10.0
+"""Between the beginnings of two rounds."""
+
+AGAIN_SECONDS = 30.0
+"""Until what failed is tried again."""
+
+ASKS_SECONDS = 1.0
+"""Between two looks at whether this process leads the flow."""
+
+ENDS_WITHIN = 20.0
+"""Seconds that the end of the job waits for a request under way."""
+
+
+class FlowVerifier:
+    """Of one flow. What goes wrong in it is in its own line of the status, and stops nothing else."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        flow: FlowSettings,
+        task: FlowTask,
+        spark: Session,
+        round_seconds: float = ROUND_SECONDS,
+    ) -> None:
+        self._settings, self._flow, self._task, self._spark = settings, flow, task, spark
+        self._round_seconds = round_seconds
+        self._tag = f"lockstep-verify-{id(self)}"
+        self._ended = threading.Event()
+        self._progress = FlowProgress()
+        self._thread = threading.Thread(target=self._run, name=f"verify {flow.flow.name}", daemon=True)
+
+    def start(self) -> None:
+        """Returns at once."""
+        self._show(VerifyStatus())
+        self._thread.start()
+
+    def end(self) -> None:
+        """Ends the Spark job under way, and the thread soon after."""
+        self._ended.set()
+        self._spark.sparkContext.cancelJobsWithTag(self._tag)
+
+    def join(self) -> None:
+        """Returns when the thread has ended; a request under way may take its time."""
+        self._thread.join(ENDS_WITHIN)
+        if not self._thread.is_alive():
+            self._task.verify = None
+
+    def _run(self) -> None:
+        context = self._spark.sparkContext
+        context.addJobTag(self._tag)
+        # Beside the streaming query, not before it: Spark shares its cores between pools.
+        context.setLocalProperty("spark.scheduler.pool", "verify")
+        while not self._ended.is_set():
+            self._ended.wait(self._try())
+
+    def _try(self) -> float:
+        """Compares until something ends it; how many seconds to wait until it is tried again."""
+        flow = self._flow.flow.name
+        try:
+            if not self._task.leads:
+                raise NotLeading(f"another process leads {flow}, or none does yet")
+            return self._lead()
+        except NotLeading as error:
+            self._show(VerifyStatus(Comparing.STANDBY, str(error)))
+            return ASKS_SECONDS
+        except LockstepError as error:
+            self._failed(str(error))
+        except Exception as error:
+            if not self._ended.is_set():
+                log.exception("%s: comparing records failed", flow)
+            self._failed(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        return AGAIN_SECONDS
+
+    def _failed(self, reason: str) -> None:
+        if not self._ended.is_set():
+            log.warning(
+                "%s: records are not compared: %s (tried again in %.0f s)", self._flow.flow, reason, AGAIN_SECONDS
+            )
+            self._show(replace(self._task.verify or VerifyStatus(), state=Comparing.FAULTED, reason=reason))
+
+    def _show(self, status: VerifyStatus) -> None:
+        self._task.verify = status
+
+    def _lead(self) -> float:
+        refuse_transforms(self._settings, self._flow)
+        with self._opened() as (rounds, guarded, opened):
+            while not self._ended.is_set() and self._task.leads:
+                began = time.monotonic()
+                guarded.check_ids()
+                opened.refresh()
+                guarded.compare(opened)
+                if opened.failover().has_ended:
+                    self._show(VerifyStatus(Comparing.ENDED, opened.failover().describe()))
+                    return AGAIN_SECONDS
+                rounds.run(began, time.time(), lambda: not self._ended.is_set())
+                self._show(self._progress.status(time.monotonic()))
+                self._ended.wait(max(0.0, began + self._round_seconds - time.monotonic()))
+            if self._task.leads:
+                rounds.write_down(time.monotonic())
+        return 0.0
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Rounds, Guard, Ledger]]:
+        settings, flow = self._settings, self._flow
+        with both_clusters(settings, flow) as clusters:
+            source, target = clusters.source, clusters.target
+            guarded = guard(flow, source, target)
+            opened = guarded.open(partial(ledger, flow, target, to_write=True, permit=self._task.check_lead))
+            with (
+                closing(source.records(flow.isolation)) as ours,
+                closing(target.records("read_committed")) as theirs,
+            ):
+                syncs_on = source if flow.internal.offset_syncs_cluster == flow.flow.source else target
+                topics = MirrorTopics(flow.internal.offset_syncs, syncs_on, flow.internal.checkpoints, target)
+                both = Both(SurveyedSide(source, ours), SurveyedSide(target, theirs), opened, topics)
+                now = time.monotonic()
+                budget = ByteBudget(flow.verifying.rate, 2 * self._round_seconds, now)
+                jobs = partial(record_jobs, settings, flow, self._spark)
+                yield Rounds(flow, both, jobs, self._progress, budget, now), guarded, opened
