@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
@@ -99,18 +99,19 @@ class FlowVerifier:
             return ASKS_SECONDS
         except LockstepError as error:
             self._failed(str(error))
-        except Exception as error:
-            if not self._ended.is_set():
-                log.exception("%s: comparing records failed", flow)
-            self._failed(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        except Exception as error:  # noqa: BLE001 - whatever Spark raises is in the status, and stops nothing else
+            # Spark's texts have a stack trace of Java's behind the first line.
+            self._failed(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}", error)
         return AGAIN_SECONDS
 
-    def _failed(self, reason: str) -> None:
-        if not self._ended.is_set():
-            log.warning(
-                "%s: records are not compared: %s (tried again in %.0f s)", self._flow.flow, reason, AGAIN_SECONDS
-            )
-            self._show(replace(self._task.verify or VerifyStatus(), state=Comparing.FAULTED, reason=reason))
+    def _failed(self, reason: str, error: Exception | None = None) -> None:
+        if self._ended.is_set():
+            return
+        known, flow = self._task.verify or VerifyStatus(), self._flow.flow.name
+        if (known.state, known.reason) != (Comparing.FAULTED, reason):
+            said = "%s: records are not compared: %s (tried again in %.0f s)"
+            log.warning(said, flow, reason, AGAIN_SECONDS, exc_info=error)
+        self._show(replace(known, state=Comparing.FAULTED, reason=reason))
 
     def _show(self, status: VerifyStatus) -> None:
         self._task.verify = status
@@ -149,5 +150,6 @@ class FlowVerifier:
                 both = Both(SurveyedSide(source, ours), SurveyedSide(target, theirs), opened, topics)
                 now = time.monotonic()
                 budget = ByteBudget(flow.verifying.rate, 2 * self._round_seconds, now)
-                jobs = partial(record_jobs, settings, flow, self._spark)
+                # One session for all rounds.
+                jobs = cache(partial(record_jobs, settings, flow, self._spark))
                 yield Rounds(flow, both, jobs, self._progress, budget, now), guarded, opened
