@@ -67,7 +67,8 @@ class SparkJobs:
         if not frames:
             return
         self._begin("digests of both sides", 1)
-        for row in reduce(DataFrame.unionByName, frames).toLocalIterator():
+        # In one partition, so that both sides are read in one job, and none waits for the other.
+        for row in reduce(DataFrame.unionByName, frames).coalesce(1).toLocalIterator():
             yield DigestRow(*row)
 
     def pairs(
