@@ -21,9 +21,9 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "offsets": (f"offsets {FILE} --group payments", f"offsets {FILE} --reverse --execute"),
     "offsets translate": (
         f"offsets translate --topic orders --partition 0 --offset 4711 {FILE}",
-        f"offsets translate --topic orders --partition 0 --offset 1 --offset 2 {FILE} -o json",
+        f"offsets translate --groups 'billing-.*' {FILE} -o json",
     ),
-    "verify": (f"verify {FILE} --since 1h", f"verify orders {FILE} --full --report report.json"),
+    "verify": (f"verify {FILE} --since 1h", f"verify orders {FILE} --full --export differing"),
     "look": (f"look {FILE} --wait 10", f"look orders {FILE} --wait 10"),
     "reload": (f"reload {FILE}", f"reload {FILE} -o json"),
     "audit": (f"audit {FILE} --since 1h", f"audit {FILE} --kind acl --resource orders"),

@@ -17,10 +17,10 @@ from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print
 from app.cli.plan_text import paused_lines
 from app.cli.running import JobRefused, NoJobAnswers, ask, ask_reload
 from app.cli.status_text import print_status
-from app.cli.wrong_names import refuse_wrong_topics
+from app.cli.topic_names import topics_of_flows
 from app.passes import status_now
 from app.settings import Settings
-from app.wiring import FlowClusters, both_clusters
+from app.wiring import FlowClusters
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.listing import list_both, replicated_topics
@@ -145,7 +145,7 @@ def look(
         raise typer.BadParameter("a number of seconds, 0 or more", param_hint="--wait")
     settings = loaded(config, flow)
     if topics:
-        _check_names(settings, topics)
+        topics_of_flows(settings, topics)
     body = {"topics": topics or [], "flows": [one.flow.name for one in settings.flows], "wait_seconds": wait}
     document = ask(settings, "POST", "/look", wait * len(settings.flows) + 10, body)
     if output is Output.JSON:
@@ -156,15 +156,6 @@ def look(
             for line in _left_over(document, name, bool(done)):
                 print_line(f"  {line}")
     raise typer.Exit(_look_code(document) if wait else DONE)
-
-
-def _check_names(settings: Settings, topics: Sequence[str]) -> None:
-    """Raises WrongUsage with every name that no flow replicates, LockstepError where no cluster can be asked."""
-    listed = []
-    for one in settings.flows:
-        with both_clusters(settings, one) as clusters:
-            listed.append((one, list_both(one, clusters.source, clusters.target)))
-    refuse_wrong_topics(topics, listed)
 
 
 def _left_over(document: Mapping[str, Any], name: str, done: bool) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOpti
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.plan_file import check_writable
 from app.cli.since import parse_since
+from app.cli.topic_names import topics_of_flows
 from sinks.engine.ledger import utc_now
 from sinks.verify.survey import Scope
 from sinks.verify.verdicts import FlowReport, Level, PartitionReport, as_time
@@ -54,6 +56,14 @@ LevelOption = Annotated[
 ]
 ReportOption = Annotated[Path | None, typer.Option("--report", help="Write the JSON document to this file as well.")]
 
+ExportOption = Annotated[
+    str | None,
+    typer.Option(
+        "--export",
+        help="Write the records that differ, with both sides' keys and values, as Parquet below this folder.",
+    ),
+]
+
 COLUMNS = ("topic", "partition", "verdict", "from", "through", "through time", "records", "pending", "what")
 FINDINGS = ("topic", "partition", "difference", "upstream", "downstream", "count", "fields", "timestamp")
 
@@ -67,6 +77,7 @@ def verify(
     full: FullOption = False,
     level: LevelOption = Level.RECORDS,
     report: ReportOption = None,
+    export: ExportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Whether every record of the source is on the target: once, in order, unchanged. Never repairs.
@@ -76,15 +87,21 @@ def verify(
     scope = _scope(topics, since, last, full, level)
     if report is not None:
         check_writable(report, "--report")
+    if export is not None and level is not Level.RECORDS:
+        raise typer.BadParameter("it needs --level records, which finds them", param_hint="--export")
     settings = in_force(config, flow)
+    chosen = topics_of_flows(settings, scope.topics) if scope.topics else [(one, ()) for one in settings.flows]
+    from app.verify.exported import export_records
     from app.verify.flow_check import verify_flow
 
     found: list[FlowReport] = []
     failed: list[Failed] = []
     with _Spark() as spark:
-        for one in settings.flows:
+        for one, names in chosen:
             try:
-                found.append(verify_flow(settings, one, scope, spark))
+                found.append(verify_flow(settings, one, replace(scope, topics=names), spark))
+                if export is not None:
+                    export_records(settings, one, found[-1], spark, export)
             except LockstepError as error:
                 complain(f"{one.flow.name}: {error}")
                 failed.append((one.flow.name, error))

@@ -21,12 +21,14 @@ from streaming.mm2.records import TopicPartition
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What is compared: topics of the source (empty: all that are replicated), from a time on (`since_ms`), or the last
-    so many offsets of each partition, or everything; and how closely."""
+    so many offsets of each partition, or what lies behind the newest exact offsets that are known (`behind_verified`),
+    or everything; and how closely."""
 
     topics: tuple[str, ...] = ()
     since_ms: int | None = None
     last: int | None = None
     level: Level = Level.RECORDS
+    behind_verified: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def survey(
     ours = source.records.readable(there)
     found.recreated = _recreated(source.reader, target.reader, memory, remote)
     found.compacted = compacted_topics(source, target, remote)
-    since = _since(source.records, {where: ours.items[where] for where in there if where in ours.items}, scope)
+    since = _since(source.records, {where: ours.items[where] for where in there if where in ours.items}, memory, scope)
     for where in there:
         across = TopicPartition(remote[where.topic], where.partition)
         fault = ours.errors.get(where) or theirs.errors.get(across)
@@ -148,8 +150,14 @@ def compacted_topics(source: SurveyedSide, target: SurveyedSide, remote: Mapping
     return source.records.compacted(remote) | {topic for topic, name in remote.items() if name in there}
 
 
-def _since(records: RecordReader, logs: Mapping[TopicPartition, LogRange], scope: Scope) -> dict[TopicPartition, int]:
+def _since(
+    records: RecordReader, logs: Mapping[TopicPartition, LogRange], memory: OffsetMemory, scope: Scope
+) -> dict[TopicPartition, int]:
     """The source's offset from which on each partition is compared."""
+    if scope.behind_verified:
+        known = {where: memory.histories.exact.of(where) for where in logs}
+        ends = {where: runs.runs[-1].upstream_end for where, runs in known.items() if runs and runs.runs}
+        return {where: max(log.start, ends.get(where, 0)) for where, log in logs.items()}
     if scope.since_ms is not None:
         times = [PartitionTime(where, scope.since_ms) for where in logs]
         seen = records.offsets_for_times(times).items

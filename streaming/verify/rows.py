@@ -77,6 +77,15 @@ class Wanted(NamedTuple):
     ms: int | None
 
 
+class DifferingRecord(NamedTuple):
+    """The record of the partition `id` at this offset, and what is wrong with it; `fields`: those that differ."""
+
+    id: int
+    offset: int
+    difference: str
+    fields: str
+
+
 class Surplus(NamedTuple):
     """How many records of a cell have no equal on the other side, and how many contents those are."""
 

@@ -64,6 +64,10 @@ def test_group_at_the_end_and_one_behind_it_skip_nothing(clusters: Clusters, uni
         wait_for(lambda: _end(b, there) == RECORDS, SOON, f"{remote} to have all records")
         assert {at_end, behind} <= set(asked(["groups"], tmp_path, clusters)["groups"])
         rows = asked(["offsets", "--group", at_end, "--group", behind], tmp_path, clusters)["offsets"]
+        pattern = ["offsets", "translate", "--groups", f"{topic}-(end|behind)"]
+        by_pattern = asked(pattern, tmp_path, clusters)["offsets"]
+    names = ("group", "topic", "partition", "upstream_offset")
+    assert [[row[name] for name in names] for row in by_pattern] == [[row[name] for name in names] for row in rows]
     found = {row["group"]: row for row in rows}
     assert {(row["topic"], row["partition"]) for row in rows} == {(remote, 0)}
     assert (found[at_end]["upstream_offset"], found[at_end]["downstream_offset"]) == (RECORDS, RECORDS)

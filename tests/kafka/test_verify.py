@@ -18,7 +18,7 @@ from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from app.offset_translation import translate_each
 from app.settings import load
-from app.verify.flow_check import verify_flow
+from app.verify.flow_check import verify_flow, verify_rest
 from app.verify.record_jobs import NotComparable
 from app.wiring import both_clusters, guard, ledger
 from sinks.kinds.offsets.translation import Answer, Method
@@ -127,6 +127,9 @@ def test_what_was_verified_translates_offsets_exactly(copied: Path, spark: Spark
             guard(flow, clusters.source, clusters.target).check(ledger(flow, clusters.target, to_write=True))
         verify_flow(settings, flow, Scope((topic,)), lambda: spark)
         found = translate_each(settings, flow, where, [20, 25])
+        (rest,) = verify_rest(settings, flow, lambda: spark, [topic]).partitions
+    # From the last offset-sync before the end of what was verified.
+    assert (rest.verdict, rest.start, rest.through) == (Verdict.VERIFIED, 30, COUNT)
     assert isinstance(before, Answer)
     assert (before.downstream, before.method) == (20, Method.MATCHED)
     assert found.remote == TopicPartition(f"copied-a.{topic}", 0)
@@ -153,23 +156,43 @@ def test_a_flow_with_transforms_is_refused(copied: Path, tmp_path: Path) -> None
         verify_flow(settings, settings.flows[0], Scope(), lambda: pytest.fail("Spark was started"))
 
 
-def test_the_command_says_all_that_as_json_and_ends_with_3(copied: Path, tmp_path: Path) -> None:
-    topics = [topic_of("faulty", "dropped"), topic_of("faulty", "nothing"), "faulty-nowhere"]
-    report = tmp_path / "report.json"
-    command = ["verify", *topics, "--full", "--config", str(copied), "--report", str(report), "-o", "json"]
-    run = subprocess.run(
-        [sys.executable, "-m", "app.main", *command],
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.main", "verify", *arguments],
         cwd=PROJECT,
         check=False,
         capture_output=True,
         text=True,
         timeout=600,
     )
+
+
+def test_a_name_that_no_flow_replicates_is_wrong_usage(copied: Path) -> None:
+    run = command("faulty-noting", "--config", str(copied))
+    assert run.returncode == 2
+    assert "faulty-noting does not exist on copied-a; nearest: faulty-nothing" in run.stderr
+
+
+def test_the_command_says_all_that_as_json_exports_what_differs_and_ends_with_3(
+    clusters: Clusters, copied: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    changed = topic_of("faulty", "value")
+    topics = [topic_of("faulty", "dropped"), topic_of("faulty", "nothing"), changed, "faulty-nowhere"]
+    make(clusters.a, {"faulty-nowhere": {}})
+    report, export = tmp_path / "report.json", tmp_path / "differing"
+    options = ["--report", str(report), "--export", str(export), "-o", "json"]
+    run = command(*topics, "--full", "--config", str(copied), *options)
     assert run.returncode == 3, run.stderr
     document = json.loads(run.stdout)
     assert json.loads(report.read_text()) == document
     verdicts = {one["topic"]: one["verdict"] for one in document["flows"][0]["partitions"]}
-    assert verdicts == dict(zip(topics, ("DIFFERENT", "VERIFIED", "NOT_MIRRORED"), strict=True))
+    assert verdicts == dict(zip(topics, ("DIFFERENT", "VERIFIED", "DIFFERENT", "NOT_MIRRORED"), strict=True))
+    rows = spark.read.parquet(f"{export}/copied-a-copied-b").collect()
+    assert {(row.topic, row.side, row.offset, row.difference, row.fields, bytes(row.value)) for row in rows} == {
+        (topics[0], "source", 20, "MISSING", "", b"v20"),
+        (changed, "source", 20, "CHANGED", "value", b"v20"),
+        (f"copied-a.{changed}", "target", 20, "CHANGED", "value", b"other"),
+    }
 
 
 @pytest.fixture(scope="module")
