@@ -21,6 +21,9 @@ def main(
         str, typer.Option(help="Who commits on the target: lockstep, or mm2 with its own sync.")
     ] = "lockstep",
     read_committed: Annotated[bool, typer.Option(help="Whether MM2 leaves out aborted transactions.")] = True,
+    verified: Annotated[
+        bool, typer.Option(help="Whether exact offsets of `lockstep verify` are tried as well.")
+    ] = False,
     smoke: Annotated[bool, typer.Option(help="Short rounds with few groups: two of them take two minutes.")] = False,
     many: Annotated[
         bool, typer.Option(help="Shorter rounds, fifty of which take an hour, for docs/benchmarks-failover.md.")
@@ -32,7 +35,7 @@ def main(
         raise typer.BadParameter(f"{writer}: one of {', '.join(WRITERS)}", param_hint="--writer")
     size = MANY if many else SMOKE if smoke else FULL
     saved = out or (LOSSES if many else RESULTS)
-    found = drill(rounds, Way(writer, read_committed), size, saved)
+    found = drill(rounds, Way(writer, read_committed, verified), size, saved)
     sys.stdout.write(write_losses(saved) if saved == LOSSES else section(found))
 
 

@@ -7,17 +7,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
-from bench.drill.judge import AFTER, CALM, DURING, Row, aborted, rows
+from bench.drill.judge import AFTER, CALM, DURING, VERIFIED_AFTER, VERIFIED_CALM, Row, aborted, rows
 from bench.drill.load import Load, Topic, create, running
 from bench.drill.look import Logs, Moment, Target, read_logs, remote
 from bench.drill.loss import Loss, cut, losses
 from bench.drill.readers import Commits, Reader, readers
 from bench.drill.still import Still
+from bench.drill.verified import verified_offsets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.mm2.records import TopicPartition
 
@@ -48,6 +50,8 @@ class Ground:
     mirror: LocalMirror
     check: Callable[[], None]
     isolation: str = "read_committed"
+    config: Path | None = None
+    """Of the job, where exact offsets of `verify` are tried as well."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,11 @@ def play(ground: Ground, size: Size, number: int, *, kill: bool) -> Played:
         writing = _Writing(ground, target, commits, topics, number)
         during = writing.run(size, loads, chance, kill=kill)
         after = _caught_up(ground, target, size, commits, topics)
-    source, copied = _logs(ground, topics)
     moments = [(AFTER if kill else CALM, after), *([(DURING, during)] if during else [])]
+    if ground.config is not None:
+        verified = replace(after, committed=verified_offsets(ground.config, topics, after.positions))
+        moments.append((VERIFIED_AFTER if kill else VERIFIED_CALM, verified))
+    source, copied = _logs(ground, topics)
     judged = [row for name, seen in moments for row in rows(number, name, found, seen, source, copied)]
     cleaned = sum(len(topic.written[where]) - len(source[where]) for topic in topics for where in topic.partitions)
     return Played(judged, writing.losses, aborted(found, copied), cleaned)

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,10 +36,12 @@ SYNCS_KEPT_EVERY: Final = "5 seconds"
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """`writer` of the offsets on the target; `read_committed`: MM2's consumer leaves out what was aborted."""
+    """`writer` of the offsets on the target; `read_committed`: MM2's consumer leaves out what was aborted; `verified`:
+    exact offsets of `verify` are tried as well, which needs the job's ledger."""
 
     writer: str = LOCKSTEP
     read_committed: bool = True
+    verified: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Drill:
         """Everything, so that the table can be written again."""
         size = {"seconds": self.size.seconds, "groups": self.size.groups, "settle": self.size.settle}
         document = {
-            "way": {"writer": self.way.writer, "read_committed": self.way.read_committed},
+            "way": asdict(self.way),
             "size": size,
             "rounds": self.rounds,
             "aborted": self.aborted,
@@ -133,7 +135,8 @@ def _ground(root: Path, way: Way) -> Iterator[Ground]:
         )
         mirror = stack.enter_context(LocalMirror(properties, root / "mirror"))
         job = stack.enter_context(committing_job(root / "job", properties)) if way.writer == LOCKSTEP else None
-        yield Ground(a, b, source, target, mirror, job.check if job else _nothing, isolation)
+        config = root / "job" / "mirror.properties" if job and way.verified else None
+        yield Ground(a, b, source, target, mirror, job.check if job else _nothing, isolation, config)
 
 
 def _nothing() -> None:

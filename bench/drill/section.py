@@ -15,6 +15,8 @@ HEADINGS = {
     "not killed": "MM2 not killed",
     "killed": "MM2 killed and restarted, the target has caught up",
     "while it catches up": "MM2 killed, just restarted and still catching up",
+    "not killed, verified": "MM2 not killed, by exact offsets of `verify` alone",
+    "killed, verified": "MM2 killed and restarted, by exact offsets of `verify` alone",
 }
 
 

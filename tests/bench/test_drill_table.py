@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from bench.drill.judge import AFTER, CALM, DURING, Line, Row, Side, goals, lines, row_from_json, rows
+from bench.drill.judge import AFTER, CALM, DURING, VERIFIED_AFTER, Line, Row, Side, goals, lines, row_from_json, rows
 from bench.drill.load import KINDS, Topic
 from bench.drill.look import Moment
 from bench.drill.readers import ANYWHERE, END, NEAR, Reader
@@ -134,3 +134,9 @@ def test_still_is_what_has_not_changed_for_long_enough() -> None:
     still = Still(lambda: next(seen), 5.0, lambda: next(now))
     assert [still(), still(), still(), still()] == [False, False, False, True]
     assert still.seen == 2
+
+
+def test_exact_offsets_of_verify_have_a_goal_of_their_own_and_are_no_synced_ones() -> None:
+    found = goals([row(), row(ours=(0, 3), moment=VERIFIED_AFTER), row(ours=None, moment=VERIFIED_AFTER)])
+    assert found[0] == ("skipped and read twice by exact offsets of `verify`", "0 and 3, of 1 (goal: 0 and 0)", False)
+    assert [good for _, _, good in found[1:]] == [True, True, True]

@@ -1,0 +1,34 @@
+"""Where groups would continue by what `lockstep verify` has compared, and by nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from app.job.spark_session import session
+from app.offset_translation import translate_each
+from app.settings import load
+from app.verify.flow_check import verify_flow
+from bench.drill.load import Topic
+from bench.drill.look import ByGroup
+from sinks.kafka.ports.groups import Offsets
+from sinks.kinds.offsets.translation import Answer, Method
+from sinks.verify.survey import Scope
+
+
+def verified_offsets(config: Path, topics: Sequence[Topic], positions: Mapping[str, Offsets]) -> ByGroup:
+    """Compares these topics, which writes exact offsets into the flow's ledger, and translates the positions of groups
+    on the source. Positions that only another method could translate are left out."""
+    found: ByGroup = {group: {} for group in positions}
+    with closing(load(config, environ={})) as settings:
+        flow = settings.flows[0]
+        verify_flow(settings, flow, Scope(tuple(topic.name for topic in topics)), session)
+        for where in (where for topic in topics for where in topic.partitions):
+            offsets = {at[where] for at in positions.values() if where in at}
+            answers = translate_each(settings, flow, where, sorted(offsets)).answers if offsets else {}
+            for group, at in positions.items():
+                answer = answers.get(at[where]) if where in at else None
+                if isinstance(answer, Answer) and answer.method is Method.VERIFIED:
+                    found[group][where] = answer.downstream
+    return found
