@@ -95,7 +95,9 @@ class FlowVerifier:
                 raise NotLeading(f"another process leads {flow}, or none does yet")
             return self._lead()
         except NotLeading as error:
-            self._show(VerifyStatus(Comparing.STANDBY, str(error)))
+            # While nobody is known to lead, what was found stays true, and grows old.
+            known = None if self._task.stands_by else self._task.verify
+            self._show(replace(known or VerifyStatus(), state=Comparing.STANDBY, reason=str(error)))
             return ASKS_SECONDS
         except LockstepError as error:
             self._failed(str(error))
