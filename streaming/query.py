@@ -149,13 +149,15 @@ class SparkQueries:
 
     def start(self, plan: QueryPlan, sink: Sink, once: bool) -> RunningQuery:
         try:
-            return _SparkQuery(start(self._spark, plan, sink, once))
+            return SparkQuery(start(self._spark, plan, sink, once))
         except Exception as error:
             # What Java raises is an exception of py4j's, which is not imported here.
             raise QueryRefused(str(error)) from error
 
 
-class _SparkQuery:
+class SparkQuery:
+    """A `RunningQuery` of Spark's."""
+
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
 
