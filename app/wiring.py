@@ -38,6 +38,7 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.unwatched import UnwatchedConfigs, UnwatchedGroups, UnwatchedList
 from sinks.kafka.request_timeout import request_timeout
 from sinks.kinds.assembly import Assembly, assemble
+from sinks.kinds.offsets.commit_feed import CommitFeed
 from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.topics.listing import list_both
 from sinks.notify.latest import Patience
@@ -184,13 +185,15 @@ def flow_in_job(
     on_ledger: Callable[[Ledger], None] = lambda ledger: None,
     claims: Claims | None = None,
     observers: Sequence[Observer] = (),
+    commits: CommitFeed | None = None,
 ) -> FlowReconcile:
     """A flow of a running job; `gateway` is py4j's, to the driver's JVM. `observers`: told of its passes beside the
     listeners of these settings.
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
-    may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target. The
-    `close` of what is returned closes the plug-ins of these settings, too.
+    may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target.
+    `commits`: what a stream of the source's commits brings. The `close` of what is returned closes the plug-ins of
+    these settings, too.
     """
     count = metrics.count_request
     with ExitStack() as opened:
@@ -199,8 +202,8 @@ def flow_in_job(
         there = _job_cluster(settings, flow.flow.target, flow.flow, gateway, count)
         opened.callback(there.close)
         leadership = lease(settings, flow, "run", wake=on_signal)
-        permitted = there.ports.written_with(leadership.check)
-        made = assemble(Assembly(flow, here.ports, permitted, claims=claims or Claims()))
+        led, claimed, heard = there.ports.written_with(leadership.check), claims or Claims(), commits or CommitFeed()
+        made = assemble(Assembly(flow, here.ports, led, claims=claimed, commits=heard))
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
         keeper = SourceEndsKeeper(here.cluster.records(), flow.failover.ends_interval)
         opened.callback(keeper.close)

@@ -20,6 +20,8 @@ NAMES: Mapping[On, str] = {
     On.REPLICATED_HEARTBEATS: "`TOPIC` `a.heartbeats`",
     On.LEDGER: "`TOPIC` `lockstep-ledger.a.internal`",
     On.GROUPS: "`GROUP` `*`, or those that `groups` matches",
+    On.COMMITS: "`TOPIC` `__consumer_offsets`",
+    On.COMMITS_GROUP: "`GROUP` prefix `lockstep-commits`",
     On.TOPICS_LOG: "`TOPIC` `lockstep-topics.a.internal`",
     On.GROUPS_LOG: "`TOPIC` `lockstep-groups.a.internal`",
     On.AUDIT: "`TOPIC` `lockstep-audit.a.internal`",

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType
 
 from pyspark.sql import SparkSession
 
@@ -21,7 +18,9 @@ from app.http.history import FlowHistory, sampling
 from app.job.adopted_flows import AdoptedFlows
 from app.job.batch import Batch
 from app.job.closing import side_by_side
+from app.job.commit_streams import CommitStreams
 from app.job.differences import Difference
+from app.job.ending_signals import ending_signals
 from app.job.flow_passes import FlowPasses
 from app.job.preflight_watch import preflights
 from app.job.query_progress import listening
@@ -43,14 +42,12 @@ from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.status import FlowState
 from sinks.flow_settings import FlowSettings
 from sinks.notify.reporters import Reporters
+from streaming.commits.commit_query import CommitQueries
 from streaming.flow import Flow
 from streaming.query import SparkQueries
 from streaming.restarts import QueryStatus
 
 log = logging.getLogger(__name__)
-
-PID_FILE = "LOCKSTEP_PID_FILE"
-"""Environment variable: where the process id goes, so that spark-submit.sh can pass a signal on to this process."""
 
 Reread = tuple[Path, Callable[[Settings], Settings]]
 """A properties file, and how its settings are read when these are in force."""
@@ -75,6 +72,7 @@ class Job:
         self._histories = {flow.flow: FlowHistory() for flow in settings.flows}
         self._verifiers = JobVerifiers(self._tasks, spark)
         self._batches: dict[str, Batch] = {}
+        self._commits = CommitStreams(settings, CommitQueries(spark), self._committed, self._metrics.undecodable)
         self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
         for target in sorted({flow.flow.target for flow in settings.flows}):
             passes = self._passes[target] = FlowPasses(self._metrics, settings.job.pass_min_interval)
@@ -95,9 +93,13 @@ class Job:
             partial(see, flow.flow),
             self._claims[flow.flow.target],
             [self._histories[flow.flow]],
+            self._commits.feed(flow.flow),
         )
         self._adopted.built(flow)
         return built
+
+    def _committed(self, flow: Flow) -> None:
+        self._passes[flow.target].give(flow, Reason.STREAM)
 
     def _adopt(self, settings: Settings, changed: Sequence[Difference]) -> None:
         """Goes on with other settings, as far as they can change in a running job."""
@@ -121,6 +123,7 @@ class Job:
         for supervisor in self._supervisors:
             supervisor.renew(settings)
         self._verifiers.adopt(settings)
+        self._commits.renew(settings)
         self._settings = settings
         waiting = [task for flow, task in self._tasks.items() if self._overrides.unknown(flow)]
         self._overrides.adopt(settings.stored_overrides)
@@ -134,7 +137,7 @@ class Job:
 
     def run(self) -> bool:
         """True when no flow ended in error, or standing by."""
-        with _signals(self._stop.set, self._reloading.request if self._reloading else lambda: None):
+        with ending_signals(self._stop.set, self._reloading.request if self._reloading else lambda: None):
             self._run()
         return all(task.status().state is not FlowState.ERROR and not task.stands_by for task in self._tasks.values())
 
@@ -181,6 +184,7 @@ class Job:
         while not self._stop.is_set():
             for supervisor in supervisors:
                 supervisor.tend()
+            self._commits.tend()
             if self._reloading is not None:
                 if self._overrides.differing():
                     self._reloading.request()
@@ -209,6 +213,7 @@ class Job:
             batch.stop()
         for supervisor in supervisors:
             supervisor.end()
+        self._commits.end()
         for passes in self._passes.values():
             passes.close()
         side_by_side([task.close for task in self._tasks.values()])
@@ -226,24 +231,3 @@ class Job:
     def metrics(self) -> Metrics:
         """Those of all flows."""
         return self._metrics
-
-
-@contextmanager
-def _signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT call `stop`; a second one ends the process at once. SIGHUP calls `reload`."""
-
-    def received(number: int, _: FrameType | None) -> None:
-        log.info("%s: ending after the running batch", signal.Signals(number).name)
-        for again in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(again, signal.SIG_DFL)
-        stop()
-
-    before = {number: signal.signal(number, received) for number in (signal.SIGTERM, signal.SIGINT)}
-    before[signal.SIGHUP] = signal.signal(signal.SIGHUP, lambda number, frame: reload())
-    if path := os.environ.get(PID_FILE):
-        Path(path).write_text(f"{os.getpid()}\n")
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

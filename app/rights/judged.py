@@ -48,8 +48,10 @@ def _judged(right: Right, allowed: Allowed, replicated: Collection[str], probe: 
 
 
 def _of_groups(right: Right, allowed: Allowed) -> Finding:
-    seen = {group: words for group, words in allowed.groups.items() if isinstance(words, frozenset)}
-    hidden = sum(words == "GROUP_AUTHORIZATION_FAILED" for words in allowed.groups.values())
+    of_prefix = right.resource_name if right.pattern_type == "PREFIXED" else ""
+    asked = {group: words for group, words in allowed.groups.items() if group.startswith(of_prefix)}
+    seen = {group: words for group, words in asked.items() if isinstance(words, frozenset)}
+    hidden = sum(words == "GROUP_AUTHORIZATION_FAILED" for words in asked.values())
     lacking = sorted(group for group, words in seen.items() if right.operation not in words)
     if hidden:
         return Finding(right, Verdict.MISSING, "groups may not even be seen")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from app.rights.rights_table import RULES, FlowSide, On, Rule
 from sinks.flow_settings import FlowSettings
+from streaming.commits.commit_record import GROUP_PREFIX as COMMITS_GROUP
+from streaming.commits.commit_record import TOPIC as COMMITS_TOPIC
 
 PROBE = "lockstep-rights-probe"
 """Stands for any topic and group; none of this name is ever made."""
@@ -53,6 +55,8 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
         return "CLUSTER", CLUSTER_NAME, "LITERAL"
     if on is On.GROUPS:
         return "GROUP", EVERY, "LITERAL"
+    if on is On.COMMITS_GROUP:
+        return "GROUP", COMMITS_GROUP, "PREFIXED"
     if on is On.UPSTREAM:
         return "TOPIC", EVERY, "LITERAL"
     if on is On.REMOTE:
@@ -67,6 +71,7 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
         On.AUDIT: internal.audit,
         On.TOPICS_LOG: internal.topics,
         On.GROUPS_LOG: internal.groups,
+        On.COMMITS: COMMITS_TOPIC,
     }
     return "TOPIC", names[on], "LITERAL"
 

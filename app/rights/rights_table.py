@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sinks.flow_settings import FlowSettings
+from sinks.flow_settings import FlowSettings, OffsetsSource
 from sinks.kinds.kind_row import FlowSide, On, RequiredRight
 from sinks.kinds.registry import Kind
 from sinks.notify.listeners import wants_nothing
@@ -49,6 +49,11 @@ def _verifies(settings: FlowSettings) -> bool:
 
 VERIFY = "lockstep.verify.enabled"
 
+
+def _streams_commits(settings: FlowSettings) -> bool:
+    return settings.enabled[Kind.GROUP_OFFSET] and settings.group_offsets_source is not OffsetsSource.POLL
+
+
 RULES: tuple[Rule, ...] = (
     Rule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
     Rule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "reads which topics' records arrive"),
@@ -64,6 +69,24 @@ RULES: tuple[Rule, ...] = (
     Rule(FlowSide.TARGET, On.AUDIT, ("CREATE", "READ", "WRITE"), "writes what it did; READ is for `lockstep audit`"),
     Rule(FlowSide.TARGET, On.REMOTE, ("DESCRIBE", "DESCRIBE_CONFIGS"), "compares with the source"),
     *(_of_kind(kind, right) for kind in Kind for right in kind.row.rights),
+    Rule(
+        FlowSide.SOURCE,
+        On.COMMITS,
+        ("READ",),
+        "gets commits from the stream instead of polling every group",
+        "sync.group.offsets.enabled, lockstep.group.offsets.source=stream or auto",
+        _streams_commits,
+        optional=True,
+    ),
+    Rule(
+        FlowSide.SOURCE,
+        On.COMMITS_GROUP,
+        ("READ",),
+        "reads that topic with Spark's consumer",
+        "sync.group.offsets.enabled, lockstep.group.offsets.source=stream or auto",
+        _streams_commits,
+        optional=True,
+    ),
     Rule(
         FlowSide.TARGET,
         On.CHECKPOINTS,

@@ -27,6 +27,7 @@ from sinks.engine.status import (
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
+from sinks.kinds.controller import CommitsFrom
 from streaming.hints import age_seconds, replaces
 
 
@@ -51,6 +52,7 @@ class KnownStatus:
             self._missing: tuple[str, ...] = ()
             self._effective: tuple[DriftGroup, ...] = ()
             self._failover = FailoverStatus()
+            self._commits: CommitsFrom | None = None
 
     def heartbeat(self, heartbeats: Heartbeats) -> None:
         """One that was read; whether it is newer than the one that is known is found out here."""
@@ -100,6 +102,7 @@ class KnownStatus:
             self._error, self._standby = None, None
             self._missing, self._effective = report.missing_topics, report.effective
             self._failover = report.failover
+            self._commits = report.groups.commits if report.groups else None
             self._kinds = {kind: kind_status(kind, before, report, now) for kind, before in self._kinds.items()}
             return other
 
@@ -128,6 +131,7 @@ class KnownStatus:
                 leader=leader,
                 failure=failure,
                 failover=self._failover,
+                commits=self._commits,
             )
 
     def _waits_for(self) -> str | None:

@@ -134,7 +134,11 @@ class Metrics:
         """One micro-batch and the work since the one before; `undecodable` counts by (topic, reason)."""
         self._batch_seconds.observe(seconds)
         self._batch_rows.set(rows)
-        for (topic, _), count in undecodable.items():
+        self.undecodable(undecodable)
+
+    def undecodable(self, counts: Mapping[tuple[str, str], int]) -> None:
+        """So many records of a topic were not understood, by (topic, reason)."""
+        for (topic, _), count in counts.items():
             self._undecodable.labels(topic).inc(count)
 
     def query(self, target: str, status: QueryStatus) -> None:

@@ -16,6 +16,7 @@ from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.controller import Controller
+from sinks.kinds.offsets.commit_feed import CommitFeed
 
 Progress = Callable[[int, int], None]
 """Called with (topics compared, topics to compare)."""
@@ -53,7 +54,8 @@ class Assembly:
     """What a kind's folder makes its controller and writers from.
 
     `once`: a command's single pass, which looks at everything in its own time; else a job's, which comes again.
-    `claims`: one for all flows of the process into this target.
+    `claims`: one for all flows of the process into this target. `commits`: what a stream brings of groups' commits on
+    the source, if there is one.
     """
 
     settings: FlowSettings
@@ -64,6 +66,7 @@ class Assembly:
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
     claims: Claims = field(default_factory=Claims)
+    commits: CommitFeed = field(default_factory=CommitFeed)
 
     def claim(self, kind: Kind, enabled: bool) -> Claim:
         """What this flow claims of a kind; from now on others wait for it, if it keeps that."""

@@ -35,3 +35,11 @@ OFFSET_TRANSLATION = Key(
     "Lockstep",
     "How an offset is translated: matched looks for the record itself on the target, conservative reads syncs alone.",
 )
+GROUP_OFFSETS_SOURCE = Key(
+    "lockstep.group.offsets.source",
+    one_of("auto", "stream", "poll"),
+    "auto",
+    "Lockstep",
+    "Where the job gets what groups committed on the source: poll asks the brokers; stream reads `__consumer_offsets`, "
+    "for which it needs READ, and polls where it may not; auto polls up to 2,000 groups, and streams from there on.",
+)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from sinks.engine.backoff import Backoff
 from sinks.engine.ledger import Ledger
@@ -13,7 +14,6 @@ from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import make_plan
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.group_watch import POLLED_AT_ONCE
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
 from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext
 from sinks.kinds.offsets.checkpoints import CheckpointEmitter
@@ -27,12 +27,13 @@ from sinks.kinds.offsets.direction import (
     summary_of,
     topics_to_write,
 )
-from sinks.kinds.offsets.group_schedule import GroupPolls, GroupSchedule
+from sinks.kinds.offsets.followed_groups import FollowedGroups
+from sinks.kinds.offsets.group_schedule import GroupSchedule
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stream_watch import StreamWatch, waits_for_syncs
-from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets, survey_offsets
+from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.writer import GroupWriter
 from sinks.kinds.topics.listing import Listed
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -58,11 +59,10 @@ class OffsetController:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`matches`: None looks for no records; `emit`: None emits no checkpoints; `scope`: for a command."""
-        self._scope, self._clock, self._polls = scope, clock, GroupPolls()
+        self._scope, self._clock = scope, clock
         self._settings, self._ends, self._memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._rows: dict[str, list[GroupOffset]] = {}
         self._schedule = GroupSchedule()
-        self._chosen: frozenset[str] = frozenset()
         self._backoff = Backoff()
         self._ledger: Ledger | None = None
         self._missing: frozenset[str] = frozenset()
@@ -80,20 +80,15 @@ class OffsetController:
             self._keep(context)
         if not self._active or (Kind.GROUP_OFFSET in context.idle and not _is_shown(self._scope)):
             return False
-        if context.everything or self._polls.is_due(context.now):
-            self._poll_groups(context)
+        moved = self._ends.followed.poll(context.now, context.everything)
+        self._forget(moved.gone)
+        self._schedule.committed(moved.committed)
+        chosen = self._ends.followed.chosen
         if context.everything:
-            self._schedule.compare_all(sorted(self._chosen), context.now)
-        told = (heard.groups | self._on(heard.restarted, context.listed)) & self._chosen
+            self._schedule.compare_all(sorted(chosen), context.now)
+        told = (heard.groups | self._on(heard.restarted, context.listed)) & chosen
         self._schedule.heard(told, context.now)
         return self._schedule.is_due(context.now)
-
-    def _poll_groups(self, context: PassContext) -> None:
-        start, groups = self._clock(), self._wanted(context.listed)
-        self._forget(self._chosen - frozenset(groups))
-        self._chosen, committed = frozenset(groups), self._ends.watch.changed(groups)
-        self._schedule.committed(committed)
-        self._polls.polled(context.now, self._clock() - start, min(len(groups), POLLED_AT_ONCE), len(committed))
 
     def _on(self, restarted: Collection[TopicPartition], listed: Listed) -> set[str]:
         """Groups with offsets on these partitions of the source: what MM2 sent again can bring them nearer."""
@@ -102,11 +97,6 @@ class OffsetController:
         if not there:
             return set()
         return {group for group, rows in self._rows.items() if any(row.where in there for row in rows)}
-
-    def _wanted(self, listed: Listed) -> list[str]:
-        chosen = chosen_groups(self._settings, self._direction(listed).here.groups.names())
-        asked = self._scope.groups if self._scope else None
-        return chosen if asked is None else [group for group in chosen if group in asked]
 
     @property
     def _active(self) -> bool:
@@ -202,6 +192,8 @@ class OffsetController:
         """How many partitions have each verdict, and offsets that the target refused."""
         if self._summary is None and self._active:
             self._summary = summary_of([row for rows in self._rows.values() for row in rows])
+        if self._summary is not None:
+            self._summary = replace(self._summary, commits=self._ends.followed.commits)
         refused = self._backoff.waiting(context.now)
         moved = bool(self._waiting) and self._stream.moved(context.now, self._memory.histories.position)
         return ControllerStatus(refused=refused, groups=self._summary, due=self._due(context), stream_moved=moved)
@@ -209,11 +201,11 @@ class OffsetController:
     def _due(self, context: PassContext) -> float:
         if not self._active:
             return float("inf")
-        return min(self._polls.due, self._schedule.next_at(), self._backoff.next_at())
+        return min(self._ends.followed.due, self._schedule.next_at(), self._backoff.next_at())
 
     def close(self) -> None:
         """Writes down what came since the last full comparison; a command leaves that to the job."""
-        self._ends.watch.close()
+        self._ends.followed.close()
         if self._matches is not None:
             self._matches.close()
         if self._ledger is not None and self._scope is None:
@@ -235,11 +227,14 @@ def assemble(parts: Assembly) -> Assembled:
     internal, memory = settings.internal, OffsetMemory()
     syncs_on = source.cluster if internal.offset_syncs_cluster == source.alias else target.cluster
     groups_from, groups_to = (target, source) if parts.scope.back else (source, target)
+    followed = FollowedGroups(
+        settings, groups_from.groups, groups_from.group_watch(), parts.commits, time.monotonic, parts.scope.groups
+    )
     clusters = OffsetClusters(
-        ClusterGroups(source.cluster, source.groups),
-        ClusterGroups(target.cluster, target.groups),
+        ClusterGroups(source.cluster, source.groups if parts.scope.back else followed),
+        ClusterGroups(target.cluster, followed if parts.scope.back else target.groups),
         MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, target.cluster),
-        groups_from.group_watch(),
+        followed,
     )
     emit = None
     if settings.emit_checkpoints and not parts.once:

@@ -10,9 +10,9 @@ from sinks.engine.model import Change, Key, Kind
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
-from sinks.kafka.ports.group_watch import GroupWatch
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.controller import GroupSummary
+from sinks.kinds.offsets.followed_groups import FollowedGroups
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
@@ -33,12 +33,13 @@ class ClusterGroups:
 
 @dataclass(frozen=True)
 class OffsetClusters:
-    """What a flow's groups are looked at with. `watch` is on the cluster that the groups come from."""
+    """What a flow's groups are looked at with. `followed`: those of the cluster that they come from, which is its
+    `groups` as well."""
 
     source: ClusterGroups
     target: ClusterGroups
     topics: MirrorTopics
-    watch: GroupWatch
+    followed: FollowedGroups
 
     def of(self, alias: str) -> ClusterGroups:
         """The one of the two with this alias."""

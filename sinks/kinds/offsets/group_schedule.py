@@ -11,12 +11,6 @@ SECONDS_IN_A_PASS, LEAST_IN_A_PASS, OTHERS_IN_A_PASS = 2.0, 500, 100
 second number; and of others the third. The rest wait for the next pass, those that waited longest first. Few of the
 others, so that a commit never waits for a long pass to end."""
 
-POLL_SHARE, POLL_LEAST = 0.1, 0.5
-"""Of the time in which groups are polled, and seconds between two polls at least."""
-
-STORM = 0.5
-"""Share of the groups of a poll that committed, from which on the others are polled at once: they may have, too."""
-
 FIRST = 0.0
 """When a group is due that has just committed: before all others."""
 
@@ -92,19 +86,3 @@ class GroupSchedule:
             self._tries[group] = tries + 1
         else:
             self._tries.pop(group, None)
-
-
-class GroupPolls:
-    """When groups are polled for commits: as often as their share of the time allows."""
-
-    def __init__(self) -> None:
-        self.due = float("-inf")
-
-    def is_due(self, now: float) -> bool:
-        """Whether groups may be polled now."""
-        return now >= self.due
-
-    def polled(self, now: float, seconds: float, groups: int, committed: int) -> None:
-        """So many groups were polled, of which so many had committed. `now`: when the poll began."""
-        storm = committed > STORM * groups and committed > 1
-        self.due = now + (0.0 if storm else max(POLL_LEAST, seconds / POLL_SHARE))

@@ -54,6 +54,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
             "preflight": None,
             "last_drill": None,
         },
+        "group_offsets": None,
         "kinds": {
             "topic": {
                 "task": "ACTIVE",

@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sinks.kinds.offsets.group_polls import POLL_LEAST, POLL_SHARE, GroupPolls
 from sinks.kinds.offsets.group_schedule import (
     LEAST_IN_A_PASS,
     OTHERS_IN_A_PASS,
-    POLL_LEAST,
-    POLL_SHARE,
     SECONDS_IN_A_PASS,
-    GroupPolls,
     GroupSchedule,
 )
 

@@ -1,0 +1,151 @@
+"""The groups that a flow follows where they come from, and which of them committed: polled, or from the stream.
+
+While a stream of commits lives nothing is asked of the cluster between two full comparisons. It is begun before all
+offsets are read once, so that what is committed meanwhile comes, too; and they are read again at each full comparison,
+so that nothing that a stream can lose (a log that was truncated, a type of record that is new) stays lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from sinks.faults import Observed
+from sinks.flow_settings import FlowSettings, OffsetsSource
+from sinks.kafka.ports.group_watch import POLLED_AT_ONCE, GroupWatch
+from sinks.kafka.ports.groups import GroupReader, LogRange, Offsets
+from sinks.kinds.controller import CommitsFrom
+from sinks.kinds.offsets.commit_feed import CommitFeed, Heard
+from sinks.kinds.offsets.group_polls import GroupPolls
+from streaming.mm2.records import TopicPartition
+
+
+class Moved(NamedTuple):
+    """Groups that committed, and groups that are gone or no longer chosen."""
+
+    committed: Collection[str] = ()
+    gone: Collection[str] = ()
+
+
+class FollowedGroups:
+    """A `GroupReader` of one cluster that answers from the stream what the stream knows. Not thread-safe."""
+
+    def __init__(
+        self,
+        settings: FlowSettings,
+        groups: GroupReader,
+        watch: GroupWatch,
+        feed: CommitFeed,
+        clock: Callable[[], float],
+        asked: Collection[str] | None = None,
+    ) -> None:
+        """`asked`: follow these alone; None all that the filter lets through."""
+        self._settings, self._groups, self._watch, self._feed = settings, groups, watch, feed
+        self._clock, self._asked = clock, asked
+        self._polls = GroupPolls()
+        self._session: int | None = None
+        self._known: dict[str, dict[TopicPartition, int]] = {}
+        self.chosen: frozenset[str] = frozenset()
+
+    def poll(self, now: float, everything: bool) -> Moved:
+        """Which groups moved since the last time, as cheaply as can be known now.
+
+        Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable.
+        """
+        heard = self._feed.take()
+        if not everything and heard.session is not None and heard.session == self._session:
+            return Moved(self._take(heard))
+        if everything or heard.session != self._session or self._polls.is_due(now):
+            return self._read(now, heard)
+        return Moved()
+
+    @property
+    def due(self) -> float:
+        """When `poll` has something to do without any other reason, in monotonic seconds."""
+        return self._polls.due if self._session is None else float("inf")
+
+    @property
+    def commits(self) -> CommitsFrom:
+        """Where commits come from now."""
+        if self._session is not None:
+            return CommitsFrom(OffsetsSource.STREAM.value)
+        return CommitsFrom(OffsetsSource.POLL.value, self._feed.reason)
+
+    def _read(self, now: float, heard: Heard) -> Moved:
+        start, groups = self._clock(), self._wanted()
+        gone, self.chosen = self.chosen - frozenset(groups), frozenset(groups)
+        for group in gone:
+            self._known.pop(group, None)
+        self._feed.want(self._settings.group_offsets_source, len(groups))
+        # What was heard counts only once everything was read after it.
+        self._session = None
+        if heard.session is None:
+            committed = self._watch.changed(groups)
+            self._polls.polled(now, self._clock() - start, min(len(groups), POLLED_AT_ONCE), len(committed))
+        else:
+            committed = self._read_all(groups)
+            self._session = heard.session
+        return Moved(committed, gone)
+
+    def _wanted(self) -> list[str]:
+        chosen = sorted(group for group in self._groups.names() if self._is_followed(group))
+        return chosen if self._asked is None else [group for group in chosen if group in self._asked]
+
+    def _is_followed(self, group: str) -> bool:
+        return self._settings.group_filter.should_replicate_group(group)
+
+    def _read_all(self, groups: Collection[str]) -> set[str]:
+        seen = self._groups.committed(groups)
+        before, self._known = self._known, {group: dict(offsets) for group, offsets in seen.items.items()}
+        return {group for group in groups if before.get(group) != self._known.get(group, {})}
+
+    def _take(self, heard: Heard) -> set[str]:
+        moved = set(heard.unread)
+        for group in heard.unread:
+            self._known.pop(group, None)
+        for group, offsets in heard.commits.items():
+            if group in heard.unread or not self._knows(group) or self._apply(group, offsets):
+                moved.add(group)
+        moved = {group for group in moved if self._is_followed(group)}
+        self.chosen |= moved
+        return moved
+
+    def _knows(self, group: str) -> bool:
+        """Whether all that it committed is known. One that was not there at the last reading has begun since."""
+        return group in self._known or group not in self.chosen
+
+    def _apply(self, group: str, offsets: Mapping[TopicPartition, int | None]) -> bool:
+        """Whether anything is other than before: consumers commit the same offsets again and again."""
+        known = self._known.setdefault(group, {})
+        before = dict(known)
+        for where, offset in offsets.items():
+            if offset is None:
+                known.pop(where, None)
+            else:
+                known[where] = offset
+        return known != before
+
+    def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
+        """As `GroupReader` has it; of the cluster only what the stream does not know is asked."""
+        if self._session is None:
+            return self._groups.committed(groups)
+        known: dict[str, Offsets] = {group: self._known[group] for group in groups if group in self._known}
+        left = set(groups) - known.keys()
+        others: Observed[str, Offsets] = self._groups.committed(left) if left else Observed({})
+        return Observed({**known, **others.items}, others.errors)
+
+    def names(self) -> set[str]:
+        return self._groups.names()
+
+    def members(self, groups: Collection[str]) -> Observed[str, int]:
+        return self._groups.members(groups)
+
+    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        return self._groups.ends(partitions)
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        return self._groups.topic_ids(topics)
+
+    def close(self) -> None:
+        """Lets go of the watch; the groups are the cluster's."""
+        self._watch.close()
