@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-from importlib.metadata import version
 from types import FrameType
 from typing import Annotated
 
@@ -28,6 +27,8 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version
+
         print_line(f"lockstep {version('lockstep-kafka')}")
         raise typer.Exit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,13 +13,14 @@ from app.cli.command_end import closed_at_end
 from app.cli.failures import Failed
 from app.cli.output import Output, complain, errors
 from app.cli.shared_options import chosen
-from app.overrides.in_force import load_in_force
 from app.properties.nearest import nearest
 from app.settings import Settings, load
-from app.wiring import FlowClusters, both_clusters
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError, WrongUsage
+
+if TYPE_CHECKING:
+    from app.wiring import FlowClusters
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", help="The properties file, MM2's own.", show_default=True, dir_okay=False)
@@ -82,6 +83,9 @@ def in_force(config: Path, flow: list[str] | None, before: Settings | None = Non
     `job`: a flow whose overrides are refused waits; for a command they are a mistake. Plug-ins are closed when the
     command ends; with `before`, by the job.
     """
+    # Kafka's clients, which a command that asks the running job does not need.
+    from app.overrides.in_force import load_in_force
+
     settings = load_in_force(present(config), flow or (), before=before, job=job, reading=chosen())
     if before is None:
         closed_at_end(settings.close)
@@ -92,6 +96,8 @@ def of_each_flow(
     settings: Settings, found: Callable[[FlowSettings, FlowClusters], Sequence[Any]], name: str
 ) -> tuple[list[dict[str, Any]], list[Failed]]:
     """A row for each flow with what was found under this name; and the flows that failed, which are complained of."""
+    from app.wiring import both_clusters
+
     flows: list[dict[str, Any]] = []
     failed: list[Failed] = []
     for one in settings.flows:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,14 +17,13 @@ from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print
 from app.cli.plan_text import paused_lines
 from app.cli.running import JobRefused, NoJobAnswers, ask, ask_reload
 from app.cli.status_text import print_status
-from app.cli.topic_names import topics_of_flows
-from app.passes import status_now
 from app.settings import Settings
-from app.wiring import FlowClusters
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.listing import list_both, replicated_topics
 from streaming.errors import LockstepError
+
+if TYPE_CHECKING:
+    from app.wiring import FlowClusters
 
 ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
@@ -98,11 +97,15 @@ def _asked(settings: Settings) -> list[dict[str, Any]] | None:
 
 
 def _looked(settings: Settings) -> list[dict[str, Any]]:
+    # What asks a job does without Kafka's clients, which take as long to import as all else together.
+    from app.passes import status_now
+
     return [status_now(settings, flow).as_json() for flow in settings.flows]
 
 
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
     """The topics that are replicated now, with their name on both sides."""
+    from sinks.kinds.topics.listing import list_both, replicated_topics
 
     def found(one: FlowSettings, clusters: FlowClusters) -> list[dict[str, str]]:
         found = replicated_topics(list_both(one, clusters.source, clusters.target))
@@ -145,6 +148,8 @@ def look(
         raise typer.BadParameter("a number of seconds, 0 or more", param_hint="--wait")
     settings = loaded(config, flow)
     if topics:
+        from app.cli.topic_names import topics_of_flows
+
         topics_of_flows(settings, topics)
     body = {"topics": topics or [], "flows": [one.flow.name for one in settings.flows], "wait_seconds": wait}
     document = ask(settings, "POST", "/look", wait * len(settings.flows) + 10, body)

@@ -11,15 +11,16 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
-
-from prometheus_client import CollectorRegistry
+from typing import TYPE_CHECKING, Protocol
 
 from sinks.notify.latest import Patience
 from sinks.notify.notifier import Notifier, Result
 from sinks.notify.secret_texts import without_secrets
 from streaming.errors import LockstepError
 from streaming.reconfigurable import Reconfigurable
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 log = logging.getLogger(__name__)
 

@@ -18,11 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography import x509
-
 from sinks.kafka.security.jaas import parse_jaas
 from sinks.kafka.security.java_stores import JAVA_MAGIC
-from sinks.kafka.security.stores import key_pair
 from streaming.errors import LockstepError
 
 ANONYMOUS = "User:ANONYMOUS"
@@ -63,6 +60,13 @@ def _of_login(properties: Mapping[str, str]) -> OwnPrincipal:
 
 def _subject(properties: Mapping[str, str]) -> str | None:
     location = properties.get("ssl.keystore.location")
+    if not any(name.startswith("ssl.keystore.") for name in properties):
+        return None
+    # Most files have no key store, and every command would import this.
+    from cryptography import x509
+
+    from sinks.kafka.security.stores import key_pair
+
     try:
         if location and Path(location).read_bytes()[:4] in JAVA_MAGIC:
             return None
