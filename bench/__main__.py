@@ -19,8 +19,7 @@ from app.local.local_cluster import LocalCluster
 from bench import groups_page
 from bench.acls import measure_acls
 from bench.drill import run
-from bench.drill.programs import WRITERS
-from bench.groups import FULL, measure_groups
+from bench.groups import FULL, WAYS, measure_groups
 from bench.groups import save as save_groups
 from bench.load import create_topics, topic_name, wait_for_topics
 from bench.page import render
@@ -66,7 +65,7 @@ def _offsets(rounds: int, groups: bool) -> None:
     if rounds:
         run.drill(rounds, run.Way(), run.FULL, run.RESULTS)
     if groups:
-        save_groups(groups_page.RESULTS, measure_groups(FULL, WRITERS, many=True))
+        save_groups(groups_page.RESULTS, measure_groups(FULL, [*WAYS], ["poll", "stream"]))
 
 
 def _measure(topics: int, changes: int, only: str) -> Iterator[Result]:

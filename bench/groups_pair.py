@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ RECORDS: Final = 400
 """In each partition. A group begins at `BEGINNING` and is synced anew when its offset on the target is past half."""
 
 BEGINNING: Final = 10
+TURN: Final = 0.1
+"""Seconds between two rounds of commits of the groups that are not timed."""
+
 WITHIN: Final = 300.0
 
 
@@ -92,3 +96,28 @@ def copied(pair: Pair) -> bool:
     remote = [TopicPartition(f"a.{name}", number) for name in pair.names for number in range(PARTITIONS)]
     ends = pair.target.groups.ends(remote).items
     return len(ends) == len(remote) and all(log.end >= RECORDS for log in ends.values())
+
+
+@contextmanager
+def others_commit(pair: Pair, groups: Mapping[str, int], rate: float) -> Iterator[None]:
+    """Meanwhile these groups commit one after the other, so many a second, never past half."""
+    stop, client = threading.Event(), KafkaCluster("a", {"bootstrap.servers": pair.clusters["a"]})
+
+    def run() -> None:
+        offset, names = BEGINNING, list(groups.items())
+        a_turn = max(1, round(rate * TURN))
+        while not stop.wait(TURN):
+            turn, names = names[:a_turn], names[a_turn:] + names[:a_turn]
+            offset = BEGINNING + (offset + 1) % (RECORDS // 4)
+            client.groups.commit({name: dict.fromkeys(pair.partitions(number), offset) for name, number in turn})
+
+    thread = threading.Thread(target=run, daemon=True)
+    if groups:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        if groups:
+            thread.join()
+        client.close()

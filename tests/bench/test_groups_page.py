@@ -48,15 +48,20 @@ def _requests(of: dict[str, int]) -> list[Sample]:
     return [sample("lockstep_admin_requests_total", count, api=api) for api, count in of.items()]
 
 
+def found(**parts: Any) -> dict[str, Any]:
+    return {"groups": 1000, "topics": 50, "others": 200.0, "ages": {}, "cpu": {}, "passes": {}} | parts
+
+
 def test_page_judges_lockstep_and_not_mm2() -> None:
-    page = section({"groups": 1000, "topics": 50, "ages": {"lockstep, at the end": [6.0], "mm2, at the end": [9.0]}})
-    assert "| Lockstep: at the end | 1 | 6.00 | 6.00 | 6.00 | 6.00 | missed by 1.00 s |" in page
-    assert "| MM2's own sync, every second: at the end | 1 | 9.00 | 9.00 | 9.00 | 9.00 | - |" in page
+    page = section(found(ages={"poll, at the end": [6.0], "mm2, at the end": [9.0]}, cpu={"poll, at the end": 12.34}))
+    assert "| Lockstep, polling: at the end | 1 | 6.00 | 6.00 | 6.00 | 6.00 | 12.3 | missed by 5.00 s |" in page
+    assert "| MM2's own sync, every second: at the end | 1 | 9.00 | 9.00 | 9.00 | 9.00 | - | - |" in page
 
 
 def test_page_tells_what_the_pass_over_many_groups_took() -> None:
-    page = section({"groups": 1000, "topics": 50, "ages": {}, "pass": PASS})
+    page = section(found(passes={"stream": PASS}))
     assert "12.3 s until the target has the last" in page
+    assert "missed by 2.3 s" in page
     assert "3 ListGroups, 20,000 OffsetFetch" in page
     assert "200 MiB resident in Python and 900 MiB in the JVM" in page
-    assert "a micro-batch takes 0.50 s and 21 requests" in page
+    assert "takes 0.50 s and 21 requests" in page
