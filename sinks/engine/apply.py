@@ -15,7 +15,7 @@ from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault
 from streaming.errors import LockstepError
 
 CHANGES_IN_A_REQUEST = 500
-"""Changes in one write request."""
+"""Changes in one write request, of a kind whose row says nothing else."""
 
 
 class Writer(Protocol):
@@ -67,7 +67,7 @@ def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lamb
 
 def _requests(plan: Plan) -> Iterator[tuple[Kind, Sequence[Change]]]:
     for (kind, _), group in groupby(plan.changes, key=_together):
-        for part in chunks(list(group), CHANGES_IN_A_REQUEST):
+        for part in chunks(list(group), kind.row.in_a_request or CHANGES_IN_A_REQUEST):
             yield kind, part
 
 

@@ -88,6 +88,7 @@ class KindRow:
     - `limited`: whether the deletion limit counts it. `together`: all operations leave in one request.
     - `content`: it moves all the time, as records do: in no digest, and a mere update is no audit event.
     - `enabled_by`: one of these properties is enough; none: the settings decide otherwise.
+    - `in_a_request`: so many changes reach its writer together; None: as many as of most kinds.
     - `interval_key`: MM2's property for how often it is polled. `needs_java`: only Java's Admin can ask for it.
     - `data`: a deletion destroys records; owned items are then known by the topic's id.
     - `of_principals`: it is about principals, which several sources may have: `lockstep.acl.principals` covers it, and
@@ -110,6 +111,7 @@ class KindRow:
     nullable: frozenset[str] = frozenset()
     enabled_by: tuple[Switch, ...] = ()
     interval_key: str | None = None
+    in_a_request: int | None = None
     rights: tuple[RequiredRight, ...] = field(default=())
 
     @property

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.kinds.offsets.group_polls import POLL_LEAST, POLL_SHARE, GroupPolls
+from sinks.kinds.offsets.group_polls import POLL_LEAST, POLL_LONGEST, POLL_SHARE, GroupPolls
 from sinks.kinds.offsets.group_schedule import (
     LEAST_IN_A_PASS,
     OTHERS_IN_A_PASS,
@@ -70,6 +70,20 @@ def test_polls_take_their_share_of_the_time(seconds: float, rest: float) -> None
     polls.polled(10.0, seconds, 1000, 3)
     assert not polls.is_due(10.0 + rest * 0.99)
     assert polls.is_due(10.0 + rest)
+
+
+def test_a_poll_that_was_held_up_once_makes_the_next_ones_no_later() -> None:
+    polls = GroupPolls()
+    polls.polled(10.0, 0.02, 1000, 3)
+    polls.polled(20.0, 3.0, 1000, 3)
+    assert polls.is_due(20.0 + POLL_LEAST)
+
+
+def test_polls_are_never_far_apart_however_long_they_take() -> None:
+    polls = GroupPolls()
+    polls.polled(10.0, 3.0, 1000, 3)
+    assert not polls.is_due(10.0 + POLL_LONGEST * 0.99)
+    assert polls.is_due(10.0 + POLL_LONGEST)
 
 
 def test_where_most_groups_committed_the_others_are_polled_at_once() -> None:

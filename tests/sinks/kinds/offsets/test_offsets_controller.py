@@ -7,6 +7,7 @@ import pytest
 from sinks.engine.model import Kind
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
 from sinks.kinds.offsets.verdicts import Verdict
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import decode_checkpoint, encode_offset_sync
@@ -177,3 +178,19 @@ def test_group_that_has_just_committed_does_not_wait_for_those_that_are_compared
     world.source_groups.offsets["g299"][X] = 100
     world.run_pass(everything=True)
     assert world.target_groups.offsets["g299"][AX] == 90
+
+
+def test_offsets_of_thousands_of_groups_are_written_after_one_look_at_the_target() -> None:
+    listed: list[int] = []
+
+    class Counted(MemoryGroups):
+        def members(self, groups):  # type: ignore[no-untyped-def]  # as MemoryGroups has it
+            listed.append(len(groups))
+            return super().members(groups)
+
+    many = {f"g{number}": {X: 60} for number in range(2000)}
+    world = world_of_groups()
+    world.source_groups.offsets, world.target_groups = many, Counted("b", logs={AX: LogRange(0, 90)})
+    world.restart()
+    assert len(world.run_pass(everything=True).outcomes) == LEAST_IN_A_PASS
+    assert len(listed) == 2
