@@ -170,9 +170,9 @@ class OffsetController:
 
     def _survey(self, listed: Listed, groups: Collection[str]) -> list[GroupOffset]:
         direction = self._direction(listed)
-        return survey_offsets(
-            self._settings, direction, replicated_offsets(direction, groups), self._memory, self._matches
-        )
+        # While groups wait for their turn a safe offset for each comes before a nearer one for some.
+        matches = None if self._schedule.behind else self._matches
+        return survey_offsets(self._settings, direction, replicated_offsets(direction, groups), self._memory, matches)
 
     def _settle(self, context: PassContext, groups: Sequence[str], outcomes: Sequence[Outcome], start: float) -> None:
         """What was written is where it should be; what was refused is backed off; checkpoints are emitted."""

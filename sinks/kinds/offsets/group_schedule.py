@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from operator import itemgetter
 
 from sinks.kinds.offsets.direction import GroupOffset
 
@@ -26,6 +27,8 @@ class GroupSchedule:
         self._due: dict[str, float] = {}
         self._tries: dict[str, int] = {}
         self._most = LEAST_IN_A_PASS
+        self.behind = False
+        """Whether more groups had committed than the last turn took."""
 
     def took(self, groups: int, seconds: float) -> None:
         """A comparison of so many groups took so long, with what was written of it."""
@@ -42,8 +45,11 @@ class GroupSchedule:
         self._begin_anew(groups)
 
     def committed(self, groups: Collection[str]) -> None:
-        """These have just committed."""
-        self._due |= dict.fromkeys(groups, FIRST)
+        """These have just committed; those that did so before come before them."""
+        for group in sorted(groups):
+            if self._due.get(group) != FIRST:
+                self._due.pop(group, None)
+                self._due[group] = FIRST
         self._begin_anew(groups)
 
     def _begin_anew(self, groups: Collection[str]) -> None:
@@ -66,9 +72,10 @@ class GroupSchedule:
 
     def turn(self, now: float, *, everyone: bool = False) -> list[str]:
         """The groups to compare now; `everyone`: however many they are."""
-        due = sorted((due, group) for group, due in self._due.items() if due <= now)
+        due = sorted(((due, group) for group, due in self._due.items() if due <= now), key=itemgetter(0))
         committed = [group for at, group in due if at == FIRST]
         others = [group for at, group in due if at != FIRST]
+        self.behind = not everyone and len(committed) > self._most
         if everyone:
             return committed + others
         return committed[: self._most] + others[:OTHERS_IN_A_PASS]

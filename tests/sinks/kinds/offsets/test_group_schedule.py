@@ -56,6 +56,22 @@ def test_commits_come_before_others_of_which_there_are_few() -> None:
     assert len(turn) == 3 + OTHERS_IN_A_PASS
 
 
+def test_who_committed_first_is_compared_first() -> None:
+    schedule = GroupSchedule()
+    schedule.committed(["z"])
+    schedule.committed(["a", "z"])
+    assert schedule.turn(0.0) == ["z", "a"]
+
+
+def test_it_is_behind_while_more_groups_committed_than_a_turn_takes() -> None:
+    schedule = committed(LEAST_IN_A_PASS + 1)
+    for group in schedule.turn(0.0):
+        assert schedule.behind
+        schedule.compared(group, [], 0.0)
+    schedule.turn(0.0)
+    assert not schedule.behind
+
+
 def test_the_next_group_is_due_when_the_schedule_says() -> None:
     schedule = GroupSchedule()
     assert schedule.next_at() == float("inf")
