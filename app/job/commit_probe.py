@@ -34,6 +34,8 @@ def probe_commits(alias: str, options: Mapping[str, str]) -> CommitSource | str:
 
 def _source(cluster: KafkaCluster, options: Mapping[str, str]) -> CommitSource | str:
     allowed = ask_allowed(Admin(cluster.alias, options), [TOPIC], ()).topics.get(TOPIC)
+    if allowed == "UNKNOWN_TOPIC_OR_PART":
+        return f"{TOPIC} of {cluster.alias} is not there: no group has committed yet, or it may not be seen"
     if not isinstance(allowed, frozenset):
         return f"{TOPIC} of {cluster.alias} cannot be seen ({allowed}): grant READ on it"
     # A cluster without an authorizer names no operations.

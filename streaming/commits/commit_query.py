@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +22,9 @@ from streaming.source import SOURCE_OPTIONS, SPARKS_OWN
 
 MOST_OFFSETS = 1_000_000
 """Records of one batch; only the last of each group and partition comes to the driver."""
+
+STOPS_WITHIN = 10
+"""Seconds that Spark waits for the query's thread when it is stopped."""
 
 Hear = Callable[[CommitBatch], None]
 """Called with what each micro-batch brought, in the query's thread."""
@@ -90,6 +94,14 @@ def commit_batch(rows: Iterable[tuple[Any, ...]]) -> CommitBatch:
     return CommitBatch(commits, frozenset(unread), undecodable, count)
 
 
+class _CommitQuery(SparkQuery):
+    """While its cluster is away, the connector's consumer may wait for it, for ever and with no interruption."""
+
+    def stop(self, timeout: float) -> None:
+        with suppress(Exception):  # Spark's TimeoutException; the thread that is left alone ends with the process
+            super().stop(timeout)
+
+
 class CommitQueries:
     """Starts such queries on a Spark session."""
 
@@ -98,6 +110,7 @@ class CommitQueries:
         # The connector's other way asks an Admin client for partitions, and leaves out those of Kafka's own topics.
         # This one asks with a consumer, which needs a group that it may READ.
         self._spark.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
+        self._spark.conf.set("spark.sql.streaming.stopTimeout", f"{STOPS_WITHIN}s")
 
     def start(self, source: CommitSource, hear: Hear) -> RunningQuery:
         """Raises QueryRefused."""
@@ -110,7 +123,7 @@ class CommitQueries:
         try:
             frame = self._spark.readStream.format("kafka").options(**source.spark_options()).load()
             writer = frame.writeStream.queryName(source.name).foreachBatch(described)
-            return SparkQuery(writer.trigger(processingTime=f"{round(source.trigger * 1000)} milliseconds").start())
+            return _CommitQuery(writer.trigger(processingTime=f"{round(source.trigger * 1000)} milliseconds").start())
         except Exception as error:
             # What Java raises is an exception of py4j's, which is not imported here.
             raise QueryRefused(str(error)) from error
