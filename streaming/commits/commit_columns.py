@@ -53,10 +53,9 @@ def _length(at: Column | int) -> Column:
     return F.coalesce(_unsigned("key", at, LENGTH), F.lit(0)).cast(IntegerType())
 
 
-def _version_is(data: str, versions: range | tuple[int, ...]) -> Column:
-    """Whether a key or a value begins with one of these versions."""
-    first = F.substring(F.col(data), F.lit(1), F.lit(VERSION))
-    return first.isin([bytearray(number.to_bytes(VERSION, "big")) for number in versions])
+def _version_up_to(data: str, last: int) -> Column:
+    """Whether a key or a value begins with a version from 0 to this one: bytes are compared as unsigned numbers are."""
+    return F.substring(F.col(data), F.lit(1), F.lit(VERSION)) <= F.lit(last.to_bytes(VERSION, "big"))
 
 
 def _text(at: Column | int, length: str) -> Column:
@@ -87,7 +86,7 @@ def _seen() -> Column:
     """What the record is, in the order in which `commit_record.read_record` looks."""
     size, value_size = F.length("key"), F.length("value")
     malformed = F.lit(Seen.MALFORMED.value)
-    known_type = _version_is("key", range(LAST_OTHER_KEY + 1))
+    known_type = _version_up_to("key", LAST_OTHER_KEY)
     sound_key = (
         (size >= SHORTEST_KEY)
         & (size == F.col("_topic_end") + PARTITION)
@@ -99,11 +98,11 @@ def _seen() -> Column:
     return (
         F.when(F.col("key").isNull() | (size < VERSION), malformed)
         .when(~known_type, Seen.UNKNOWN_TYPE.value)
-        .when(~_version_is("key", COMMIT_KEYS), Seen.OTHER.value)
+        .when(~_version_up_to("key", COMMIT_KEYS[-1]), Seen.OTHER.value)
         .when(~sound_key, malformed)
         .when(F.col("value").isNull(), Seen.COMMIT.value)
         .when(value_size < SHORTEST_VALUE, malformed)
-        .when(~_version_is("value", range(LAST_VALUE + 1)), Seen.UNKNOWN_VALUE.value)
+        .when(~_version_up_to("value", LAST_VALUE), Seen.UNKNOWN_VALUE.value)
         .when(F.col("committed") < 0, malformed)
         .otherwise(Seen.COMMIT.value)
     )

@@ -78,6 +78,8 @@ class OffsetController:
         heard = self._memory.drain()
         if context.everything and self._scope is None:
             self._keep(context)
+        if not self._active:
+            self._ends.followed.let_go()
         if not self._active or (Kind.GROUP_OFFSET in context.idle and not _is_shown(self._scope)):
             return False
         moved = self._ends.followed.poll(context.now, context.everything)

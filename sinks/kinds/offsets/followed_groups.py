@@ -59,6 +59,10 @@ class FollowedGroups:
             return self._read(now, heard)
         return Moved()
 
+    def let_go(self) -> None:
+        """Nobody asks for groups now: no stream need run for them."""
+        self._feed.want(OffsetsSource.POLL, 0)
+
     @property
     def due(self) -> float:
         """When `poll` has something to do without any other reason, in monotonic seconds."""

@@ -186,6 +186,13 @@ def test_the_stream_is_wanted_where_it_was_asked_for_or_groups_are_many(
     assert feed.wanted is wanted
 
 
+def test_a_stream_that_nobody_asks_anything_is_not_wanted() -> None:
+    stage = streamed(g=1)
+    stage.feed.want(OffsetsSource.STREAM, 1)
+    stage.followed.let_go()
+    assert not stage.feed.wanted
+
+
 STEPS = st.one_of(
     st.tuples(st.just("commit"), st.sampled_from(["g", "h", "i"]), st.sampled_from([X, Y]), st.integers(0, 3)),
     st.tuples(st.just("delete"), st.sampled_from(["g", "h", "i"]), st.sampled_from([X, Y]), st.none()),
