@@ -44,11 +44,12 @@ def section(found: Mapping[str, Any]) -> str:
 
 
 def _intro(found: Mapping[str, Any]) -> str:
+    others = f"; at last while others commit {found['others']:g} times a second" if found["others"] else ""
     words = [
         f"## How old a synced offset is\n{found['groups']:,} groups without members read partitions of",
         f"{found['topics']} topics that MM2 has copied. One after the other, at random moments (1 s apart on average),",
-        "commits on the source: at the end of its partitions, or some records before it; at last while others commit",
-        f"{found['others']:g} times a second. Seconds from the commit's",
+        f"commits on the source: at the end of its partitions, or some records before it{others}.",
+        "Seconds from the commit's",
         "answer until the target has an offset that was made from it (looked at every 20 ms). MM2's intervals",
         "(`sync.group.offsets`, `emit.checkpoints`) are at 1 s, the shortest there is. Only commits at the end are",
         "timed for MM2: of what it copied before it was last started it translates no others.",
