@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -106,11 +107,16 @@ class CommitQueries:
     """Starts such queries on a Spark session."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark.newSession()
+        self._spark = spark
+
+    @cached_property
+    def _session(self) -> SparkSession:
+        session = self._spark.newSession()
         # The connector's other way asks an Admin client for partitions, and leaves out those of Kafka's own topics.
         # This one asks with a consumer, which needs a group that it may READ.
-        self._spark.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
-        self._spark.conf.set("spark.sql.streaming.stopTimeout", f"{STOPS_WITHIN}s")
+        session.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
+        session.conf.set("spark.sql.streaming.stopTimeout", f"{STOPS_WITHIN}s")
+        return session
 
     def start(self, source: CommitSource, hear: Hear) -> RunningQuery:
         """Raises QueryRefused."""
@@ -121,7 +127,7 @@ class CommitQueries:
             hear(collect_commits(batch))
 
         try:
-            frame = self._spark.readStream.format("kafka").options(**source.spark_options()).load()
+            frame = self._session.readStream.format("kafka").options(**source.spark_options()).load()
             writer = frame.writeStream.queryName(source.name).foreachBatch(described)
             return _CommitQuery(writer.trigger(processingTime=f"{round(source.trigger * 1000)} milliseconds").start())
         except Exception as error:
