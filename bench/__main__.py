@@ -65,7 +65,7 @@ def _offsets(rounds: int, groups: bool) -> None:
     if rounds:
         run.drill(rounds, run.Way(), run.FULL, run.RESULTS)
     if groups:
-        save_groups(groups_page.RESULTS, measure_groups(FULL, [*WAYS], ["poll", "stream"]))
+        save_groups(groups_page.RESULTS, measure_groups(FULL, [*WAYS], ["lockstep", "stream"]))
 
 
 def _measure(topics: int, changes: int, only: str) -> Iterator[Result]:

@@ -54,7 +54,7 @@ SMOKE: Final = Size(topics=5, groups=50, commits=6, many=200, idle=10.0, others=
 LOOKED_AT, REST = 500, 0.25
 """Groups that are looked at together, and seconds until the next look where one of them was missing."""
 
-WAYS: Final = {LOCKSTEP: "auto", "poll": "poll", "stream": "stream", MM2: None}
+WAYS: Final = {LOCKSTEP: "poll", "stream": "stream", MM2: None}
 """By who commits: `lockstep.group.offsets.source` of the job, None where it is MM2."""
 
 
@@ -193,7 +193,7 @@ def _all_at_once(pair: Pair, groups: Mapping[str, int]) -> float:
 
 def main(
     ways: Annotated[str, typer.Option(help="Who commits, comma separated.")] = ",".join(WAYS),
-    many: Annotated[str, typer.Option(help="The ways of the pass over many groups.")] = "poll,stream",
+    many: Annotated[str, typer.Option(help="The ways of the pass over many groups.")] = f"{LOCKSTEP},stream",
     smoke: Annotated[bool, typer.Option(help="Few groups and commits: a minute or two for each way.")] = False,
     out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
 ) -> None:

@@ -19,8 +19,7 @@ HEADER = (
     "| | commits | p50 | p90 | p99 | max | CPU-s a minute: job | goal: p99 ≤ 1 s |\n|---|---|---|---|---|---|---|---|"
 )
 NAMES: Final = {
-    "lockstep": "Lockstep, default",
-    "poll": "Lockstep, polling",
+    "lockstep": "Lockstep, default (polling)",
     "stream": "Lockstep, from the stream",
     "mm2": "MM2's own sync, every second",
 }

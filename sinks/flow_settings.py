@@ -163,7 +163,7 @@ class FlowSettings:
     emit_checkpoints: bool = False
     matching: bool = True
     isolation: str = "read_uncommitted"
-    group_offsets_source: OffsetsSource = OffsetsSource.AUTO
+    group_offsets_source: OffsetsSource = OffsetsSource.POLL
     broker_configs: tuple[str, ...] = ()
     listeners: Listeners = field(default_factory=Listeners)
     acls: AclRules = field(default_factory=AclRules)

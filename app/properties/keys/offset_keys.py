@@ -38,7 +38,7 @@ OFFSET_TRANSLATION = Key(
 GROUP_OFFSETS_SOURCE = Key(
     "lockstep.group.offsets.source",
     one_of("auto", "stream", "poll"),
-    "auto",
+    "poll",
     "Lockstep",
     "Where the job gets what groups committed on the source: poll asks the brokers; stream reads `__consumer_offsets`, "
     "for which it needs READ, and polls where it may not; auto polls up to 2,000 groups, and streams from there on.",
