@@ -128,6 +128,7 @@ def test_where_the_topic_may_not_be_read_groups_are_polled_with_the_reason_until
 def test_a_query_that_fails_ends_the_stream_and_is_started_again_after_a_wait(stage: Stage) -> None:
     stage.want()
     stage.tend()
+    stage.started[0].hear(CommitBatch())
     session = stage.feeds[AB].take().session
     stage.started[0].failure = "Caused by: java.net.ConnectException: refused"
     stage.tend()
@@ -135,6 +136,7 @@ def test_a_query_that_fails_ends_the_stream_and_is_started_again_after_a_wait(st
     assert "ConnectException: refused" in str(stage.feeds[AB].reason)
     stage.tend(after=60.0)
     assert len(stage.started) == 2
+    stage.started[1].hear(CommitBatch())
     assert stage.feeds[AB].take().session != session
 
 

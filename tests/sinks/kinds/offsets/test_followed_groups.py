@@ -60,6 +60,7 @@ class Stage:
     def begin(self) -> None:
         self.log.clear()
         self.feed.begin()
+        self.feed.put(CommitBatch())
 
     def deliver(self, count: int | None = None) -> None:
         taken = self.log[:count]
@@ -152,6 +153,15 @@ def test_without_the_stream_groups_are_polled_at_their_pace() -> None:
     assert stage.poll() == set()
     assert stage.poll(after=POLL_LEAST) == {"g"}
     assert stage.followed.due == stage.now + POLL_LEAST
+
+
+def test_until_a_stream_brings_something_groups_are_polled() -> None:
+    stage = Stage()
+    stage.commit("g", X, 1)
+    stage.feed.begin()
+    assert stage.poll() == {"g"}
+    stage.commit("g", X, 2)
+    assert stage.poll(after=POLL_LEAST) == {"g"}
 
 
 def test_what_a_stream_brought_before_all_was_read_is_read_again_after_a_failure() -> None:
