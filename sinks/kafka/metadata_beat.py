@@ -57,12 +57,13 @@ class MetadataBeat:
         """Whether the rhythm is known, so that no signal means no change."""
         return self._period is not None
 
-    def sample(self, at: float, length: int) -> int:
+    def sample(self, at: float, length: int, asked: float | None = None) -> int:
         """Takes the length of the log at a time; how many records it grew by beyond its beat.
 
-        Samples come every 0.1 s or so while `is_known` is False, and at uneven distances of up to half a second later.
+        `asked`: when the broker was asked for it, `at` the answer came: an answer that comes late tells of an earlier
+        log, and a beat that it does not show may have come since. Samples come every 0.1 s or so while `is_known` is False, and at uneven distances of up to half a second later.
         """
-        before, self._last = self._last, (at, length)
+        before, self._last = self._last, (at if asked is None else asked, length)
         if before is None or length < before[1]:
             self._forget(at)
             return 0

@@ -48,6 +48,20 @@ def test_a_steady_beat_is_never_a_signal(period: float, phase: float, seed: int)
     assert signals == []
 
 
+@given(PERIODS, PHASES, SEEDS)
+@settings(max_examples=25, deadline=None)
+def test_answers_that_come_late_now_and_then_are_no_signal(period: float, phase: float, seed: int) -> None:
+    """The client waited for a processor, so that the broker's word is a while old when it is heard."""
+    random = Random(seed)
+    beat, pace, now, records = MetadataBeat(), SamplePace(), 0.0, beats(60, period, phase, random)
+    while now < 60:
+        asked, late = now, random.uniform(0.1, 0.35) if random.random() < 0.15 and beat.is_known else 0.005
+        now += late
+        assert not beat.sample(now, 1000 + bisect_right(records, asked), asked)
+        now += pace.next(now, beat.is_known) + random.uniform(0, 0.02)
+    assert beat.is_known
+
+
 @given(PERIODS, PHASES, st.integers(30, 45), st.floats(0.45, 0.6), SEEDS)
 @settings(max_examples=25, deadline=None)
 def test_a_record_between_two_beats_is_a_signal_a_few_beats_later_at_the_latest(
