@@ -184,3 +184,18 @@ def end_of(cluster: LocalCluster, topic: str) -> int:
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+DIFFERENCES = {
+    "dropped": [("MISSING", 20, None, 1, [])],
+    "doubled": [("DUPLICATE", 20, 21, 1, [])],
+    "key": [("CHANGED", 20, 20, 1, ["key"])],
+    "value": [("CHANGED", 20, 20, 1, ["value"])],
+    "headers": [("CHANGED", 20, 20, 1, ["headers"])],
+    "timestamp": [("CHANGED", 20, 20, 1, ["timestamp"])],
+    "resent": [("DUPLICATE", 20, 25, 5, [])],
+    "truncated": [("MISSING", 12, None, 8, [])],
+    "recreated on source": [("EXTRA", None, 0, 30, [])],
+    "compacted, one value older": [("CHANGED", 35, 0, 1, ["value", "timestamp"])],
+}
+"""By fault: difference, offsets on source and target, how many records, which fields."""

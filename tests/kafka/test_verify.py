@@ -29,6 +29,7 @@ from tests.conftest import Clusters
 from tests.kafka import mm2_records
 from tests.kafka.faulty_copies import (
     COUNT,
+    DIFFERENCES,
     Sent,
     end_of,
     faulty_copies,
@@ -44,20 +45,6 @@ from tests.kafka.faulty_copies import (
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 SOON = 180.0
-
-DIFFERENCES = {
-    "dropped": [("MISSING", 20, None, 1, [])],
-    "doubled": [("DUPLICATE", 20, 21, 1, [])],
-    "key": [("CHANGED", 20, 20, 1, ["key"])],
-    "value": [("CHANGED", 20, 20, 1, ["value"])],
-    "headers": [("CHANGED", 20, 20, 1, ["headers"])],
-    "timestamp": [("CHANGED", 20, 20, 1, ["timestamp"])],
-    "resent": [("DUPLICATE", 20, 25, 5, [])],
-    "truncated": [("MISSING", 12, None, 8, [])],
-    "recreated on source": [("EXTRA", None, 0, 30, [])],
-    "compacted, one value older": [("CHANGED", 35, 0, 1, ["value", "timestamp"])],
-}
-"""By fault: difference, offsets on source and target, how many records, which fields."""
 
 
 @pytest.fixture(scope="module")

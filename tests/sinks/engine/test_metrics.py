@@ -24,45 +24,7 @@ from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
 from streaming.restarts import QueryState, QueryStatus
 from tests.sinks.builders import FLOW, config_change, topic_change
-
-PROMISED = {
-    "lockstep_leader": {"source", "target"},
-    "lockstep_failover_state": {"source", "target", "state"},
-    "lockstep_failover_ready": {"source", "target"},
-    "lockstep_failover_records_at_risk": {"source", "target"},
-    "lockstep_failover_seconds_at_risk": {"source", "target"},
-    "lockstep_failover_preflight_seconds": {"source", "target"},
-    "lockstep_flow_heartbeat_age_seconds": {"source", "target"},
-    "lockstep_replication_latency_seconds": {"source", "target"},
-    "lockstep_drift": {"source", "target", "kind"},
-    "lockstep_changes_total": {"source", "target", "kind", "op", "result"},
-    "lockstep_passes_total": {"source", "target", "reason"},
-    "lockstep_refused_total": {"source", "target", "kind"},
-    "lockstep_task_state": {"source", "target", "kind", "state"},
-    "lockstep_last_success_timestamp_seconds": {"source", "target", "kind"},
-    "lockstep_reconcile_seconds_bucket": {"source", "target", "phase", "le"},
-    "lockstep_admin_requests_total": {"cluster", "api", "result"},
-    "lockstep_offset_verdicts": {"source", "target", "verdict"},
-    "lockstep_offset_error_bound_records": {"source", "target", "group"},
-    "lockstep_batch_seconds_bucket": {"le"},
-    "lockstep_batch_rows": set(),
-    "lockstep_undecodable_total": {"topic"},
-    "lockstep_listener_calls_total": {"source", "target", "listener", "result"},
-    "lockstep_reporter_failures_total": {"reporter"},
-    "lockstep_pass_failures_total": {"source", "target", "error"},
-    "lockstep_query_state": {"target", "state"},
-    "lockstep_flow_state": {"source", "target", "state"},
-    "lockstep_query_restarts_total": {"target"},
-    "lockstep_query_active": {"target"},
-    "lockstep_query_batch": {"target"},
-    "lockstep_query_rows_total": {"target"},
-    "lockstep_query_batch_seconds": {"target"},
-    "lockstep_query_batch_timestamp_seconds": {"target"},
-    "lockstep_verified_through_timestamp_seconds": {"source", "target"},
-    "lockstep_verify_differences": {"source", "target", "topic", "kind"},
-    "lockstep_build_info": {"version"},
-}
-"""Name of a sample to its labels."""
+from tests.sinks.engine.promised_metrics import PROMISED
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
