@@ -111,7 +111,12 @@ class ReadinessSurvey:
             closing(self._clusters.source.records(self._flow.isolation)) as source,
             closing(self._clusters.target.records("read_uncommitted")) as target,
         ):
-            return self._memory.look(source, target, pairs)
+            return self._memory.look(source, target, pairs, self._ids(pairs))
+
+    def _ids(self, pairs: Mapping[TopicPartition, TopicPartition]) -> dict[str, tuple[str, str]]:
+        names = {where.topic: copy.topic for where, copy in pairs.items()}
+        here, there = self._clusters.source.topic_ids(names), self._clusters.target.topic_ids(names.values())
+        return {topic: (here.get(topic, ""), there.get(name, "")) for topic, name in names.items()}
 
     def _seen_seldom(self, topics: list[str], remote: list[str]) -> _Seldom:
         known, now, source = self._seldom, self._clock(), self._clusters.source

@@ -20,8 +20,9 @@ from sinks.engine.model import Kind
 from sinks.engine.reconcile import Compared
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
+from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, count_verdicts, forward
-from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets
+from sinks.kinds.offsets.survey import replicated_offsets
 from sinks.kinds.topics.listing import list_both
 from streaming.errors import LockstepError, WrongUsage
 

@@ -15,7 +15,7 @@ from app.wiring import both_clusters
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
-from sinks.kinds.offsets.survey import chosen_groups
+from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.translation import Unanswered
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.java_regex import compile_java

@@ -17,6 +17,7 @@ from sinks.failover.checks import Result
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.states import State
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.verify.differences import Difference
 
 KNOWN = frozenset({Task.ACTIVE, Task.DISABLED, Task.NOT_SUPPORTED, Task.UNKNOWN, Task.STANDBY})
 """Tasks that say nothing against a failover by themselves: what makes a kind UNKNOWN or STANDBY is said of its flow."""
@@ -125,6 +126,10 @@ def _of_preflight(failover: FailoverStatus) -> Iterator[Finding]:
             yield Finding(check.name, check.figure, blocks, check.remedy)
 
 
+HARMLESS = frozenset({Difference.DUPLICATE, Difference.EXTRA})
+"""What the target has too much of; anything else would be lost, or another record."""
+
+
 def _of_records(status: FlowStatus) -> Iterator[Finding]:
     found = status.verify
     if found is None:
@@ -135,7 +140,7 @@ def _of_records(status: FlowStatus) -> Iterator[Finding]:
         if kind == STALLED:
             yield Finding("records", f"{_count(count, 'partition')} stand still while their source moves")
         else:
-            yield Finding("records", f"{_count(count, 'record')} {kind}", blocks=False)
+            yield Finding("records", f"{_count(count, 'record')} {kind}", blocks=kind not in HARMLESS)
 
 
 def _count(number: int, noun: str) -> str:

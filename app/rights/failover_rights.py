@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.rights.needed import Right, needed_rights
 from app.rights.rights_table import FlowSide, On, Rule
+from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 
 FAILOVER_RULES: tuple[Rule, ...] = (
@@ -14,6 +15,14 @@ FAILOVER_RULES: tuple[Rule, ...] = (
         ("READ",),
         "sees which records are missing on the target",
         "`preflight`, `cutover`",
+    ),
+    Rule(
+        FlowSide.SOURCE,
+        On.GROUPS,
+        ("READ",),
+        "commits the groups' offsets on the way back",
+        "`offsets --reverse --execute`",
+        lambda settings: settings.enabled[Kind.GROUP_OFFSET],
     ),
     Rule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", "`preflight`, `cutover`"),
     Rule(

@@ -29,13 +29,20 @@ class ArrivalMemory:
     """Of one flow. A partition whose logs are as they were when all had arrived has all of it still."""
 
     def __init__(self) -> None:
-        self._arrived: dict[TopicPartition, tuple[TopicPartition, LogRange, LogRange]] = {}
+        self._arrived: dict[TopicPartition, tuple[object, ...]] = {}
 
-    def look(self, source: RecordReader, target: RecordReader, pairs: Pairs) -> ArrivalsSeen:
-        """As `arrivals`. Raises ClusterUnreachable, RightsMissing."""
+    def look(
+        self, source: RecordReader, target: RecordReader, pairs: Pairs, ids: Mapping[str, tuple[str, str]]
+    ) -> ArrivalsSeen:
+        """As `arrivals`. `ids`: by topic of the source, those on both sides: another one is another log, however long.
+
+        Raises ClusterUnreachable, RightsMissing.
+        """
         there, here = target.ends(list(pairs.values())).items, source.ends(list(pairs)).items
         logs = {
-            where: (copy, here[where], there[copy]) for where, copy in pairs.items() if where in here and copy in there
+            where: (copy, here[where], there[copy], ids.get(where.topic))
+            for where, copy in pairs.items()
+            if where in here and copy in there
         }
         moved = {
             where: copy for where, copy in pairs.items() if where not in logs or self._arrived.get(where) != logs[where]

@@ -61,7 +61,8 @@ class MetadataBeat:
         """Takes the length of the log at a time; how many records it grew by beyond its beat.
 
         `asked`: when the broker was asked for it, `at` the answer came: an answer that comes late tells of an earlier
-        log, and a beat that it does not show may have come since. Samples come every 0.1 s or so while `is_known` is False, and at uneven distances of up to half a second later.
+        log, and a beat that it does not show may have come since. Samples come every 0.1 s or so while `is_known` is
+        False, and at uneven distances of up to half a second later.
         """
         before, self._last = self._last, (at if asked is None else asked, length)
         if before is None or length < before[1]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sinks.engine.report import Report
 from sinks.flow_settings import FlowSettings
+from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, forward
-from sinks.kinds.offsets.survey import chosen_groups, replicated_offsets
+from sinks.kinds.offsets.survey import replicated_offsets
 from sinks.kinds.topics.listing import Listed, replicated_topics
 from sinks.notify.listeners import Announcements
 

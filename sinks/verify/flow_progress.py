@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
 from sinks.engine.verify_status import MOST_NAMED, STALLED, Comparing, VerifyStatus
@@ -21,6 +21,15 @@ NOT_COMPARED = "NOT_COMPARED"
 Place = tuple[TopicPartition, TopicPartition]
 
 
+def _known(now: tuple[str, str], before: tuple[str, str]) -> tuple[str, str]:
+    return now[0] or before[0], now[1] or before[1]
+
+
+def _differ(now: tuple[str, str], before: tuple[str, str]) -> bool:
+    """An id that was not known before is no other one."""
+    return any(one != other for one, other in zip(now, before, strict=True) if other)
+
+
 class FlowProgress:
     """Of one flow. `now` is of any clock that only goes on, `seen_at` in seconds since the epoch."""
 
@@ -31,15 +40,22 @@ class FlowProgress:
         self.records = 0
 
     def see(
-        self, found: Mapping[Place, tuple[LogRange, LogRange]], unmirrored: int, now: float, seen_at: float
+        self,
+        found: Mapping[Place, tuple[LogRange, LogRange]],
+        listed: Collection[Place],
+        unmirrored: int,
+        now: float,
+        seen_at: float,
     ) -> set[TopicPartition]:
-        """All partitions that are on both sides now, with their logs; those of which the target lost its tail.
+        """The partitions that are on both sides now; those of which the target lost its tail.
 
-        `unmirrored`: topics and partitions that are on the source alone, or could not be looked at.
+        `found`: the logs of those that could be looked at. One that could not, for want of a leader say, stands as
+        before. `unmirrored`: topics and partitions that are on the source alone.
         """
-        self.unmirrored = unmirrored
-        there = {where for where, _ in found}
+        there = {where for where, _ in listed}
         self.partitions = {where: one for where, one in self.partitions.items() if where in there}
+        unknown = {where for where, _ in listed if where not in self.partitions} - {where for where, _ in found}
+        self.unmirrored = unmirrored + len(unknown)
         lost = set()
         for (where, remote), (log, copy) in found.items():
             known = self.partitions.get(where)
@@ -51,9 +67,11 @@ class FlowProgress:
         return lost
 
     def recognize(self, ids: Mapping[str, tuple[str, str]]) -> set[str]:
-        """Topics with their ids on both sides; those that were recreated on either, of which nothing holds."""
-        recreated = {topic for topic, found in ids.items() if self._ids.get(topic, found) != found}
-        self._ids = dict(ids)
+        """Topics with their ids on both sides, "" where it is not known now; those that were recreated on either, of
+        which nothing holds."""
+        known = {topic: _known(found, self._ids.get(topic, found)) for topic, found in ids.items()}
+        recreated = {topic for topic, found in known.items() if _differ(found, self._ids.get(topic, found))}
+        self._ids = known
         for where, one in self.partitions.items():
             if where.topic in recreated:
                 one.begin_again()

@@ -98,7 +98,7 @@ class Rounds:
             if where in ours and across in theirs:
                 self._memory.note_target_end(where, across, theirs[across].end)
                 seen[where, across] = (ours[where], theirs[across])
-        lost = self._progress.see(seen, unmirrored + len(places) - len(seen), now, seen_at)
+        lost = self._progress.see(seen, places, unmirrored, now, seen_at)
         self._runs = {where: runs for where, runs in self._runs.items() if where not in lost}
 
     def _recognize(self, remote: Mapping[str, str]) -> None:

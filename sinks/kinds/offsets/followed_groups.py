@@ -15,6 +15,7 @@ from sinks.flow_settings import FlowSettings, OffsetsSource
 from sinks.kafka.ports.group_watch import POLLED_AT_ONCE, GroupWatch
 from sinks.kafka.ports.groups import GroupReader, LogRange, Offsets
 from sinks.kinds.controller import CommitsFrom
+from sinks.kinds.offsets.chosen_groups import is_followed
 from sinks.kinds.offsets.commit_feed import CommitFeed, Heard
 from sinks.kinds.offsets.group_polls import GroupPolls
 from streaming.mm2.records import TopicPartition
@@ -76,13 +77,14 @@ class FollowedGroups:
         return CommitsFrom(OffsetsSource.POLL.value, self._feed.reason)
 
     def _read(self, now: float, heard: Heard) -> Moved:
+        # Whatever is raised from here on, what was heard is lost, so that all has to be read once more.
+        self._session = None
         start, groups = self._clock(), self._wanted()
         gone, self.chosen = self.chosen - frozenset(groups), frozenset(groups)
         for group in gone:
             self._known.pop(group, None)
         self._feed.want(self._settings.group_offsets_source, len(groups))
         # What was heard counts only once everything was read after it.
-        self._session = None
         if heard.session is None:
             committed = self._watch.changed(groups)
             self._polls.polled(now, self._clock() - start, min(len(groups), POLLED_AT_ONCE), len(committed))
@@ -96,7 +98,7 @@ class FollowedGroups:
         return chosen if self._asked is None else [group for group in chosen if group in self._asked]
 
     def _is_followed(self, group: str) -> bool:
-        return self._settings.group_filter.should_replicate_group(group)
+        return is_followed(self._settings, group)
 
     def _read_all(self, groups: Collection[str]) -> set[str]:
         seen = self._groups.committed(groups)

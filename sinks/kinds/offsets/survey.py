@@ -36,11 +36,6 @@ class _Observation:
     here: Observed[TopicPartition, LogRange]
 
 
-def chosen_groups(settings: FlowSettings, names: Iterable[str]) -> list[str]:
-    """Groups that the filter lets through, sorted."""
-    return sorted(group for group in names if settings.group_filter.should_replicate_group(group))
-
-
 def replicated_offsets(direction: Direction, groups: Collection[str]) -> Observed[str, Offsets]:
     """Committed offsets of these groups where they come from, on replicated topics; groups without any left out.
 

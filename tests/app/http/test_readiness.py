@@ -146,7 +146,13 @@ def test_each_reason_has_something_to_do(reason: str | None, words: str) -> None
     assert words in advice(reason)
 
 
-def test_a_partition_that_stands_still_is_a_no_and_records_that_differ_are_a_remark() -> None:
+@pytest.mark.parametrize("difference", ["MISSING", "CHANGED", "REORDERED"])
+def test_records_that_a_failover_would_lose_or_change_are_a_no(difference: str) -> None:
+    found = readiness(replace(IN_STEP, verify=VerifyStatus(differences={("orders", difference): 5000})), {}, 1)
+    assert (found.answer, found.headline) == (Answer.NO, f"records: 5,000 records {difference}")
+
+
+def test_a_partition_that_stands_still_is_a_no_and_records_that_the_target_has_twice_are_a_remark() -> None:
     stalled = replace(IN_STEP, verify=VerifyStatus(differences={("orders", STALLED): 1}))
     differing = replace(IN_STEP, verify=VerifyStatus(differences={("orders", "DUPLICATE"): 2}))
     assert readiness(stalled, {}, 1).answer is Answer.NO

@@ -10,10 +10,10 @@ from tests.sinks.failover.scenes import Stage, stage
 X1, Y0 = TopicPartition("x", 1), TopicPartition("y", 0)
 
 
-def look(built: Stage, memory: ArrivalMemory) -> tuple[dict[TopicPartition, int], int]:
+def look(built: Stage, memory: ArrivalMemory, source_id: str = "1") -> tuple[dict[TopicPartition, int], int]:
     """Records that are missing, where any are, and how many partitions were read."""
     pairs = pairs_of({"x": "a.x", "y": "a.y"}, {"x": 2, "y": 1}, ["x", "y"])
-    seen = memory.look(built.here, built.there, pairs)
+    seen = memory.look(built.here, built.there, pairs, {"x": (source_id, "2"), "y": (source_id, "2")})
     missing = {where: one.behind.records for where, one in seen.arrivals.items() if one.behind and one.behind.records}
     return missing, seen.read
 
@@ -49,3 +49,9 @@ def test_a_copy_that_lost_its_tail_is_noticed() -> None:
     del log.records[7:]
     log.end = 7
     assert look(built, memory) == ({Y0: 3}, 1)
+
+
+def test_a_topic_that_was_recreated_is_read_again_though_it_is_as_long_as_before() -> None:
+    built, memory = stage(), ArrivalMemory()
+    look(built, memory)
+    assert look(built, memory, source_id="3")[1] == 3

@@ -243,3 +243,24 @@ def test_whatever_happens_every_group_is_compared_by_what_it_committed_last(step
         return
     for group, offsets in stage.groups.offsets.items():
         assert stage.compared.get(group, {}) == offsets
+
+
+def test_what_was_heard_before_a_reading_that_failed_is_read_again() -> None:
+    stage = streamed(g=1)
+    stage.commit("g", X, 900)
+    stage.deliver()
+    stage.groups.reachable = False
+    with pytest.raises(ClusterUnreachable):
+        stage.poll(everything=True)
+    stage.groups.reachable = True
+    assert stage.poll(after=60.0) == {"g"}
+    assert stage.compared["g"] == {X: 900}
+
+
+def test_the_group_without_a_name_is_not_followed() -> None:
+    stage = streamed(g=1)
+    stage.commit("", X, 7)
+    stage.deliver()
+    assert stage.poll() == set()
+    assert stage.poll(everything=True) == set()
+    assert stage.followed.chosen == {"g"}
