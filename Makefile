@@ -11,7 +11,7 @@ WORKERS ?= 3
 ROUNDS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint unit fuzz format docs screenshots checksums package bench clean
+.PHONY: help setup demo test endurance check lint unit fuzz format docs screenshots checksums package bench clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -39,8 +39,11 @@ lint: setup
 unit: setup ## the tests that need neither Spark nor a broker
 	$(BIN)/python -m pytest $(UNIT) -n 2 $(TOGETHER) $(ARGS)
 
-test: lint ## everything: real brokers, real MM2, real Spark
-	$(BIN)/python -m pytest tests -n $(WORKERS) $(TOGETHER) $(ARGS)
+test: lint ## real brokers, real MM2, real Spark; all but `make endurance`
+	$(BIN)/python -m pytest tests -m "not endurance" -n $(WORKERS) $(TOGETHER) $(ARGS)
+
+endurance: setup ## what `make test` leaves out: three brokers killed again and again, failovers killed at each step
+	$(BIN)/python -m pytest tests -m endurance -n 1 $(TOGETHER) $(ARGS)
 
 fuzz: setup ## searches with fresh inputs, ROUNDS times; `make test` has the same ones every time
 	for round in $$(seq $(ROUNDS)); do $(BIN)/python -m pytest tests -m hypothesis --hypothesis-profile=fuzz $(ARGS) || exit 1; done

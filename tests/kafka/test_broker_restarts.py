@@ -46,7 +46,7 @@ REPLICATED = dict.fromkeys(("offsets.topic.replication.factor", "transaction.sta
 
 
 ONE = [pytest.param(1, id="one node")]
-THREE = [pytest.param(3, id="three nodes")]
+THREE = [pytest.param(3, id="three nodes", marks=pytest.mark.endurance)]
 
 
 @dataclass(frozen=True)

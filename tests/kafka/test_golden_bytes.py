@@ -39,4 +39,6 @@ def test_every_partition_is_in_checkpoints_and_syncs_under_the_names_that_mm2_gi
 def test_heartbeats_name_the_flow(clusters: Clusters, mirror: LocalMirror) -> None:
     heartbeat = INTERNAL[RecordKind.HEARTBEAT]
     beats = [heartbeat.decode(*raw) for raw in read(clusters.b, heartbeat.topic)]
-    assert {(beat.source, beat.target) for beat in beats} == {(SOURCE, TARGET)}  # type: ignore[union-attr]
+    flows = {(beat.source, beat.target) for beat in beats}  # type: ignore[union-attr]
+    # Other tests' MM2 may write heartbeats of its own there.
+    assert [flow for flow in flows if SOURCE in flow] == [(SOURCE, TARGET)]

@@ -21,7 +21,7 @@ from sinks.engine.ledger import Entry
 from tests.conftest import Clusters
 from tests.kafka.faulty_copies import COUNT, faulty_copies, properties, records, send, topic_of, write
 
-SOON = 90.0
+SOON = 180.0
 PREFIX = "watched"
 SOUND, DROPPED = topic_of(PREFIX, "nothing"), topic_of(PREFIX, "dropped")
 

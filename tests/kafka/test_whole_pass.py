@@ -123,7 +123,7 @@ def test_what_was_created_is_remembered_under_the_policys_separator(staged: Stag
     """The ledger owns the topic and pins both clusters; the audit topic says what was done; both are on the target."""
     ledger = Ledger(staged.naming.ledger, staged.target, None, 1)
     assert (staged.remote,) in ledger.owned(Kind.TOPIC)
-    events = [event for event in read_audit(staged.naming.audit, staged.target) if event.key[0] == staged.remote]
+    events = [event for event in read_audit(staged.naming.audit, staged.target) if event.key[:1] == (staged.remote,)]
     assert ("topic", "create", "applied") in {(event.kind, event.op, event.result) for event in events}
     assert {(event.source, event.target) for event in events} == {(staged.naming.source, "b")}
     assert not {staged.naming.ledger, staged.naming.audit} & staged.source.list_topics().keys()

@@ -6,6 +6,8 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from app.local.broker import RESTRICTED
 from app.local.local_mirror import LocalMirror
 from app.local.ports import free_ports
@@ -26,6 +28,8 @@ from tests.kafka.failover.failovers import (
     values,
     write_file,
 )
+
+pytestmark = pytest.mark.endurance
 
 CUTOVER = (
     Step.DENY_WRITES,
