@@ -91,7 +91,7 @@ def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool, take_ov
         if record.state is State.FENCED:
             record = drain(scene, take_over=take_over)
             # From now on clients may write the copies of these topics.
-            keep_divergence(scene, predict(scene, source_answers=True))
+            keep_divergence(scene, predict(scene, source_answers=True, topics=record.topics))
             scene.say(f"{len(scene.topics(scene.listed()))} topics are drained: their clients may move")
         if not (left := _not_fenced(scene, record)):
             return record

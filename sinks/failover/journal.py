@@ -65,6 +65,9 @@ class Journal:
         if command is Command.FENCE:
             # From its first step on: these may be other topics than those that were denied.
             record = replace(record, topics=topics, without_fence=without_fence, done=())
+        if command is Command.FAIL_OVER:
+            # It ends the flow of every topic, whichever were fenced by then.
+            record = replace(record, topics=())
         self._put(record, (command.value, "begin"))
         self._check_mine()
         return record

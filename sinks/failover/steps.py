@@ -8,13 +8,13 @@ from functools import partial
 
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Key, Kind
-from sinks.failover.arrival import Arrival, arrivals
-from sinks.failover.cut_reader import AsItWas
-from sinks.failover.divergence import divergences, forget_divergences, takeover_ends
+from sinks.failover.arrival import Arrival
+from sinks.failover.divergence import forget_divergences
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.fencing import Fence, prove_still
 from sinks.failover.scene import Scene
 from sinks.failover.states import TRANSITIONS, State, Step
+from sinks.failover.takeover import arrivals_at_takeover
 from sinks.failover.unplanned import keep_divergence, predict
 from sinks.kinds.acls.staged_writes import granted_later
 from streaming.errors import LockstepError
@@ -39,7 +39,7 @@ def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
         Step.PROVE_FENCE: partial(_prove_fence, scene),
         Step.LIFT_FENCE: partial(_lift_fence, scene),
         Step.AWAIT_RECORDS: partial(_await_records, scene),
-        Step.KEEP_DIVERGENCE: lambda: keep_divergence(scene, predict(scene, source_answers=scene.source_answers)),
+        Step.KEEP_DIVERGENCE: partial(_keep_divergence, scene),
         Step.LAST_OFFSETS: lambda: scene.say(scene.last_offsets()),
         Step.GRANT_WRITES: partial(grant_writes, scene),
     }
@@ -94,12 +94,12 @@ def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]
 
     Topics whose clients may have moved already, of an earlier batch, count as they were then.
     """
-    taken = takeover_ends(divergences(scene.journal.ledger))
     with (
         closing(scene.source.records(scene.settings.isolation)) as source,
         closing(scene.target.records("read_uncommitted")) as target,
     ):
-        return [one for one in arrivals(source, AsItWas(target, taken), pairs).values() if not one.arrived]
+        found = arrivals_at_takeover(scene.journal.ledger, source, target, pairs)
+        return [one for one in found.values() if not one.arrived]
 
 
 def _await_records(scene: Scene) -> None:
@@ -112,6 +112,11 @@ def _await_records(scene: Scene) -> None:
         left = {one.where: pairs[one.where] for one in missing}
         scene.waiting.sleep(POLL)
     scene.say(f"the last record of each of {len(pairs)} partitions is on {scene.settings.flow.target}")
+
+
+def _keep_divergence(scene: Scene) -> None:
+    topics = scene.journal.record.topics
+    keep_divergence(scene, predict(scene, source_answers=scene.source_answers, topics=topics))
 
 
 def describe_missing(missing: Collection[Arrival], seconds: float) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
-from sinks.failover.divergence import Divergence, keep_divergences
+from sinks.failover.arrival import Arrival, pairs_of, unlisted
+from sinks.failover.cut_reader import AsItWas
+from sinks.failover.divergence import Divergence, divergences, keep_divergences, takeover_ends
+from sinks.failover.fence_rules import fenced_topics
 from sinks.failover.prediction import predicted
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.source_ends import Ends, ends_by_topic, known_ends
 from sinks.failover.states import Command, State
+from sinks.failover.takeover import arrivals_at_takeover
 from streaming.mm2.records import TopicPartition
 
 UNKNOWN = "unknown"
@@ -48,20 +51,23 @@ class Prediction:
         return UNKNOWN if self.records is None else str(self.records)
 
 
-def predict(scene: Scene, *, source_answers: bool) -> Prediction:
-    """What the source has that the target has not, as far as can be known now. Writes nothing."""
-    return _counted(scene) if source_answers else _remembered(scene)
+def predict(scene: Scene, *, source_answers: bool, topics: Collection[str] = ()) -> Prediction:
+    """What the source has that the target has not, as far as can be known now. Writes nothing.
+
+    `topics`: of a source that answers; none: all that producers write, for a failover ends the flow of them all.
+    """
+    return _counted(scene, topics) if source_answers else _remembered(scene)
 
 
-def _counted(scene: Scene) -> Prediction:
+def _counted(scene: Scene, wanted: Collection[str]) -> Prediction:
     listed = scene.listed()
-    topics = scene.topics(listed)
+    topics = fenced_topics(scene.settings, listed.desired.remote, scene.aliases, wanted)
     pairs = pairs_of(listed.desired.remote, listed.source, topics)
     with (
         closing(scene.source.records(scene.settings.isolation)) as source,
         closing(scene.target.records("read_uncommitted")) as target,
     ):
-        found = arrivals(source, target, pairs) | unlisted(listed.source, topics)
+        found = arrivals_at_takeover(scene.journal.ledger, source, target, pairs) | unlisted(listed.source, topics)
         ends = source.ends(list(pairs)).items
     counts = {where.topic: listed.source[where.topic] for where in pairs}
     return Prediction(found, ends_by_topic(ends, counts), listed.desired.remote, None)
@@ -76,7 +82,8 @@ def _remembered(scene: Scene) -> Prediction:
     remote = {topic: policy.format_remote_topic(alias, topic) for topic in seen.ends}
     copies = [TopicPartition(remote[topic], number) for topic, ends in seen.ends.items() for number in range(len(ends))]
     with closing(scene.target.records("read_uncommitted")) as target:
-        logs = target.ends(copies).items
+        # Where clients have moved already, what they wrote there is no record of the source.
+        logs = AsItWas(target, takeover_ends(divergences(ledger))).ends(copies).items
     found = predicted(seen.ends, dict(ledger.histories()), logs, remote)
     return Prediction(found, seen.ends, remote, seen.at_ms)
 

@@ -11,7 +11,7 @@ from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback, resume
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.states import State, Step
-from sinks.failover.unplanned import Prediction, failover, predict
+from sinks.failover.unplanned import Prediction, failover, keep_divergence, predict
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kinds.offsets.history import History
 from streaming.mm2.records import TopicPartition
@@ -195,3 +195,45 @@ def test_only_a_reversing_flow_mirrors_again() -> None:
     failed_over(built)
     with pytest.raises(NotNow, match="REVERSING"):
         resume(built.scene())
+
+
+def partly_moved() -> Stage:
+    """x is fenced and drained, and its clients have moved; then y lags behind by seven."""
+    built = stage()
+    fence(built.scene(), ("x",))
+    drain(built.scene())
+    keep_divergence(built.scene(), predict(built.scene(), source_answers=True, topics=("x",)))
+    built.there.logs[TopicPartition("a.x", 0)].append(b"a client's", b"", 5000)
+    built.mirrors = False
+    built.write("y", 0, 7)
+    return built
+
+
+def test_a_failover_amid_a_batch_counts_and_keeps_the_topics_that_are_not_fenced_as_well() -> None:
+    built, seen = partly_moved(), list[Prediction]()
+    with pytest.raises(NotNow, match="7 records would be lost"):
+        failover(built.scene(), source_answers=True, accept_loss=0, agreed=agree)
+    failover(built.scene(), source_answers=True, accept_loss=7, agreed=seen.append)
+    assert (seen[0].records, seen[0].exact) == (7, True)
+    kept = divergences(built.ledger())
+    assert [(list(kept[topic].ends), list(kept[topic].lost)) for topic in ("x", "y")] == [
+        ([10, 10], [0, 0]),
+        ([10], [7]),
+    ]
+
+
+def test_without_the_source_what_moved_clients_wrote_hides_no_loss() -> None:
+    built, seen = partly_moved(), list[Prediction]()
+    built.write("x", 0, 1, super_user=True)
+    built.ledger().put_histories({where: History(4, 4, 0) for where in (X0, X1, Y0)})
+    look(built, 1000.0)
+    lose_the_source(built)
+    failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
+    assert seen[0].records == 1 + 7
+
+
+def test_a_failback_after_a_failover_amid_a_batch_names_what_the_source_alone_has() -> None:
+    built = partly_moved()
+    failover(built.scene(), source_answers=True, accept_loss=7, agreed=agree)
+    with pytest.raises(NotNow, match="has 7 records"):
+        failback(built.scene(), export=None, discard=None, write_reverse=lambda: None)
