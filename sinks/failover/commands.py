@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from sinks.engine.model import Key
 from sinks.failover.fence_rules import fence_acls, fenced_topics, shown
 from sinks.failover.fencing import FenceBroken, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
@@ -18,13 +19,26 @@ def fence(
 ) -> FailoverRecord:
     """Fences these topics, none: all that producers write. A fence that somebody ignores is taken back.
 
+    That of topics which were fenced before stays: their clients may have moved.
     Raises FenceBroken, NoAuthorizer, NotNow, LockstepError.
     """
+    known, before = scene.journal.record, scene.journal.ledger.fences()
     try:
         return _fenced(scene, topics, without_fence=without_fence, take_over=take_over)
     except (FenceBroken, NoAuthorizer) as error:
+        raise type(error)(f"{error}. {_taken_back(scene, known, before)}") from error
+
+
+def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) -> str:
+    """Lifts what a broken fence added to what was `known`; says so in a sentence."""
+    if known.state is State.MIRRORING:
         unfence(scene)
-        raise type(error)(f"{error}. The fence was taken back") from error
+        return "The fence was taken back"
+    added = scene.journal.ledger.fences() - set(before)
+    if added:
+        lift_fence(scene, added)
+    taken = f"The fence of {shown(sorted(key[1] for key in added))} was taken back" if added else "The fence stays"
+    return f"{taken}; run the same again, or `lockstep unfence` for all"
 
 
 def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_over: bool) -> FailoverRecord:
@@ -86,7 +100,7 @@ def cutover(
 def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool, take_over: bool) -> FailoverRecord:
     record = scene.journal.record
     if record.doing is Command.FENCE:
-        record = _fenced_batch(scene, record.topics, without_fence=without_fence, take_over=take_over)
+        record = fence(scene, record.topics, without_fence=without_fence, take_over=take_over)
     while True:
         if record.state is State.FENCED:
             record = drain(scene, take_over=take_over)
@@ -95,7 +109,7 @@ def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool, take_ov
             scene.say(f"{len(scene.topics(scene.listed()))} topics are drained: their clients may move")
         if not (left := _not_fenced(scene, record)):
             return record
-        record = _fenced_batch(scene, tuple(left[:size]), without_fence=without_fence, take_over=take_over)
+        record = fence(scene, tuple(left[:size]), without_fence=without_fence, take_over=take_over)
 
 
 def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
@@ -103,18 +117,6 @@ def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
         return []
     every = fenced_topics(scene.settings, scene.listed().desired.remote, scene.aliases)
     return sorted(set(every) - set(record.topics))
-
-
-def _fenced_batch(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_over: bool) -> FailoverRecord:
-    """A batch that somebody goes on writing is let go; the ones before it stay, for their clients have moved."""
-    before = scene.journal.ledger.fences()
-    try:
-        return _fenced(scene, topics, without_fence=without_fence, take_over=take_over)
-    except FenceBroken as error:
-        lift_fence(scene, scene.journal.ledger.fences() - before)
-        raise FenceBroken(
-            f"{error}. The fence of this batch was taken back; run the same again, or `lockstep unfence` for all"
-        ) from error
 
 
 def _check_whole(scene: Scene) -> None:

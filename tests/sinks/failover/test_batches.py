@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sinks.failover.commands import cutover, fence, unfence
+from sinks.failover.commands import cutover, drain, fence, unfence
 from sinks.failover.divergence import divergences
 from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import FenceBroken
@@ -67,11 +67,36 @@ def test_a_cutover_in_batches_that_dies_and_is_run_again_ends_the_same(at: Step,
 def test_a_batch_that_somebody_goes_on_writing_is_let_go_and_those_before_it_stay_fenced() -> None:
     built = stage()
     built.producers.append(lambda: built.write("y", super_user=True))
-    with pytest.raises(FenceBroken, match=r"writing to y.*this batch was taken back"):
+    with pytest.raises(FenceBroken, match=r"writing to y.*fence of y was taken back"):
         cutover(built.scene(), batch=1)
     assert built.world.source_acls.bindings == set(fence_acls(["x"]))
     built.producers.clear()
     assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+@pytest.mark.parametrize("drains", [False, True])
+def test_a_fence_that_breaks_on_another_topic_leaves_those_that_were_fenced_before(drains: bool) -> None:
+    built = stage()
+    fence(built.scene(), ("x",))
+    if drains:
+        drain(built.scene())
+    built.producers.append(lambda: built.write("y", super_user=True))
+    with pytest.raises(FenceBroken, match="fence of y was taken back"):
+        fence(built.scene(), ("y",))
+    assert built.world.source_acls.bindings == set(fence_acls(["x"]))
+    assert built.record().state is (State.DRAINED if drains else State.FENCED)
+
+
+def test_a_cutover_of_all_that_breaks_after_a_batch_forgets_no_topic_whose_clients_moved() -> None:
+    built = with_clients_that_move()
+    built.producers.append(lambda: built.write("y", super_user=True))
+    for batch in (1, None):
+        with pytest.raises(FenceBroken, match="writing to y"):
+            cutover(built.scene(), batch=batch)
+        assert built.world.source_acls.bindings == set(fence_acls(["x"]))
+        assert list(divergences(built.ledger())["x"].ends) == [10, 10]
+    built.producers.pop()
+    assert cutover(built.scene()).state is State.PROMOTED
 
 
 def test_a_fence_that_died_and_is_called_with_another_topic_denies_that_one_as_well() -> None:
