@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sinks.engine.model import Key
+from sinks.failover.divergence import divergences
 from sinks.failover.fence_rules import fence_acls, fenced_topics, shown
 from sinks.failover.fencing import FenceBroken, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
@@ -30,11 +31,17 @@ def fence(
 
 
 def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) -> str:
-    """Lifts what a broken fence added to what was `known`; says so in a sentence."""
-    if known.state is State.MIRRORING:
+    """Lifts what a broken fence added to what was `known`; says so in a sentence.
+
+    A fence that was half done is in the ledger already: of it only topics whose clients may have moved stay.
+    """
+    moved = divergences(scene.journal.ledger)
+    half = known.doing is Command.FENCE
+    if known.state is State.MIRRORING or (half and not moved):
         unfence(scene)
         return "The fence was taken back"
-    added = scene.journal.ledger.fences() - set(before)
+    stays = {acl.key for acl in fence_acls(moved)} | (set() if half else set(before))
+    added = scene.journal.ledger.fences() - stays
     if added:
         lift_fence(scene, added)
     taken = f"The fence of {shown(sorted(key[1] for key in added))} was taken back" if added else "The fence stays"

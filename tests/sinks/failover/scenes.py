@@ -131,25 +131,29 @@ def stage(**settings: Any) -> Stage:
 
 @dataclass(frozen=True)
 class MortalScene(Scene):
-    """A process that dies at a step: before it is done, or after it."""
+    """A process that dies at a step: before it is done, or after it. `topic`: once that one is fenced, too."""
 
     at: Step | None = None
     after: bool = False
+    topic: str | None = None
 
     def steps(self) -> Mapping[Step, Callable[[], None]]:
         steps = super().steps()
 
         def die() -> None:
-            if self.after and self.at is not None:
+            goes_on = self.topic is not None and self.topic not in self.journal.record.topics
+            if (goes_on or self.after) and self.at is not None:
                 steps[self.at]()
-            raise Died
+            if not goes_on:
+                raise Died
 
         return steps if self.at is None else {**steps, self.at: die}
 
 
-def mortal(scene: Scene, at: Step, *, after: bool) -> MortalScene:
+def mortal(scene: Scene, at: Step, *, after: bool, topic: str | None = None) -> MortalScene:
     """The same process, which dies."""
-    return MortalScene(**{one.name: getattr(scene, one.name) for one in fields(scene)}, at=at, after=after)
+    same = {one.name: getattr(scene, one.name) for one in fields(scene)}
+    return MortalScene(**same, at=at, after=after, topic=topic)
 
 
 def look(built: Stage, now: float, keeper: SourceEndsKeeper | None = None) -> None:

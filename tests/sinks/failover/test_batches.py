@@ -99,6 +99,20 @@ def test_a_cutover_of_all_that_breaks_after_a_batch_forgets_no_topic_whose_clien
     assert cutover(built.scene()).state is State.PROMOTED
 
 
+@pytest.mark.parametrize("batch", [1, None])
+def test_a_batch_that_died_and_then_breaks_is_let_go_as_its_message_says(batch: int | None) -> None:
+    built = stage()
+    cut = mortal(built.scene(), Step.PROVE_FENCE, after=False, topic="y")
+    with pytest.raises(Died):
+        cutover(cut, batch=1)
+    assert built.world.source_acls.bindings == set(fence_acls(["x", "y"]))
+    built.producers.append(lambda: built.write("y", super_user=True))
+    with pytest.raises(FenceBroken, match="fence of y was taken back"):
+        cutover(built.scene(), batch=batch)
+    assert built.world.source_acls.bindings == set(fence_acls(["x"]))
+    assert list(divergences(built.ledger())) == ["x"]
+
+
 def test_a_fence_that_died_and_is_called_with_another_topic_denies_that_one_as_well() -> None:
     built = stage()
     with pytest.raises(Died):
