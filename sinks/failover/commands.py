@@ -12,7 +12,6 @@ from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
 from sinks.failover.steps import NotDrained, describe_missing, lift_fence, missing_records
-from sinks.failover.unplanned import keep_divergence, predict
 
 
 def fence(
@@ -111,8 +110,6 @@ def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool, take_ov
     while True:
         if record.state is State.FENCED:
             record = drain(scene, take_over=take_over)
-            # From now on clients may write the copies of these topics.
-            keep_divergence(scene, predict(scene, source_answers=True, topics=record.topics))
             scene.say(f"{len(scene.topics(scene.listed()))} topics are drained: their clients may move")
         if not (left := _not_fenced(scene, record)):
             return record

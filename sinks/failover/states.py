@@ -91,7 +91,8 @@ def _table() -> dict[tuple[State, Command], Transition]:
     for state in (State.MIRRORING, State.FENCED, State.DRAINED):
         table[state, Command.FENCE] = Transition(state, fence, State.FENCED)
     for state in (State.FENCED, State.DRAINED):
-        table[state, Command.DRAIN] = Transition(state, (Step.AWAIT_RECORDS,), State.DRAINED)
+        # Kept before anybody is told that it is drained: from then on clients may write the copies.
+        table[state, Command.DRAIN] = Transition(state, (Step.AWAIT_RECORDS, Step.KEEP_DIVERGENCE), State.DRAINED)
     for state in (State.MIRRORING, State.FENCED, State.DRAINED):
         table[state, Command.UNFENCE] = Transition(state, (Step.LIFT_FENCE,), State.MIRRORING)
     for state in (State.MIRRORING, State.FENCED, State.DRAINED, State.FAILING_OVER):

@@ -9,11 +9,11 @@ from functools import partial
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Key, Kind
 from sinks.failover.arrival import Arrival
-from sinks.failover.divergence import forget_divergences
+from sinks.failover.divergence import divergences, forget_divergences
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.fencing import Fence, prove_still
 from sinks.failover.scene import Scene
-from sinks.failover.states import TRANSITIONS, State, Step
+from sinks.failover.states import TRANSITIONS, Command, State, Step
 from sinks.failover.takeover import arrivals_at_takeover
 from sinks.failover.unplanned import keep_divergence, predict
 from sinks.kinds.acls.staged_writes import granted_later
@@ -115,7 +115,12 @@ def _await_records(scene: Scene) -> None:
 
 
 def _keep_divergence(scene: Scene) -> None:
-    topics = scene.journal.record.topics
+    """Of topics of an earlier batch it is kept already, as it was before their clients moved."""
+    topics: Collection[str] = scene.journal.record.topics
+    if scene.journal.record.doing is Command.DRAIN:
+        topics = set(scene.topics(scene.listed())) - divergences(scene.journal.ledger).keys()
+        if not topics:
+            return
     keep_divergence(scene, predict(scene, source_answers=scene.source_answers, topics=topics))
 
 

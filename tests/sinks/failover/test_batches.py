@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from sinks.failover.commands import cutover, drain, fence, unfence
 from sinks.failover.divergence import divergences
 from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import FenceBroken
+from sinks.failover.record import FailoverRecord
 from sinks.failover.states import State, Step
 from sinks.failover.steps import NotDrained
 from streaming.mm2.records import TopicPartition
@@ -38,8 +40,10 @@ def test_each_batch_is_fenced_and_drained_before_the_next_and_all_are_promoted_t
     assert [state for step, state in built.states() if step != "begin"] == [
         "MIRRORING",
         "FENCED",
+        "FENCED",
         "DRAINED",
         "DRAINED",
+        "FENCED",
         "FENCED",
         "DRAINED",
         "DRAINED",
@@ -56,12 +60,30 @@ def test_clients_of_an_earlier_batch_may_write_on_the_target_before_the_last_is_
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("at", [Step.DENY_WRITES, Step.PROVE_FENCE, Step.AWAIT_RECORDS, Step.LAST_OFFSETS])
+@pytest.mark.parametrize("at", [Step.DENY_WRITES, Step.PROVE_FENCE, Step.AWAIT_RECORDS, Step.KEEP_DIVERGENCE,
+                                Step.LAST_OFFSETS])  # fmt: skip
 def test_a_cutover_in_batches_that_dies_and_is_run_again_ends_the_same(at: Step, after: bool) -> None:
     built = with_clients_that_move()
     with pytest.raises(Died):
         cutover(mortal(built.scene(), at, after=after), batch=1)
     assert cutover(built.scene(), batch=1).state is State.PROMOTED
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_where_copies_ended_is_kept_before_a_hook_is_told_to_move_their_clients(dies: bool) -> None:
+    built = stage()
+
+    def told(before: FailoverRecord, after: FailoverRecord) -> None:
+        if after.state is State.DRAINED and built.there.logs[COPY_OF_X].end == 10:
+            for number in range(3):
+                built.there.logs[COPY_OF_X].append(b"moved", b"%d" % number, 9000)
+            if dies:
+                raise Died
+
+    with pytest.raises(Died) if dies else nullcontext():
+        cutover(built.scene(told=told), batch=1)
+    assert cutover(built.scene(), batch=1).state is State.PROMOTED
+    assert list(divergences(built.ledger())["x"].ends) == [10, 10]
 
 
 def test_a_batch_that_somebody_goes_on_writing_is_let_go_and_those_before_it_stay_fenced() -> None:
