@@ -80,6 +80,8 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
         _check_whole(scene)
         if scene.verify is not None:
             scene.verify(set(scene.topics(scene.listed())) - scene.choices.accepted)
+            # That takes a minute and more, in which somebody may have written.
+            _check_whole(scene)
     scene.journal.begin(Command.PROMOTE, take_over=take_over)
     return scene.journal.run(scene.steps())
 

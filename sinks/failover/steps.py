@@ -15,7 +15,7 @@ from sinks.failover.fencing import Fence, prove_still
 from sinks.failover.scene import Scene
 from sinks.failover.states import TRANSITIONS, Command, State, Step
 from sinks.failover.takeover import arrivals_at_takeover
-from sinks.failover.unplanned import keep_divergence, predict
+from sinks.failover.unplanned import Prediction, keep_divergence, predict
 from sinks.kinds.acls.staged_writes import granted_later
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -116,25 +116,44 @@ def _await_records(scene: Scene) -> None:
 
 def _keep_divergence(scene: Scene) -> None:
     """Of topics of an earlier batch it is kept already, as it was before their clients moved."""
-    topics: Collection[str] = scene.journal.record.topics
-    if scene.journal.record.doing is Command.DRAIN:
+    topics, doing = set(scene.journal.record.topics), scene.journal.record.doing
+    if doing is Command.DRAIN:
         topics = set(scene.topics(scene.listed())) - divergences(scene.journal.ledger).keys()
         if not topics:
             return
-    keep_divergence(scene, predict(scene, source_answers=scene.source_answers, topics=topics))
+    prediction = predict(scene, source_answers=scene.source_answers, topics=topics)
+    keep_divergence(scene, prediction)
+    if doing is Command.PROMOTE:
+        _warn_of_late(scene, prediction)
+
+
+def _warn_of_late(scene: Scene, prediction: Prediction) -> None:
+    """What came between the last check and the end of the flow, which cannot be taken back."""
+    accepted = scene.choices.accepted
+    late = [one for where, one in prediction.arrivals.items() if not one.arrived and where.topic not in accepted]
+    if late:
+        scene.say(
+            f"CAREFUL: something came to {scene.settings.flow.source} after the last check, and the flow has ended: "
+            f"{count_missing(late)}. Stop whoever writes it; `lockstep failback` counts and exports what stayed behind"
+        )
 
 
 def describe_missing(missing: Collection[Arrival], seconds: float) -> str:
     """What is missing on the target, for people."""
+    return (
+        f"after {seconds:g} s {count_missing(missing)}. See that MM2 runs and copies these topics, and run the command "
+        "again; or name topics whose records may be missing with --accept"
+    )
+
+
+def count_missing(missing: Collection[Arrival]) -> str:
+    """How many records of which topics."""
     records = sum(one.behind.records for one in missing if one.behind)
     unknown = [f"{one.where}: {one.problem}" for one in missing if one.problem]
     topics = shown(topics_of(one.where for one in missing))
     most = "" if all(one.behind.exact for one in missing if one.behind) else "at most "
-    return (
-        f"after {seconds:g} s {most}{records} records of {topics} are not on the target"
-        + (f", and of these nobody can tell: {shown(unknown)}" if unknown else "")
-        + ". See that MM2 runs and copies these topics, and run the command again; or name topics whose records may be "
-        "missing with --accept"
+    return f"{most}{records} records of {topics} are not on the target" + (
+        f", and of these nobody can tell: {shown(unknown)}" if unknown else ""
     )
 
 

@@ -167,3 +167,15 @@ def test_records_that_differ_keep_a_flow_from_being_promoted_and_accepted_topics
         cutover(replace(built.scene(), verify=differs))
     assert (seen, built.record().state, built.record().doing) == ([{"x"}], State.DRAINED, None)
     assert cutover(replace(built.scene(), verify=seen.append)).state is State.PROMOTED
+
+
+def test_a_record_that_came_while_records_were_compared_keeps_the_flow_from_being_promoted() -> None:
+    built = stage()
+
+    def verify(topics: Collection[str]) -> None:
+        built.mirrors = False
+        built.write("y", 0, 5)
+
+    with pytest.raises(NotDrained, match="5 records of y"):
+        cutover(replace(built.scene(), verify=verify), without_fence=True)
+    assert not built.record().has_ended

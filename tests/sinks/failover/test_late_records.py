@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.commands import drain, fence, promote
-from sinks.failover.states import State
+from sinks.failover.commands import cutover, drain, fence, promote
+from sinks.failover.record import FailoverRecord
+from sinks.failover.states import Command, State
 from sinks.failover.steps import NotDrained
 from tests.sinks.failover.scenes import stage
 
@@ -28,3 +29,14 @@ def test_a_record_that_came_after_the_drain_and_was_copied_since_does_not() -> N
     built.write("x", super_user=True)
     built.copy()
     assert promote(built.scene()).state is State.PROMOTED
+
+
+def test_a_record_that_comes_while_the_flow_ends_is_told_of() -> None:
+    built = stage()
+
+    def told(before: FailoverRecord, after: FailoverRecord) -> None:
+        if after.doing is Command.PROMOTE:
+            built.write("y", 0, 5, super_user=True)
+
+    assert cutover(built.scene(told=told)).state is State.PROMOTED
+    assert [line for line in built.said if "CAREFUL" in line and "5 records of y are not on the target" in line]
