@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
 from app.cli.rights_command import check_rights
 from app.passes import newest_heartbeat, single_pass
 from app.rights.failover_rights import failover_rights
+from app.rights.judged import Finding
 from app.rights.judged import Verdict as RightVerdict
 from app.settings import Settings
 from app.wiring import FlowClusters
@@ -55,6 +56,7 @@ class _Seldom:
     topics: Collection[str]
     wanted_in_sync: Mapping[str, int]
     missing_rights: Collection[str]
+    missing_reads: Collection[str]
     authorizer: bool
     flags: Collection[str]
 
@@ -68,7 +70,11 @@ class ReadinessSurvey:
         flow: FlowSettings,
         clusters: FlowClusters,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        by_job: bool = False,
     ) -> None:
+        """`by_job`: with the rights of the job, not of whoever fails over."""
+        self._by_job = by_job
         self._settings, self._flow, self._clusters, self._clock = settings, flow, clusters, clock
         self._memory = ArrivalMemory()
         self._seldom: _Seldom | None = None
@@ -102,6 +108,8 @@ class ReadinessSurvey:
                 target.alias: _open_transactions(target, seen.target),
             },
             missing_rights=seldom.missing_rights,
+            missing_reads=seldom.missing_reads,
+            by_job=self._by_job,
             authorizer=seldom.authorizer,
             flags=seldom.flags,
         )
@@ -126,10 +134,22 @@ class ReadinessSurvey:
             now,
             topics,
             _wanted_in_sync(self._clusters.target, remote),
-            _missing_rights(self._settings, self._flow, self._clusters),
+            *self._missing_rights(),
             _has_authorizer(source),
             list(red_flags(topics, source.describe_topic_configs(topics).items)),
         )
+
+    def _missing_rights(self) -> tuple[list[str], list[str]]:
+        findings = check_rights(self._settings, self._flow, self._clusters, failover_rights(self._flow))
+        return missing_of(findings)
+
+
+def missing_of(findings: Iterable[Finding]) -> tuple[list[str], list[str]]:
+    """What is missing, in words: of all later steps, and of it that with which missing records are counted."""
+    missing = [one.right for one in findings if one.verdict is RightVerdict.MISSING and not one.right.optional]
+    words = {right: f"{right.operation} on {right.resource_name} of {right.cluster}" for right in missing}
+    reads = [said for right, said in words.items() if (right.resource_type, right.operation) == ("TOPIC", "READ")]
+    return [said for said in words.values() if said not in reads], reads
 
 
 def _open_transactions(cluster: KafkaCluster, ends: Mapping[TopicPartition, LogRange]) -> list[TopicPartition]:
@@ -149,15 +169,6 @@ def _wanted_in_sync(target: KafkaCluster, remote: list[str]) -> dict[str, int]:
     seen = target.describe_topic_configs(remote).items
     entries = {topic: configs.get("min.insync.replicas") for topic, configs in seen.items()}
     return {topic: int(entry.value) for topic, entry in entries.items() if entry is not None and entry.value}
-
-
-def _missing_rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> list[str]:
-    findings = check_rights(settings, flow, clusters, failover_rights(flow))
-    return [
-        f"{found.right.operation} on {found.right.resource_name} of {found.right.cluster}"
-        for found in findings
-        if found.verdict is RightVerdict.MISSING and not found.right.optional
-    ]
 
 
 def _has_authorizer(source: KafkaCluster) -> bool:

@@ -48,8 +48,9 @@ policy; no more is needed. This page is made from the code by `python -m app.doc
 FAILOVER = """
 ## What a failover needs besides
 
-Whoever runs the commands of [failover.md](failover.md) needs these as well; the job does not. `lockstep rights
---failover` prints them too, and `lockstep preflight` says which are missing.
+Whoever runs the commands of [failover.md](failover.md) needs these as well. Of them the job needs READ alone, for its
+own preflight: it is in the table above, too. `lockstep rights --failover` prints them all, and `lockstep preflight`
+says which are missing: run it as whoever will fail over. The job's preflight only warns of those that it lacks.
 """
 
 

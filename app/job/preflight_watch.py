@@ -78,7 +78,8 @@ class PreflightWatch:
         if flow is not self._flow or self._survey is None:
             self.close()
             clusters = self._opened.enter_context(both_clusters(settings, flow))
-            self._flow, self._survey, self._clusters = flow, ReadinessSurvey(settings, flow, clusters), clusters
+            survey = ReadinessSurvey(settings, flow, clusters, by_job=True)
+            self._flow, self._survey, self._clusters = flow, survey, clusters
         status, groups = self._task.status(), self._history.groups()
         listed = list_both(flow, self._clusters.source, self._clusters.target)
         facts = self._survey.look(listed, in_step_of_status(status, groups), status.heartbeat_age_seconds)

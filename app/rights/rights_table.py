@@ -50,6 +50,13 @@ def _verifies(settings: FlowSettings) -> bool:
 VERIFY = "lockstep.verify.enabled"
 
 
+def _makes_preflights(settings: FlowSettings) -> bool:
+    return settings.failover.preflight_interval > 0
+
+
+PREFLIGHT = "lockstep.failover.preflight.interval.seconds > 0, the default"
+
+
 def _streams_commits(settings: FlowSettings) -> bool:
     return settings.enabled[Kind.GROUP_OFFSET] and settings.group_offsets_source is not OffsetsSource.POLL
 
@@ -97,6 +104,15 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(FlowSide.SOURCE, On.UPSTREAM, ("READ",), "compares records", VERIFY, _verifies),
     Rule(FlowSide.TARGET, On.REMOTE, ("READ",), "compares records", VERIFY, _verifies),
+    Rule(
+        FlowSide.SOURCE,
+        On.UPSTREAM,
+        ("READ",),
+        "counts the records that are missing on the target",
+        PREFLIGHT,
+        _makes_preflights,
+    ),
+    Rule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", PREFLIGHT, _makes_preflights),
     Rule(
         FlowSide.TARGET,
         On.TOPICS_LOG,

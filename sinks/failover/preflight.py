@@ -57,8 +57,8 @@ def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float) -> Preflig
         seconds,
         readiness(facts),
         readiness(facts, FROM_CLUSTERS),
-        records=None if facts.untold else sum(loss.records for loss in losses),
-        age=None if facts.untold else max(ages, default=0.0),
+        records=sum(loss.records for loss in losses) if facts.countable else None,
+        age=max(ages, default=0.0) if facts.countable else None,
         exact=all(loss.exact for loss in losses),
         read_twice=facts.read_twice,
     )

@@ -49,17 +49,26 @@ OURS = {
 } | {("b", "lockstep-ledger.a.internal", "DESCRIBE_CONFIGS")}
 LOOKS = {("a", "*", "DESCRIBE"), ("a", "*", "DESCRIBE_CONFIGS")}
 COMPARES = {("b", "a.", "DESCRIBE"), ("b", "a.", "DESCRIBE_CONFIGS")}
+READS = {("a", "*", "READ"), ("b", "a.", "READ")}
+NO_PREFLIGHT = "lockstep.failover.preflight.interval.seconds=0"
 
 
 def test_with_topics_and_configs_the_job_needs_these_and_no_others(tmp_path: Path) -> None:
     writes = {("b", "a.", operation) for operation in ("ALTER", "ALTER_CONFIGS", "CREATE")}
     off = ("sync.topic.acls.enabled=false",)
-    assert places(tmp_path, *off) == MM2 | OURS | LOOKS | COMPARES | writes
+    assert places(tmp_path, *off, NO_PREFLIGHT) == MM2 | OURS | LOOKS | COMPARES | writes
+
+
+def test_a_job_that_makes_preflights_reads_the_topics_of_both_sides_and_needs_no_other_right_for_it(
+    tmp_path: Path,
+) -> None:
+    off = ("sync.topic.acls.enabled=false",)
+    assert places(tmp_path, *off) - places(tmp_path, *off, NO_PREFLIGHT) == READS
 
 
 def test_without_writing_topics_and_configs_the_target_is_only_looked_at(tmp_path: Path) -> None:
     off = ("refresh.topics.enabled=false", "sync.topic.configs.enabled=false", "sync.topic.acls.enabled=false")
-    assert places(tmp_path, *off) == MM2 | OURS | LOOKS | COMPARES
+    assert places(tmp_path, *off, NO_PREFLIGHT) == MM2 | OURS | LOOKS | COMPARES
 
 
 def test_deletions_need_their_right(tmp_path: Path) -> None:
@@ -159,11 +168,11 @@ def test_a_right_on_the_cluster_is_what_the_cluster_lists() -> None:
 
 def test_groups_need_their_rights_where_they_are_synced_and_none_elsewhere(tmp_path: Path) -> None:
     on_groups = {("a", "*", "DESCRIBE"), ("b", "*", "DESCRIBE"), ("b", "*", "READ")}
-    without = places(tmp_path, "sync.topic.acls.enabled=false")
-    synced = places(tmp_path, "sync.topic.acls.enabled=false", "sync.group.offsets.enabled=true")
-    assert synced - without == (on_groups - without) | {("a", "*", "READ"), ("b", "a.", "READ")}
+    off = ("sync.topic.acls.enabled=false", NO_PREFLIGHT)
+    without = places(tmp_path, *off)
+    assert places(tmp_path, *off, "sync.group.offsets.enabled=true") - without == (on_groups - without) | READS
 
 
 def test_records_are_read_only_where_they_are_matched(tmp_path: Path) -> None:
-    lines = ("sync.group.offsets.enabled=true", "lockstep.offset.translation=conservative")
+    lines = ("sync.group.offsets.enabled=true", "lockstep.offset.translation=conservative", NO_PREFLIGHT)
     assert ("a", "*", "READ") not in places(tmp_path, *lines)

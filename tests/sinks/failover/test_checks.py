@@ -55,6 +55,7 @@ def test_a_flow_with_which_all_is_well_is_ready() -> None:
         ("offline on the target", {"replicas": Replicas(3, {}, {"a.x": 3}, offline=frozenset({PARTITION}))}),
         ("replicas in sync for min.insync.replicas", {"replicas": Replicas(3, {"a.x": 3}, {"a.x": 1})}),
         ("rights of later steps", {"missing_rights": ["ALTER on the cluster"]}),
+        ("rights to count records", {"missing_reads": ["READ on * of a"]}),
     ],
 )
 def test_what_would_make_a_failover_fail_makes_the_flow_not_ready_and_has_a_remedy(
@@ -77,6 +78,8 @@ def test_what_would_make_a_failover_fail_makes_the_flow_not_ready_and_has_a_reme
         ("replication factor", {"replicas": Replicas(3, {"a.x": 1}, {"a.x": 3})}),
         ("open transactions on b", {"open_transactions": {"b": [PARTITION]}}),
         ("fence", {"authorizer": False}),
+        ("rights of later steps", {"missing_rights": ["ALTER on the cluster"], "by_job": True}),
+        ("rights to count records", {"missing_reads": ["READ on * of a"], "by_job": True}),
         ("not carried over", {"flags": ["tiered storage"]}),
     ],
 )
@@ -92,6 +95,18 @@ def test_records_on_their_way_are_named_and_do_no_harm_while_they_are_young() ->
 
 def test_a_loss_that_is_not_certain_is_said_to_be_the_most_that_it_can_be() -> None:
     assert check("records not copied", losses={"x": TopicLoss(7, 0.5, exact=False)}).figure.startswith("at most 7")
+
+
+def test_without_the_right_to_read_no_figure_of_missing_records_is_given() -> None:
+    checks = readiness(replace(WELL, missing_reads=["READ on * of a"], untold={PARTITION: "denied"}, by_job=True))
+    assert is_ready(checks)
+    assert "records not copied" not in {one.name for one in checks}
+    assert next(one for one in checks if "rights to count" in one.name).figure.startswith("nobody can tell how many")
+
+
+def test_a_loss_that_is_known_counts_though_some_topics_may_not_be_read() -> None:
+    seen = replace(WELL, missing_reads=["READ on * of a"], losses={"x": TopicLoss(1, 61.0)}, by_job=True)
+    assert not is_ready(readiness(seen))
 
 
 def test_what_belongs_to_one_cluster_alone_is_found_by_names_and_configs() -> None:

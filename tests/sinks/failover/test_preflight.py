@@ -46,6 +46,15 @@ def test_where_nobody_can_tell_of_a_partition_no_figure_is_given() -> None:
     assert (found.records, found.age, found.ready) == (None, None, False)
 
 
+def test_where_topics_may_not_be_read_nothing_is_said_to_be_at_risk_or_not() -> None:
+    found = made(missing_reads=["READ on * of a"], by_job=True)
+    assert (found.records, found.age, found.ready) == (None, None, True)
+
+
+def test_with_the_rights_that_lockstep_rights_prints_the_preflight_of_a_job_is_ready() -> None:
+    assert made(missing_rights=["ALTER on kafka-cluster of a"], by_job=True).ready is True
+
+
 def test_a_preflight_that_could_not_look_is_neither_ready_nor_not() -> None:
     assert Preflight(NOON, 0.1, trouble="b gives no answer").ready is None
 
