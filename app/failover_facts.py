@@ -14,6 +14,7 @@ from app.rights.judged import Finding
 from app.rights.judged import Verdict as RightVerdict
 from app.settings import Settings
 from app.wiring import FlowClusters
+from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.failover.arrival import pairs_of, unlisted
 from sinks.failover.arrival_memory import ArrivalMemory, ArrivalsSeen
@@ -23,6 +24,7 @@ from sinks.failover.in_step import InStep, in_step_of_pass
 from sinks.failover.losses import losses_of, untold
 from sinks.failover.record import FailoverRecord
 from sinks.failover.red_flags import red_flags
+from sinks.failover.takeover import as_at_takeover
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
@@ -44,8 +46,9 @@ def look_for_readiness(settings: Settings, flow: FlowSettings) -> tuple[Readines
         in_step = in_step_of_pass(one.reconcile.look_only(compared), kinds, summary_of(one.group_offsets))
         newest = newest_heartbeat(flow, one.clusters)
         age = max(0.0, time.time() - newest.timestamp_ms / 1000) if newest else None
-        facts = ReadinessSurvey(settings, flow, one.clusters).look(compared.context.listed, in_step, age)
-    return facts, compared.context.ledger.failover()
+        ledger = compared.context.ledger
+        facts = ReadinessSurvey(settings, flow, one.clusters).look(compared.context.listed, in_step, age, ledger)
+    return facts, ledger.failover()
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,17 @@ class ReadinessSurvey:
         self._memory = ArrivalMemory()
         self._seldom: _Seldom | None = None
 
-    def look(self, listed: Listed, in_step: InStep, heartbeat_age: float | None) -> ReadinessFacts:
-        """`listed` now; ages in seconds. Raises LockstepError for what cannot be seen."""
+    def look(
+        self, listed: Listed, in_step: InStep, heartbeat_age: float | None, ledger: Ledger | None = None
+    ) -> ReadinessFacts:
+        """`listed` now; ages in seconds. Raises LockstepError for what cannot be seen.
+
+        `ledger`: of a flow whose topics may be moving already; their copies count as they were then.
+        """
         flow, target = self._flow, self._clusters.target
         topics = fenced_topics(flow, listed.desired.remote, tuple(self._settings.clusters))
         pairs = pairs_of(listed.desired.remote, listed.source, topics)
-        seen = self._arrivals(pairs)
+        seen = self._arrivals(pairs, ledger)
         found = {**seen.arrivals, **unlisted(listed.source, topics)}
         remote = [listed.desired.remote[topic] for topic in topics]
         seldom = self._seldom = self._seen_seldom(topics, remote)
@@ -114,12 +122,13 @@ class ReadinessSurvey:
             flags=seldom.flags,
         )
 
-    def _arrivals(self, pairs: Mapping[TopicPartition, TopicPartition]) -> ArrivalsSeen:
+    def _arrivals(self, pairs: Mapping[TopicPartition, TopicPartition], ledger: Ledger | None) -> ArrivalsSeen:
         with (
             closing(self._clusters.source.records(self._flow.isolation)) as source,
             closing(self._clusters.target.records("read_uncommitted")) as target,
         ):
-            return self._memory.look(source, target, pairs, self._ids(pairs))
+            then = as_at_takeover(ledger, target) if ledger is not None else target
+            return self._memory.look(source, then, pairs, self._ids(pairs))
 
     def _ids(self, pairs: Mapping[TopicPartition, TopicPartition]) -> dict[str, tuple[str, str]]:
         names = {where.topic: copy.topic for where, copy in pairs.items()}

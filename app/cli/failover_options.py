@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from streaming.errors import WrongUsage
+
 WhyOption = Annotated[str, typer.Option("--why", help="Why, for the ledger and the audit.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 TakeOverOption = Annotated[
@@ -34,6 +36,15 @@ def at_least_one(number: int | None) -> int | None:
     if number is not None and number < 1:
         raise typer.BadParameter(f"{number}: 1 or more")
     return number
+
+
+def refuse_verified_batches(batch: int | None, verify: bool) -> None:
+    """Raises WrongUsage: what clients of a drained batch wrote on the target is no copy of anything."""
+    if batch is not None and verify:
+        raise WrongUsage(
+            "--batch and --verify: clients that move with a batch write records that the source has not, and these "
+            "would count as differences. Say `lockstep verify` beforehand, and `cutover --batch` without --verify"
+        )
 
 
 BatchOption = Annotated[

@@ -11,10 +11,11 @@ from contextlib import ExitStack, contextmanager
 from app.failover_facts import ReadinessSurvey
 from app.http.history import FlowHistory
 from app.settings import Settings
-from app.wiring import both_clusters
+from app.wiring import both_clusters, ledger
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.ledger import utc_now
 from sinks.failover.in_step import in_step_of_status
+from sinks.failover.journal import mirrors
 from sinks.failover.preflight import Preflight, preflight_of
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.listing import list_both
@@ -82,7 +83,10 @@ class PreflightWatch:
             self._flow, self._survey, self._clusters = flow, survey, clusters
         status, groups = self._task.status(), self._history.groups()
         listed = list_both(flow, self._clusters.source, self._clusters.target)
-        facts = self._survey.look(listed, in_step_of_status(status, groups), status.heartbeat_age_seconds)
+        # Read anew, and only where topics may be moving: it is the passes' own otherwise.
+        known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
+        in_step = in_step_of_status(status, groups)
+        facts = self._survey.look(listed, in_step, status.heartbeat_age_seconds, known)
         return preflight_of(facts, utc_now(), self._clock() - began)
 
     def _failed(self, trouble: str, began: float) -> Preflight:

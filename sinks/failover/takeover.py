@@ -10,6 +10,11 @@ from sinks.kafka.ports.record_reader import RecordReader
 from streaming.mm2.records import TopicPartition
 
 
+def as_at_takeover(ledger: Ledger, target: RecordReader) -> AsItWas:
+    """The target without what came to copies since the ledger keeps where they diverged. Raises LockstepError."""
+    return AsItWas(target, takeover_ends(divergences(ledger)))
+
+
 def arrivals_at_takeover(
     ledger: Ledger, source: RecordReader, target: RecordReader, pairs: Pairs
 ) -> dict[TopicPartition, Arrival]:

@@ -7,15 +7,14 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from sinks.failover.arrival import Arrival, pairs_of, unlisted
-from sinks.failover.cut_reader import AsItWas
-from sinks.failover.divergence import Divergence, divergences, keep_divergences, takeover_ends
+from sinks.failover.divergence import Divergence, keep_divergences
 from sinks.failover.fence_rules import fenced_topics
 from sinks.failover.prediction import predicted
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.source_ends import Ends, ends_by_topic, known_ends
 from sinks.failover.states import Command, State
-from sinks.failover.takeover import arrivals_at_takeover
+from sinks.failover.takeover import arrivals_at_takeover, as_at_takeover
 from streaming.mm2.records import TopicPartition
 
 UNKNOWN = "unknown"
@@ -83,7 +82,7 @@ def _remembered(scene: Scene) -> Prediction:
     copies = [TopicPartition(remote[topic], number) for topic, ends in seen.ends.items() for number in range(len(ends))]
     with closing(scene.target.records("read_uncommitted")) as target:
         # Where clients have moved already, what they wrote there is no record of the source.
-        logs = AsItWas(target, takeover_ends(divergences(ledger))).ends(copies).items
+        logs = as_at_takeover(ledger, target).ends(copies).items
     found = predicted(seen.ends, dict(ledger.histories()), logs, remote)
     return Prediction(found, seen.ends, remote, seen.at_ms)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sinks.failover.arrival import pairs_of
 from sinks.failover.arrival_memory import ArrivalMemory
+from sinks.failover.commands import drain, fence
+from sinks.failover.takeover import as_at_takeover
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Stage, stage
 
@@ -24,6 +26,19 @@ def test_partitions_that_stand_still_are_read_once() -> None:
     read = built.here.read + built.there.read
     assert look(built, memory) == ({}, 0)
     assert built.here.read + built.there.read == read
+
+
+def test_what_clients_of_a_drained_topic_wrote_makes_no_record_a_missing_one() -> None:
+    built, memory = stage(), ArrivalMemory()
+    fence(built.scene(), ("x",))
+    drain(built.scene())
+    for number in range(3):
+        built.there.logs[TopicPartition("a.x", 1)].append(b"moved", b"%d" % number, 9000)
+    pairs = pairs_of({"x": "a.x", "y": "a.y"}, {"x": 2, "y": 1}, ["x", "y"])
+    for _ in range(2):
+        seen = memory.look(built.here, as_at_takeover(built.ledger(), built.there), pairs, {})
+        assert all(one.arrived for one in seen.arrivals.values())
+    assert not memory.look(built.here, built.there, pairs, {}).arrivals[X1].arrived
 
 
 def test_only_what_moved_is_read_again() -> None:
