@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, KindArgument, OutputOption, in_force
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, kind_named
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.plan_text import paused_lines
 from app.passes import SinglePass, expected_claims, single_pass
@@ -23,6 +23,22 @@ from sinks.engine.model import Kind, key_as_text
 from sinks.faults import DigestMismatch
 from streaming.errors import LockstepError, WrongUsage
 
+OWNED = tuple(kind.value for kind in Kind if kind.row.owned)
+
+
+def _kind(text: str) -> str:
+    """Raises BadParameter for what no kind is."""
+    return kind_named(text).value
+
+
+OwnedArgument = Annotated[
+    str,
+    typer.Argument(
+        help=f"The kind of resource: {', '.join(OWNED)}.",
+        callback=_kind,
+        autocompletion=lambda: list(OWNED),
+    ),
+]
 NEVER_OWNED = (
     "{}: nothing of this kind is ever owned, so there is nothing to adopt. A remote topic's configs follow the "
     "source's, whoever set them, and a group's offsets are its own"
@@ -64,7 +80,7 @@ class Found:
 
 
 def adopt(
-    kind: KindArgument,
+    kind: OwnedArgument,
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
@@ -77,14 +93,15 @@ def adopt(
     ] = False,
 ) -> None:
     """Makes Lockstep's own what is on the target just as the source has it, whoever made it: revoked on the source, it
-    is revoked on the target from then on. Writes the ledger alone."""
-    if not kind.row.owned:
-        raise WrongUsage(NEVER_OWNED.format(kind))
-    if kind.row.data and not with_records:
-        raise WrongUsage(WITH_RECORDS.format(kind))
+    is revoked on the target from then on. Writes the ledger and an audit event for each."""
+    owned = Kind(kind)
+    if not owned.row.owned:
+        raise WrongUsage(NEVER_OWNED.format(owned))
+    if owned.row.data and not with_records:
+        raise WrongUsage(WITH_RECORDS.format(owned))
     settings = in_force(config, flow)
     with ExitStack() as stack:
-        found, failed = _found(settings, stack, kind, lead=yes and not dry_run, writes=not dry_run)
+        found, failed = _found(settings, stack, owned, lead=yes and not dry_run, writes=not dry_run)
         if not dry_run:
             if not yes:
                 _ask(found)

@@ -9,9 +9,16 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.failover_options import AcceptLossOption, DryRunOption, TakeOverOption, WhyOption, YesOption
+from app.cli.failover_options import (
+    AcceptLossOption,
+    DryRunOption,
+    OneFlowOption,
+    TakeOverOption,
+    WhyOption,
+    YesOption,
+)
 from app.cli.failover_run import called
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import Output, complain
 from app.failover_session import FailoverCall
 from app.reverse_properties import write_reverse
@@ -30,14 +37,14 @@ from streaming.errors import WrongUsage
 ExportOption = Annotated[
     Path | None, typer.Option("--export", help="A new folder for the records that never crossed, as Parquet.")
 ]
-DiscardOption = Annotated[int | None, typer.Option("--discard", help="So many of them may stay behind.")]
+DiscardOption = Annotated[int | None, typer.Option("--discard", min=0, help="So many of them may stay behind.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the flow the other way round.")]
 DoneOption = Annotated[bool, typer.Option("--done", help="The source leads again: mirror as before.")]
 
 
 def failover(
     config: ConfigOption = DEFAULT_CONFIG,
-    flow: FlowOption = None,
+    flow: OneFlowOption = None,
     output: OutputOption = Output.TEXT,
     accept_loss: AcceptLossOption = None,
     yes: YesOption = None,
@@ -103,7 +110,7 @@ def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
 
 def failback(
     config: ConfigOption = DEFAULT_CONFIG,
-    flow: FlowOption = None,
+    flow: OneFlowOption = None,
     output: OutputOption = Output.TEXT,
     export: ExportOption = None,
     discard: DiscardOption = None,

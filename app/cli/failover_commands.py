@@ -10,6 +10,7 @@ from app.cli.failover_options import (
     AcceptOption,
     BatchOption,
     DryRunOption,
+    OneFlowOption,
     TakeOverOption,
     VerifyOption,
     WhyOption,
@@ -18,7 +19,7 @@ from app.cli.failover_options import (
     refuse_verified_batches,
 )
 from app.cli.failover_run import called
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import Output
 from app.failover_session import FailoverCall
 from sinks.failover import commands
@@ -28,7 +29,7 @@ from sinks.failover.states import Command
 def fence(
     topics: Annotated[list[str] | None, typer.Argument(help="Topics of the source; none: all replicated ones.")] = None,
     config: ConfigOption = DEFAULT_CONFIG,
-    flow: FlowOption = None,
+    flow: OneFlowOption = None,
     output: OutputOption = Output.TEXT,
     why: WhyOption = "",
     dry: DryRunOption = False,
@@ -42,7 +43,7 @@ def fence(
 
 def unfence(
     config: ConfigOption = DEFAULT_CONFIG,
-    flow: FlowOption = None,
+    flow: OneFlowOption = None,
     output: OutputOption = Output.TEXT,
     why: WhyOption = "",
     dry: DryRunOption = False,
@@ -55,7 +56,7 @@ def unfence(
 
 def cutover(
     config: ConfigOption = DEFAULT_CONFIG,
-    flow: FlowOption = None,
+    flow: OneFlowOption = None,
     output: OutputOption = Output.TEXT,
     without_fence: WithoutFenceOption = False,
     within: WithinOption = 300.0,
@@ -78,7 +79,7 @@ def cutover(
 
 def promote(
     config: ConfigOption = DEFAULT_CONFIG,
-    flow: FlowOption = None,
+    flow: OneFlowOption = None,
     output: OutputOption = Output.TEXT,
     accept: AcceptOption = None,
     verify: VerifyOption = False,

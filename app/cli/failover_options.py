@@ -6,8 +6,12 @@ from typing import Annotated
 
 import typer
 
+from sinks.failover.unplanned import UNKNOWN
 from streaming.errors import WrongUsage
 
+OneFlowOption = Annotated[
+    list[str] | None, typer.Option("--flow", help="The one flow that is meant, where the file enables several.")
+]
 WhyOption = Annotated[str, typer.Option("--why", help="Why, for the ledger and the audit.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 TakeOverOption = Annotated[
@@ -16,7 +20,9 @@ TakeOverOption = Annotated[
 WithoutFenceOption = Annotated[
     bool, typer.Option("--without-fence", help="Set no DENY: producers were stopped otherwise; the ends prove it.")
 ]
-WithinOption = Annotated[float, typer.Option("--within", help="Seconds in which all records must be on the target.")]
+WithinOption = Annotated[
+    float, typer.Option("--within", min=0.0, help="Seconds in which all records must be on the target.")
+]
 AcceptOption = Annotated[
     list[str] | None, typer.Option("--accept", help="A topic whose records may be missing; may be repeated.")
 ]
@@ -24,10 +30,20 @@ VerifyOption = Annotated[
     bool, typer.Option("--verify", help="Compare the records of both sides before the flow ends, as `verify` does.")
 ]
 AcceptLossOption = Annotated[
-    int | None, typer.Option("--accept-loss", help="Records that may be lost, where the source still answers.")
+    int | None, typer.Option("--accept-loss", min=0, help="Records that may be lost, where the source still answers.")
 ]
+
+
+def typed_loss(text: str) -> str:
+    """Raises BadParameter for what no prediction is."""
+    if text != UNKNOWN and not (text.isascii() and text.isdigit()):
+        raise typer.BadParameter(f"{text}: a number of records, or {UNKNOWN}")
+    return text
+
+
 YesOption = Annotated[
-    str | None, typer.Option("--yes", help="The predicted loss, typed back; `unknown` where nobody can tell.")
+    str | None,
+    typer.Option("--yes", parser=typed_loss, help="The predicted loss, typed back; `unknown` where nobody can tell."),
 ]
 
 

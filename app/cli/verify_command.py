@@ -120,8 +120,9 @@ def verify(
 
 
 def _scope(topics: Sequence[str] | None, since: str | None, last: int | None, full: bool, level: Level) -> Scope:
-    if sum((since is not None, last is not None, full)) > 1:
-        raise typer.BadParameter("say only one of --since, --last and --full", param_hint="--full")
+    given = {"--since": since is not None, "--last": last is not None, "--full": full}
+    if len(said := [option for option, is_there in given.items() if is_there]) > 1:
+        raise typer.BadParameter("say only one of them", param_hint=said)
     since_ms = None if since is None else int(parse_since(since, utc_now()).timestamp() * 1000)
     most = None if full or since is not None else last or LAST
     return Scope(tuple(dict.fromkeys(topics or ())), since_ms, most, level)

@@ -54,7 +54,7 @@ def _deal_with(scene: Scene, found: Unreplicated, export: Export | None, discard
     elif discard is None or discard < found.count:
         raise NotNow(
             f"{scene.settings.flow.source} has {found.count} records that never reached {scene.settings.flow.target}: "
-            f"hand them on with --export DIR, or say --discard {found.count}"
+            f"hand them on with --export FOLDER, or say --discard {found.count}"
         )
 
 

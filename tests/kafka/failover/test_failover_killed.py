@@ -114,7 +114,7 @@ def test_of_two_people_at_once_the_second_waits_and_who_is_taken_over_does_no_fu
     wait_for(first.is_stopped, SOON, "the first to stop in its cutover")
     refused = commands.run("cutover", config=flow.config)
     assert refused.code == 1
-    assert f":{first.pid} is at it" in refused.err
+    assert f":{first.pid} is running `" in refused.err
     done = commands.run("cutover", "--take-over", "--why", "the first one hangs", config=flow.config).flow()
     assert done["state"] == State.PROMOTED
     first.go_on()

@@ -166,7 +166,7 @@ def test_of_two_people_one_waits_while_the_others_process_lives() -> None:
     scene = built.scene()
     scene.journal.begin(Command.FENCE)
     other = Begun("you", "", "", "you@there:2")
-    with pytest.raises(NotNow, match="me@here:1 is at it"):
+    with pytest.raises(NotNow, match="me@here:1 is running `fence`"):
         cutover(built.scene(other))
     assert cutover(built.scene(other, is_alive=lambda claim: False)).state is State.PROMOTED
 

@@ -1,0 +1,71 @@
+"""What the commands of a failover take for their options, before any cluster is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from app.cli.adopt_command import adopt
+from app.cli.drill_command import drill
+from app.cli.failback_commands import failback, failover
+from app.cli.failover_commands import cutover, fence, promote, unfence
+from app.cli.verify_command import verify
+
+
+def run(command: Callable[..., Any], *arguments: str) -> tuple[int, str]:
+    """Exit code and what is printed, in one line; the file is not there, so that no cluster can be."""
+    app = typer.Typer(rich_markup_mode=None)
+    app.command()(command)
+    done = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+    return done.exit_code, " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value"),
+    [
+        (cutover, "--within", "-1"),
+        (drill, "--within", "-1"),
+        (failover, "--accept-loss", "-1"),
+        (failover, "--yes", "-1"),
+        (failover, "--yes", "twelve"),
+        (failback, "--discard", "-1"),
+    ],
+)
+def test_a_value_that_no_loss_and_no_time_can_be_is_wrong_usage_and_named(
+    command: Callable[..., Any], option: str, value: str
+) -> None:
+    code, said = run(command, option, value, "--config", "is-not-there.properties")
+    assert code == 2
+    assert f"'{option}'" in said
+
+
+@pytest.mark.parametrize("value", ["0", "120", "unknown"])
+def test_what_a_prediction_can_be_may_be_typed_back(value: str) -> None:
+    assert "--yes" not in run(failover, "--yes", value, "--config", "is-not-there.properties")[1]
+
+
+@pytest.mark.parametrize("command", [fence, unfence, cutover, promote, failover, failback, drill])
+def test_the_help_of_a_command_about_one_flow_does_not_say_that_flow_may_be_repeated(
+    command: Callable[..., Any],
+) -> None:
+    said = run(command, "--help")[1]
+    assert "The one flow that is meant" in said
+    assert "every enabled flow" not in said
+
+
+def test_the_help_of_adopt_names_the_kinds_that_can_be_owned_and_no_others() -> None:
+    said = run(adopt, "--help")[1]
+    assert "acl" in said
+    assert "group-offset" not in said
+
+
+def test_of_options_that_exclude_each_other_those_that_were_said_are_blamed() -> None:
+    code, said = run(verify, "--since", "1h", "--last", "3", "--config", "is-not-there.properties")
+    assert code == 2
+    assert "--since" in said
+    assert "--last" in said
+    assert "--full" not in said
