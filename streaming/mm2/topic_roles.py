@@ -19,7 +19,6 @@ With `offset-syncs.topic.location=target` the last topic is `mm2-offset-syncs.a.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -57,12 +56,3 @@ def roles_of_flow(flow: Flow, policy: ReplicationPolicy, internal: InternalTopic
         TopicOn(flow.target, internal.checkpoints): TopicRole(RecordKind.CHECKPOINT, flow),
         TopicOn(internal.offset_syncs_cluster, internal.offset_syncs): TopicRole(RecordKind.OFFSET_SYNC, flow),
     }
-
-
-def roles_by_cluster(roles: Iterable[Mapping[TopicOn, TopicRole]]) -> dict[str, dict[str, TopicRole]]:
-    """The roles of several flows as one mapping a cluster: what each cluster's source reads."""
-    clusters: dict[str, dict[str, TopicRole]] = {}
-    for of_flow in roles:
-        for (cluster, topic), role in of_flow.items():
-            clusters.setdefault(cluster, {})[topic] = role
-    return clusters

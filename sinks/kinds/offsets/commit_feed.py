@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from threading import Lock
 from typing import NamedTuple
 
@@ -85,9 +85,3 @@ class CommitFeed:
             )
             self._commits, self._unread = {}, set()
             return heard
-
-
-def begin_all(feeds: Iterable[CommitFeed]) -> None:
-    """One query serves several flows."""
-    for feed in feeds:
-        feed.begin()

@@ -8,9 +8,9 @@ from streaming.flow import Flow
 from streaming.mm2.internal_topics import internal_topics
 from streaming.mm2.records import RecordKind
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy
-from streaming.mm2.topic_roles import TopicOn, TopicRole, roles_by_cluster, roles_of_flow
+from streaming.mm2.topic_roles import TopicOn, TopicRole, roles_of_flow
 
-AB, CB = Flow("a", "b"), Flow("c", "b")
+AB = Flow("a", "b")
 
 
 def roles(
@@ -38,20 +38,6 @@ def test_offset_syncs_kept_at_the_target_are_read_there() -> None:
 
 def test_heartbeats_carry_the_alias_even_where_the_identity_policy_renames_nothing() -> None:
     assert roles(AB, policy=IdentityReplicationPolicy())[TopicOn("b", "a.heartbeats")].flow == AB
-
-
-def test_flows_into_one_target_share_its_heartbeats_and_keep_their_own_syncs_apart() -> None:
-    clusters = roles_by_cluster([roles(AB), roles(CB)])
-    assert sorted(clusters) == ["a", "b", "c"]
-    assert set(clusters["b"]) == {
-        "heartbeats",
-        "a.heartbeats",
-        "a.checkpoints.internal",
-        "c.heartbeats",
-        "c.checkpoints.internal",
-    }
-    assert clusters["a"]["mm2-offset-syncs.b.internal"].flow == AB
-    assert clusters["c"]["mm2-offset-syncs.b.internal"].flow == CB
 
 
 def test_only_heartbeats_may_leave_the_flow_to_their_records() -> None:
