@@ -34,7 +34,7 @@ def test_last_records_of_a_log(cluster: Cluster, unique: str, last: int) -> None
 
 def test_log_whose_replicas_nobody_chose_has_what_the_brokers_can_keep(cluster: Cluster, unique: str) -> None:
     cluster.create_log(unique, None, {})
-    assert cluster.list_topics()[unique] == 1
+    assert wait_for(lambda: cluster.list_topics().get(unique), SOON, f"{unique} to be listed") == 1
 
 
 def test_log_that_is_there_is_made_again_without_harm(cluster: Cluster, unique: str) -> None:
