@@ -14,8 +14,8 @@ from sinks.faults import Observed
 from sinks.kafka.jvm.committed_text import names_of, offsets_of
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
-from sinks.kafka.ports.groups import GroupFaults, Groups, LogRange, Offsets
-from streaming.mm2.records import TopicPartition
+from sinks.kafka.ports.group_reader_around import GroupReaderAround
+from sinks.kafka.ports.groups import GroupFaults, Groups, Offsets
 
 GROUPS_IN_A_REQUEST = 500
 
@@ -71,13 +71,14 @@ class JvmCommitted:
         self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
 
 
-class BulkGroups:
+class BulkGroups(GroupReaderAround):
     """`Groups` that read the offsets of many groups through the JVM, and everything else as they did."""
 
     def __init__(
         self, groups: Groups, alias: str, gateway: Any, client: Mapping[str, str], count: CountRequest
     ) -> None:
-        self._groups, self._made_of = groups, (alias, gateway, client, count)
+        super().__init__(groups)
+        self._written, self._made_of = groups, (alias, gateway, client, count)
 
     @cached_property
     def _bulk(self) -> JvmCommitted:
@@ -87,27 +88,10 @@ class BulkGroups:
         """As `GroupReader` has it."""
         if len(groups) < FEW:
             return self._groups.committed(groups)
-        found = self._bulk.committed(sorted(groups))
-        left = set(groups) - found.keys()
-        if not left:
-            return Observed(found)
-        others = self._groups.committed(left)
-        return Observed({**found, **others.items}, others.errors)
-
-    def names(self) -> set[str]:
-        return self._groups.names()
-
-    def members(self, groups: Collection[str]) -> Observed[str, int]:
-        return self._groups.members(groups)
-
-    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        return self._groups.ends(partitions)
-
-    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        return self._groups.topic_ids(topics)
+        return self._with_others(self._bulk.committed(sorted(groups)), groups)
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
-        return self._groups.commit(offsets)
+        return self._written.commit(offsets)
 
     def close(self) -> None:
         """Lets go of the JVM's client, if there is one; the groups are the cluster's."""

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings, OffsetsSource
+from sinks.kafka.ports.group_reader_around import GroupReaderAround
 from sinks.kafka.ports.group_watch import POLLED_AT_ONCE, GroupWatch
-from sinks.kafka.ports.groups import GroupReader, LogRange, Offsets
+from sinks.kafka.ports.groups import GroupReader, Offsets
 from sinks.kinds.controller import CommitsFrom
 from sinks.kinds.offsets.chosen_groups import is_followed
 from sinks.kinds.offsets.commit_feed import CommitFeed, Heard
@@ -28,7 +29,7 @@ class Moved(NamedTuple):
     gone: Collection[str] = ()
 
 
-class FollowedGroups:
+class FollowedGroups(GroupReaderAround):
     """A `GroupReader` of one cluster that answers from the stream what the stream knows. Not thread-safe."""
 
     def __init__(
@@ -41,7 +42,8 @@ class FollowedGroups:
         asked: Collection[str] | None = None,
     ) -> None:
         """`asked`: follow these alone; None all that the filter lets through."""
-        self._settings, self._groups, self._watch, self._feed = settings, groups, watch, feed
+        super().__init__(groups)
+        self._settings, self._watch, self._feed = settings, watch, feed
         self._clock, self._asked = clock, asked
         self._polls = GroupPolls()
         self._session: int | None = None
@@ -136,21 +138,7 @@ class FollowedGroups:
         if self._session is None:
             return self._groups.committed(groups)
         known: dict[str, Offsets] = {group: self._known[group] for group in groups if group in self._known}
-        left = set(groups) - known.keys()
-        others: Observed[str, Offsets] = self._groups.committed(left) if left else Observed({})
-        return Observed({**known, **others.items}, others.errors)
-
-    def names(self) -> set[str]:
-        return self._groups.names()
-
-    def members(self, groups: Collection[str]) -> Observed[str, int]:
-        return self._groups.members(groups)
-
-    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        return self._groups.ends(partitions)
-
-    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        return self._groups.topic_ids(topics)
+        return self._with_others(known, groups)
 
     def close(self) -> None:
         """Lets go of the watch; the groups are the cluster's."""
