@@ -6,6 +6,8 @@ import os
 import secrets
 from pathlib import Path
 
+from streaming.errors import LockstepError
+
 FOR_OWNER = 0o600
 FOLDER_FOR_OWNER = 0o700
 
@@ -28,3 +30,11 @@ def replace_file(path: Path, data: bytes, mode: int = FOR_OWNER) -> None:
     except OSError:
         part.unlink(missing_ok=True)
         raise
+
+
+def write_report(path: Path, data: bytes) -> None:
+    """As `replace_file`, for what `--report` names. Raises LockstepError."""
+    try:
+        replace_file(path, data)
+    except OSError as error:
+        raise LockstepError(f"--report {path}: {error.strerror}") from error

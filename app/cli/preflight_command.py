@@ -15,7 +15,7 @@ from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, 
 from app.cli.plan_file import check_writable
 from app.cli.printable import one_line
 from app.failover_facts import look_for_readiness
-from app.private_files import replace_file
+from app.private_files import write_report
 from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
 from sinks.failover.losses import losses_as_json
 from sinks.failover.record import FailoverRecord
@@ -52,7 +52,8 @@ def preflight(
         checks = readiness(facts)
         rows.append((one.flow, checks, _document(one.flow, checks, facts, record)))
     if report is not None:
-        _write(report, "\n".join(markdown(flow, checks) for flow, checks, _ in rows))
+        write_report(report, "\n".join(markdown(flow, checks) for flow, checks, _ in rows).encode())
+        complain(f"written to {report}")
     if output is Output.JSON:
         print_json(with_failures({"flows": [document for _, _, document in rows]}, failed))
     else:
@@ -92,11 +93,3 @@ def markdown(flow: Flow, checks: Sequence[Check]) -> str:
 def as_text(text: str) -> str:
     """Escaped, so that Markdown shows it as it is: names and errors of clusters are text, never markup."""
     return MARKUP.sub(r"\\\g<0>", one_line(text))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        replace_file(path, text.encode())
-    except OSError as error:
-        raise LockstepError(f"--report {path}: {error.strerror}") from error
-    complain(f"written to {path}")

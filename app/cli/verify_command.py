@@ -17,7 +17,7 @@ from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, 
 from app.cli.plan_file import check_writable
 from app.cli.since import parse_since
 from app.cli.topic_names import topics_of_flows
-from app.private_files import replace_file
+from app.private_files import write_report
 from sinks.engine.ledger import utc_now
 from sinks.verify.survey import Scope
 from sinks.verify.verdicts import FlowReport, Level, PartitionReport, as_time
@@ -108,7 +108,7 @@ def verify(
                 failed.append((one.flow.name, error))
     document = with_failures({"flows": [done.as_json() for done in found]}, failed)
     if report is not None:
-        _write(report, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        write_report(report, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     if output is Output.JSON:
         print_json(document)
     else:
@@ -149,13 +149,6 @@ class _Spark:
     def __exit__(self, *_: object) -> None:
         if self._started is not None:
             self._started.stop()
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        replace_file(path, data)
-    except OSError as error:
-        raise LockstepError(f"{path}: {error.strerror}; the report is not written") from error
 
 
 def _print(found: FlowReport) -> None:
