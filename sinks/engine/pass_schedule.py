@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-BUSY_SHARE = 0.5
+BUSY_SHARE = 0.75
 """Of the time that a flow's passes may take while one reason follows the other."""
 
-LONGEST_REST = 2.0
+LONGEST_REST = 1.0
 """Seconds that a long pass, of a first comparison say, keeps the next one waiting at most."""
 
 POLL_REST = 0.5

@@ -113,6 +113,16 @@ def test_topic_that_is_not_looked_at_is_not_reported_until_it_is(watched: Watche
     assert watched.watch.changed([[x]]) == {x}
 
 
+def test_list_from_which_topics_come_and_go_is_looked_at_as_it_is_now(watched: Watched, unique: str) -> None:
+    topics = [f"{unique}-{number}" for number in range(6)]
+    make(watched.cluster, *topics)
+    for size in (1, 2, 3, 4, 5):
+        assert watched.watch.changed([topics[:size]]) == {topics[size - 1]}
+    for shown in (topics[:5], topics[1:5], [topics[5], *topics[2:5]], topics[3:]):
+        watched.watch.forget(topics)
+        assert watched.watch.changed([shown, topics[:2]]) == {*shown, *topics[:2]}
+
+
 def test_topic_in_two_shards_of_one_look_is_reported(watched: Watched, unique: str) -> None:
     make(watched.cluster, unique)
     assert watched.watch.changed([[unique], [unique]]) == {unique}

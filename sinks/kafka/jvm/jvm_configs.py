@@ -17,14 +17,9 @@ from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, _message, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.jvm_resources import TopicResources
 from sinks.kafka.ports.cluster import CountRequest
 from streaming.errors import LockstepError
-
-LISTS_KEPT = 1024
-"""Resource lists kept in the JVM: each call over the gateway takes about 0.1 ms, and building one is a call a topic."""
-
-RESOURCES_KEPT = 100_000
-"""Resources kept in the JVM, each of which takes another call."""
 
 ITEM = ("UnknownTopicOrPartitionException", "TopicAuthorizationException", "InvalidTopicException")
 
@@ -36,17 +31,13 @@ class JvmWatch:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._topic_type = self._enum_constant("org.apache.kafka.common.config.ConfigResource$Type", "TOPIC")
+        self._resources = TopicResources(self._jvm)
         self._last = self._jvm.java.util.HashMap()
-        # Every name of a package that is resolved is a call over the gateway, too.
-        self._resource_class = self._jvm.org.apache.kafka.common.config.ConfigResource
-        self._resources: dict[str, Any] = {}
-        self._lists: dict[tuple[str, ...], Any] = {}
         self._forgotten: set[str] = set()
 
     def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
         """All requests leave before the first answer is awaited, so that the broker is never idle in between."""
-        asked = [(shard, self._admin.describeConfigs(self._list_of(shard))) for shard in shards if shard]
+        asked = [(shard, self._admin.describeConfigs(self._resources.all_of(shard))) for shard in shards if shard]
         found: set[str] = set()
         try:
             for shard, result in asked:
@@ -92,35 +83,11 @@ class JvmWatch:
             raise ClusterUnreachable(f"cluster {self._alias}: DescribeConfigs: {cause}: {_message(error)}")
         troubled, seen = set(), self._jvm.java.util.HashMap()
         for topic in shard:
-            future = result.values().get(self._resource(topic))
+            future = result.values().get(self._resources.of(topic))
             if future.isCompletedExceptionally():
                 troubled.add(topic)
                 # Recreated with the same configs it is another topic: its return is a change.
-                self._last.remove(self._resource(topic))
+                self._last.remove(self._resources.of(topic))
             else:
-                seen.put(self._resource(topic), future.get(self._timeout, self._unit))
+                seen.put(self._resources.of(topic), future.get(self._timeout, self._unit))
         return troubled | self._differs_from_last(seen)
-
-    def _list_of(self, topics: Sequence[str]) -> Any:
-        key = tuple(topics)
-        if key not in self._lists:
-            if len(self._lists) >= LISTS_KEPT:
-                self._lists.clear()
-            made = self._jvm.java.util.ArrayList()
-            for topic in topics:
-                made.add(self._resource(topic))
-            self._lists[key] = made
-        return self._lists[key]
-
-    def _resource(self, topic: str) -> Any:
-        if topic not in self._resources:
-            if len(self._resources) >= RESOURCES_KEPT:
-                self._resources.clear()
-            self._resources[topic] = self._resource_class(self._topic_type, topic)
-        return self._resources[topic]
-
-    def _enum_constant(self, enum: str, name: str) -> Any:
-        # py4j resolves no inner classes, and the jars of --packages are in the context class loader only.
-        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        constants = self._jvm.java.lang.Class.forName(enum, True, loader).getEnumConstants()
-        return next(constant for constant in constants if constant.name() == name)

@@ -78,9 +78,7 @@ class KafkaGroups:
     ) -> Observed[TopicPartition, LogRange]:
         starts, errors = self._offsets(partitions, EARLIEST)
         latest, more = self._offsets(partitions, LATEST, COMMITTED if committed else UNCOMMITTED)
-        items = {
-            where: LogRange(starts[where], latest[where]) for where in partitions if {where} <= starts.keys() & latest
-        }
+        items = {where: LogRange(starts[where], latest[where]) for where in starts.keys() & latest.keys()}
         return Observed(items, errors | more)
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -18,6 +19,9 @@ TIMEOUT = 30.0
 AT_ONCE = 1000
 """Records that librdkafka hands over in one call."""
 
+AT_ONCE_WITHIN = 2.0
+"""Seconds for what is read by a client that is kept; where that is not enough, a new one tries."""
+
 FETCHED_AHEAD = 16 * 1024
 """Kilobytes that librdkafka fetches before they are asked for; 64 MiB if nothing is said."""
 
@@ -27,6 +31,14 @@ READING: dict[str, str | int] = {
     "auto.offset.reset": "earliest",
     "queued.max.messages.kbytes": FETCHED_AHEAD,
 }
+
+
+Start = Callable[[int, int], int]
+"""Where to begin to read, by the first offset and the end of a log."""
+
+
+def _from(position: int) -> Start:
+    return lambda first, end: first if position > end else max(first, position)
 
 
 def _come(consumer: Consumer) -> Iterator[Message]:
@@ -46,13 +58,15 @@ def _joined(chunks: Iterable[Stretch]) -> Stretch:
 
 
 class Log:
-    """Reads and appends through clients of its own; the producer is made at the first append."""
+    """Reads and appends through clients of its own, which are made when they are needed first."""
 
     def __init__(self, alias: str, config: Mapping[str, str | int], write_within: float = TIMEOUT) -> None:
         """`write_within`: seconds, for an append that was permitted."""
         self._alias, self._write_within = alias, min(write_within, TIMEOUT)
         self._config = dict(config)
         self._producer: Producer | None = None
+        self._reading = threading.Lock()
+        self._reader: Consumer | None = None
 
     def append(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         """In order, and only returns once all are acknowledged. Raises ClusterUnreachable with how many are missing."""
@@ -104,19 +118,37 @@ class Log:
 
     def read_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
         """The same, in pieces. librdkafka fetches ahead of whoever reads, by no more than FETCHED_AHEAD."""
-        return self._chunks(topic, lambda first, end: first if position > end else max(first, position))
+        return self._chunks(topic, _from(position))
 
-    def _chunks(self, topic: str, start: Callable[[int, int], int]) -> Iterator[Stretch]:
-        consumer = Consumer(self._config | READING | {"enable.partition.eof": True, "fetch.wait.max.ms": 20})
+    def read_soon(self, topic: str, position: int) -> Stretch | None:
+        """As `read_from`, in two requests of a client that is kept; None where that does not succeed at once."""
+        if not self._reading.acquire(blocking=False):
+            return None
         try:
-            first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT)
-            chosen = start(first, end)
-            if chosen >= end:
-                yield Stretch([], whole=first == end)
-                return
-            consumer.assign([TopicPartition(topic, 0, chosen)])
-            for records in self._to_end(consumer, topic):
-                yield Stretch(records, whole=chosen == first)
+            if self._reader is None:
+                self._reader = self._consumer()
+            read = _joined(self._read(self._reader, topic, _from(position), AT_ONCE_WITHIN))
+            self._reader.unassign()
+            return read
+        except (KafkaException, ClusterUnreachable):
+            # It may know another broker than the one that leads now, or a topic that was deleted and recreated since.
+            self._close_reader()
+            return None
+        finally:
+            self._reading.release()
+
+    def _close_reader(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+    def _consumer(self) -> Consumer:
+        return Consumer(self._config | READING | {"enable.partition.eof": True, "fetch.wait.max.ms": 20})
+
+    def _chunks(self, topic: str, start: Start) -> Iterator[Stretch]:
+        consumer = self._consumer()
+        try:
+            yield from self._read(consumer, topic, start, TIMEOUT)
         except KafkaException as exception:
             error = error_of(exception)
             if error is None:
@@ -125,26 +157,36 @@ class Log:
         finally:
             consumer.close()
 
-    def _to_end(self, consumer: Consumer, topic: str) -> Iterator[list[Placed]]:
-        """Chunks up to the end of the log; the last one may be empty."""
+    def _read(self, consumer: Consumer, topic: str, start: Start, within: float) -> Iterator[Stretch]:
+        first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=within)
+        chosen = start(first, end)
+        if chosen >= end:
+            yield Stretch([], whole=first == end)
+            return
+        consumer.assign([TopicPartition(topic, 0, chosen)])
+        for records in self._to_end(consumer, topic, within):
+            yield Stretch(records, whole=chosen == first)
+
+    def _to_end(self, consumer: Consumer, topic: str, within: float) -> Iterator[list[Placed]]:
+        """Chunks up to the end of the log; the last one may be empty. `within`: seconds without progress."""
         records: list[Placed] = []
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             if len(records) > CHUNK - AT_ONCE:
                 yield records
-                records, deadline = [], time.monotonic() + TIMEOUT
+                records, deadline = [], time.monotonic() + within
             for message in _come(consumer):
                 error = message.error()
                 if error is None:
                     records.append(Placed(message.offset() or 0, message.key() or b"", message.value()))
-                    deadline = time.monotonic() + TIMEOUT
+                    deadline = time.monotonic() + within
                 elif error.code() == KafkaError._PARTITION_EOF:
                     yield records
                     return
                 elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
                     # librdkafka looks for the group's coordinator, though nothing here needs one, nor rights on groups.
                     raise KafkaException(error)
-        raise ClusterUnreachable(f"cluster {self._alias}: reading {topic}: no record and no end within {TIMEOUT:g} s")
+        raise ClusterUnreachable(f"cluster {self._alias}: reading {topic}: no record and no end within {within:g} s")
 
     def follow(self, topic: str, position: int) -> LogTail:
         """From this offset on; from the first record where it is not there."""
@@ -156,6 +198,8 @@ class Log:
         if self._producer is not None:
             self._producer.flush(TIMEOUT)
             self._producer = None
+        with self._reading:
+            self._close_reader()
 
 
 PASSING = frozenset(

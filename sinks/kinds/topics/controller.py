@@ -72,8 +72,6 @@ class TopicController:
         self._dirty |= self._fresh
         # Compared now and in the next pass, too: the broker that was watched may be ahead of the one that is read.
         self._fresh = set() if self._first else differing
-        if not context.everything:
-            self._schedule.changed(differing, context.now)
         upstream = {name: topic for topic, name in remote.items()}
         if context.everything:
             self._dirty |= {upstream[name] for name in self._changed_on_target(context)}
@@ -94,8 +92,10 @@ class TopicController:
             # Noted before anything else can fail: a watch reports a difference once.
             self._dirty |= found
             if not context.everything:
-                # Those that were forgotten after a write explain no signal.
-                self._schedule.polled(group, self._clock() - start, len(found - self._written))
+                # Those that were forgotten after a write explain no signal, and did not change.
+                moved = found - self._written
+                self._schedule.polled(group, self._clock() - start, len(moved))
+                self._schedule.changed(moved, context.now)
             self._written.difference_update(*group)
             differing |= found
             self._polled += sum(len(shard) for shard in group)

@@ -8,8 +8,10 @@ from enum import Enum
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
+from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Key, Kind
 from sinks.engine.report import Report
+from streaming.flow import Flow
 from tests.sinks.builders import World
 from tests.sinks.machine.hazards import Written
 from tests.sinks.machine.stage import Stage
@@ -93,9 +95,11 @@ class LedgerAspect(Stage):
         self.loaded = False
         super().begin_anew()
 
-    def remembered(self, kind: Kind, key: Key) -> bool:
+    def remembering(self, kind: Kind, key: Key, *entries: Entry) -> set[Flow]:
         """What is in a ledger that cannot be read, comes back or not."""
-        return self.trouble is not None or super().remembered(kind, key)
+        if self.trouble is not None:
+            return {self.world.settings.flow}
+        return super().remembering(kind, key, *entries)
 
     def check_pass(self, world: World, written: Collection[Written], report: Report | None) -> None:
         super().check_pass(world, written, report)
