@@ -9,6 +9,7 @@ It is a hint and no more: a full comparison comes all the same.
 from __future__ import annotations
 
 import statistics
+from itertools import repeat
 
 BEATS_TO_LEARN, BEATS_THAT_AGREE = 8, 6
 """Beats in a row of which so many must agree before the rhythm counts as known: on a busy machine some come late."""
@@ -28,11 +29,15 @@ MISSED = 2
 STANDSTILLS, FORGIVEN = 5.0, 0.1
 """How often the log may stand still until its rhythm is learnt anew; each beat in time takes that share off one."""
 
-TUNING = 0.1
-"""How far the rhythm follows a beat that came at another time than expected, as a share of the difference."""
+EARLY = 0.06
+"""How far the anchor follows an early beat, as a share of one: a change just before one must not pass for it."""
 
-EARLY = 0.03
-"""How far the anchor follows an early beat, as a share: a change just before a beat must not pass as that beat."""
+NEWEST = 12
+"""Beats of which the earliest, counted from the anchor, is where the anchor belongs: a busy machine makes beats late,
+and none early. Followed at once, a late beat would make the next one look like a signal."""
+
+AMID_CHANGES = 6
+"""Beats after a signal in which an early beat is not followed at all: it may be one more change."""
 
 NOISY = 20
 """Signals in so many newest samples that grew: a log that always moves hints at nothing."""
@@ -51,6 +56,8 @@ class MetadataBeat:
         self._recent: list[bool] = []
         self._grew = False
         self._standstills = 0.0
+        self._late: list[float] = []
+        self._signalled_at = float("-inf")
 
     @property
     def is_known(self) -> bool:
@@ -100,7 +107,7 @@ class MetadataBeat:
 
     def _know(self, period: float, at: float, length: int) -> None:
         self._period, self._anchor, self._base, self._recent = period, at, length, []
-        self._standstills = 0.0
+        self._standstills, self._late = 0.0, []
 
     def _compare(self, at: float, before: tuple[float, int], length: int) -> int:
         """It may have grown by as many records as beats are due; the rest is a signal, and base from now on."""
@@ -108,6 +115,7 @@ class MetadataBeat:
         due = 0 if period == float("inf") else int((at - self._anchor + UNEVEN * period) // period)
         beats = length - self._base
         if beats > due:
+            self._signalled_at = at
             self._base += beats - due
             return beats - due
         if due - beats > MISSED:
@@ -116,13 +124,29 @@ class MetadataBeat:
             if self._standstills > STANDSTILLS:
                 self._forget(at)
         elif length > before[1] and period != float("inf"):
-            self._follow(at, before[0], beats, period)
+            self._follow(at, beats, period)
         return 0
 
-    def _follow(self, at: float, since: float, beats: int, period: float) -> None:
-        """The newest beat fell between two samples: the anchor moves there, so that a slow drift is never a signal."""
-        expected = self._anchor + beats * period
-        self._anchor = min(max(expected, since), max(at, expected - EARLY * period))
-        self._standstills = max(0.0, self._standstills - FORGIVEN)
-        self._period = period + TUNING * (self._anchor - expected) / beats
+    def _follow(self, at: float, beats: int, period: float) -> None:
+        """The newest beat was there by now: the anchor moves to where the earliest of the last ones would be."""
+        self._anchor += beats * period
         self._base += beats
+        self._standstills = max(0.0, self._standstills - FORGIVEN)
+        follows = EARLY * period if at - self._signalled_at > AMID_CHANGES * period else 0.0
+        self._late += [*repeat(float("inf"), beats - 1), max(at - self._anchor, -follows)]
+        if len(self._late) >= 2 * NEWEST:
+            self._tune(period)
+        self._move(0.0 if len(self._late) < NEWEST else float("inf"))
+
+    def _tune(self, period: float) -> None:
+        """The rhythm is off by what the earliest beats of the newer half came later than those of the older one."""
+        older, newer = self._late[-2 * NEWEST : -NEWEST], self._late[-NEWEST:]
+        drift = (min(newer) - min(older)) / NEWEST
+        self._period = period + drift
+        self._late = [late - drift * (number - NEWEST) for number, late in enumerate(newer, 1)]
+
+    def _move(self, most: float) -> None:
+        """The anchor, to where the earliest of the newest beats would be, but no more than that later."""
+        by = min(most, *self._late[-NEWEST:])
+        self._anchor += by
+        self._late = [late - by for late in self._late]
