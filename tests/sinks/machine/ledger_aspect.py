@@ -95,8 +95,12 @@ class LedgerAspect(Stage):
         self.loaded = False
         super().begin_anew()
 
-    def remembering(self, kind: Kind, key: Key, *entries: Entry) -> set[Flow]:
+    def remembered(self, kind: Kind, key: Key) -> bool:
         """What is in a ledger that cannot be read, comes back or not."""
+        return self.trouble is not None or super().remembered(kind, key)
+
+    def remembering(self, kind: Kind, key: Key, *entries: Entry) -> set[Flow]:
+        """As `remembered` has it."""
         if self.trouble is not None:
             return {self.world.settings.flow}
         return super().remembering(kind, key, *entries)
