@@ -16,11 +16,11 @@ from typing import Any
 
 from sinks.failover.listener import DefaultFailoverListener, FailoverListener
 from sinks.kinds.users.credentials import CredentialProvider, close_nothing, version_of_credential
-from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
-from sinks.notify.reporters import MetricsReporter
+from sinks.notify.metrics_reporting import MetricsReporter
+from sinks.notify.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from sinks.plugin_closing import close_plugin
 from streaming.errors import LockstepError, PluginError
-from streaming.mm2.filters import (
+from streaming.mm2.replication_filters import (
     ConfigPropertyFilter,
     DefaultConfigPropertyFilter,
     DefaultGroupFilter,

@@ -43,8 +43,8 @@ from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.topics.listing import list_both
 from sinks.notify.latest import Patience
 from sinks.notify.listener_observer import ListenerObserver
-from sinks.notify.listeners import Announcements, wants_nothing
 from sinks.notify.log_listener import LogListener
+from sinks.notify.replication_listeners import Announcements, wants_nothing
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -17,14 +17,14 @@ import typer
 from app.local.jars import PROJECT
 from app.local.local_cluster import LocalCluster
 from bench import groups_page
-from bench.acls import measure_acls
+from bench.acl_scenario import measure_acls
 from bench.drill import run
-from bench.groups import FULL, WAYS, measure_groups
-from bench.groups import save as save_groups
-from bench.load import create_topics, topic_name, wait_for_topics
+from bench.group_scenario import FULL, WAYS, measure_groups
+from bench.group_scenario import save as save_groups
 from bench.page import render
-from bench.report import Result, read, save
+from bench.results import Result, read, save
 from bench.scenario import SCENARIOS, Bench, measure
+from bench.topic_changes import create_topics, topic_name, wait_for_topics
 from streaming.errors import LockstepError
 
 RESULTS = PROJECT / "docs" / "benchmarks.json"

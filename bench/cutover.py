@@ -25,7 +25,7 @@ from app.local.waiting import wait_for
 from app.settings import Settings, load
 from app.wiring import both_clusters
 from bench.endurance_page import save
-from bench.failover_page import CUTOVER, write
+from bench.failover_figures_page import CUTOVER, write
 from sinks.failover import commands
 from sinks.failover.in_step import InStep
 from sinks.failover.scene import Scene

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from app.local.jars import PROJECT
-from bench.report import MIB, quantile
+from bench.results import MIB, quantile
 
 RESULTS: Final = PROJECT / "docs" / "benchmarks-groups.json"
 GOAL, MANY_GOAL = 1.0, 10.0
@@ -26,13 +26,13 @@ NAMES: Final = {
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """What `bench.groups` saved; None where there is no file."""
+    """What `bench.group_scenario` saved; None where there is no file."""
     found: dict[str, Any] | None = orjson.loads(path.read_bytes()) if path.exists() else None
     return found
 
 
 def section(found: Mapping[str, Any]) -> str:
-    """From what `bench.groups.measure_groups` gave."""
+    """From what `bench.group_scenario.measure_groups` gave."""
     rows = [_row(way, seconds, found["cpu"].get(way)) for way, seconds in found["ages"].items()]
     parts = [
         _intro(found),
@@ -52,7 +52,7 @@ def _intro(found: Mapping[str, Any]) -> str:
         "answer until the target has an offset that was made from it (looked at every 20 ms). MM2's intervals",
         "(`sync.group.offsets`, `emit.checkpoints`) are at 1 s, the shortest there is. Only commits at the end are",
         "timed for MM2: of what it copied before it was last started it translates no others.",
-        "`python -m bench.groups` makes the table.",
+        "`python -m bench.group_scenario` makes the table.",
     ]
     return " ".join(words) + "\n"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from bench import endurance_page, groups_page
-from bench.acls import section
+from bench.acl_scenario import section
 from bench.drill import run as drill
 from bench.drill import section as drill_section
-from bench.report import MIB, Result, plot, quantile, table
+from bench.results import MIB, Result, plot, quantile, table
 from bench.scenario import DEFAULT
 
 FAST = "MM2, intervals of 1 s"

@@ -18,8 +18,8 @@ from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from bench.cost import cost
-from bench.load import Changes
-from bench.report import Result
+from bench.results import Result
+from bench.topic_changes import Changes
 
 IDLE = 45.0
 """Seconds without a change over which the price is taken."""

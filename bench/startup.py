@@ -23,7 +23,7 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
-from bench.load import create_topics
+from bench.topic_changes import create_topics
 
 TOPICS: Final = 50
 SERVES: Final = "the page, metrics and status are at"

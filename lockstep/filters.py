@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.mm2.filters import (
+from streaming.mm2.replication_filters import (
     ConfigPropertyFilter,
     DefaultConfigPropertyFilter,
     DefaultGroupFilter,

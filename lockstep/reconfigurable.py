@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from streaming.reconfigurable import Reconfigurable
+from streaming.reconfiguration import Reconfigurable
 
 __all__ = ["Reconfigurable"]

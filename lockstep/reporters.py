@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from sinks.notify.metrics_reporting import MetricsReporter
 from sinks.notify.push_gateway import PushGatewayReporter
-from sinks.notify.reporters import MetricsReporter
 
 __all__ = ["MetricsReporter", "PushGatewayReporter"]

@@ -11,11 +11,11 @@ from sinks.engine.model import Kind
 from sinks.failover.listener import DefaultFailoverListener, FailoverListener
 from sinks.kinds.acls.principals import NOBODY, NamedPrincipals, PrincipalFilter, PrincipalMapping
 from sinks.kinds.users.credentials import CredentialProvider
-from sinks.notify.listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
+from sinks.notify.replication_listeners import DefaultGroupListener, DefaultTopicListener, GroupListener, TopicListener
 from sinks.plugin_closing import PluginClosing
 from streaming.flow import Flow
-from streaming.mm2.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.internal_topics import InternalTopics
+from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.replication_policy import ReplicationPolicy
 
 

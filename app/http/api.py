@@ -35,10 +35,10 @@ from starlette.routing import Route
 
 from app.http.connection import PromptConnection
 from app.http.flow_api import FlowApi
-from app.http.history import FlowHistory
 from app.http.look_body import LookBody
 from app.http.neighbour import refuse_beside_another_job
 from app.http.page import page_routes
+from app.http.page_history import FlowHistory
 from app.http.protection import HEALTH, READY, Protection, as_json
 from app.http.request_rules import RequestRules, base_url
 from app.job.reloading import Reloading

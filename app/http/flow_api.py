@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.http.history import FlowHistory
 from app.http.openapi import BASE, OPERATIONS, document
+from app.http.page_history import FlowHistory
 from app.http.paging import PageQuery, paged
 from app.http.protection import as_json
 from app.http.readiness import readiness

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 from app.failover_facts import ReadinessSurvey
-from app.http.history import FlowHistory
+from app.http.page_history import FlowHistory
 from app.settings import Settings
 from app.wiring import both_clusters, ledger
 from sinks.engine.flow_task import FlowTask

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.job.differences import Difference, differences
+from app.job.changed_lines import ChangedLine, changed_lines
 from app.properties.keys import Live
 from app.settings import ConfigurationError, Settings
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 Signature = tuple[int, int, int]
 """Of a file: when it was written (ns), its size, which file it is."""
 
-Adopt = Callable[[Settings, Sequence[Difference]], None]
+Adopt = Callable[[Settings, Sequence[ChangedLine]], None]
 """Called with what holds from now on, and how it differs."""
 
 
@@ -72,12 +72,12 @@ class Reloading:
             log.error("%s was read again and is left aside, nothing changed: %s", self._path, told)
             self._finish(Reloaded(error=told))
             return
-        found = [difference for difference in differences(self._settings, settings) if difference.live is not None]
-        for difference in found:
-            log.log(logging.WARNING if difference.live is Live.JOB else logging.INFO, "changed: %s", difference)
+        found = [line for line in changed_lines(self._settings, settings) if line.live is not None]
+        for line in found:
+            log.log(logging.WARNING if line.live is Live.JOB else logging.INFO, "changed: %s", line)
         self._adopt(settings, found)
         self._settings = settings
-        self._finish(Reloaded(tuple(str(difference) for difference in found)))
+        self._finish(Reloaded(tuple(str(line) for line in found)))
 
     def _finish(self, reloaded: Reloaded) -> None:
         with self._done:

@@ -14,12 +14,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from app.http.api import Api, Server
-from app.http.history import FlowHistory, sampling
+from app.http.page_history import FlowHistory, sampling
 from app.job.adopted_flows import AdoptedFlows
 from app.job.batch import Batch
+from app.job.changed_lines import ChangedLine
 from app.job.closing import side_by_side
 from app.job.commit_streams import CommitStreams
-from app.job.differences import Difference
 from app.job.ending_signals import ending_signals
 from app.job.flow_passes import FlowPasses
 from app.job.preflight_watch import preflights
@@ -41,7 +41,7 @@ from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.status import FlowState
 from sinks.flow_settings import FlowSettings
-from sinks.notify.reporters import Reporters
+from sinks.notify.metrics_reporting import Reporters
 from streaming.commits.commit_query import CommitQueries
 from streaming.flow import Flow
 from streaming.query import SparkQueries
@@ -101,7 +101,7 @@ class Job:
     def _committed(self, flow: Flow) -> None:
         self._passes[flow.target].give(flow, Reason.STREAM)
 
-    def _adopt(self, settings: Settings, changed: Sequence[Difference]) -> None:
+    def _adopt(self, settings: Settings, changed: Sequence[ChangedLine]) -> None:
         """Goes on with other settings, as far as they can change in a running job."""
         settings = replace(settings, clusters=self._settings.clusters, overrides=self._settings.overrides)
         running = {id(flow) for flow in self._settings.flows}

@@ -10,7 +10,7 @@ import orjson
 
 from app.properties.keys import TABLE, Scope
 from app.properties.nearest import nearest
-from streaming.mm2.filters import DEPRECATED
+from streaming.mm2.replication_filters import DEPRECATED
 
 NAMES_FILE = Path(__file__).resolve().parent / "kafka-names.json"
 ROLES = ("admin", "consumer", "producer")

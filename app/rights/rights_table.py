@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from sinks.flow_settings import FlowSettings, OffsetsSource
 from sinks.kinds.kind_row import FlowSide, On, RequiredRight
 from sinks.kinds.registry import Kind
-from sinks.notify.listeners import wants_nothing
 from sinks.notify.log_listener import LogListener
+from sinks.notify.replication_listeners import wants_nothing
 
 When = Callable[[FlowSettings], bool]
 

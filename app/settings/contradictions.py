@@ -44,8 +44,8 @@ from app.properties.places import Properties
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
-from streaming.mm2.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_cycles import endless_rounds
+from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 
 READ_BY: Mapping[Key[str], tuple[Key[Any], ...]] = {
     POLICY: (SEPARATOR, INTERNAL_SEPARATOR),

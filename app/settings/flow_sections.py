@@ -22,12 +22,12 @@ from sinks.engine.model import Kind
 from sinks.failover.listener import FailoverListener
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Listeners, OffsetsSource, Pace, Verifying
 from sinks.kinds.users.credentials import CredentialProvider
-from sinks.notify.listeners import GroupListener, TopicListener
+from sinks.notify.replication_listeners import GroupListener, TopicListener
 from sinks.plugin_closing import close_plugin
 from streaming.errors import LockstepError
 from streaming.flow import Flow
-from streaming.mm2.filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.internal_topics import InternalTopics, internal_topics
+from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.replication_policy import ReplicationPolicy, check_topic_name
 
 PLUGINS: Mapping[Key[str], Any] = {

@@ -12,7 +12,7 @@ from app.settings.stored_overrides import Overrides
 from sinks.engine.overrides import InLedger
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.request_timeout import WHOLE
-from sinks.notify.reporters import MetricsReporter
+from sinks.notify.metrics_reporting import MetricsReporter
 from streaming.flow import Flow
 
 

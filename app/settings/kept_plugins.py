@@ -19,7 +19,7 @@ from app.properties.places import Place, Properties
 from app.settings.job_settings import Settings
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
-from streaming.reconfigurable import Reconfigurable, check_agrees
+from streaming.reconfiguration import Reconfigurable, check_agrees
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from app.plugins import load_plugin
 from app.properties import keys
 from app.properties.mistakes import Entry, Findings
 from app.properties.places import Properties, place
-from sinks.notify.reporters import MetricsReporter
+from sinks.notify.metrics_reporting import MetricsReporter
 from streaming.errors import LockstepError
-from streaming.reconfigurable import Reconfigurable, check_agrees
+from streaming.reconfiguration import Reconfigurable, check_agrees
 
 READ = (
     keys.METRIC_REPORTERS,

@@ -11,8 +11,8 @@ import typer
 from bench.drill.programs import WRITERS
 from bench.drill.run import FULL, MANY, RESULTS, SMOKE, Way, drill
 from bench.drill.section import section
-from bench.failover_page import LOSSES
-from bench.failover_page import write as write_losses
+from bench.failover_figures_page import LOSSES
+from bench.failover_figures_page import write as write_losses
 
 
 def main(

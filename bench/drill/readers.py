@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.local.waiting import wait_for
-from bench.drill.load import Topic
+from bench.drill.source_load import Topic
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError

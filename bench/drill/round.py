@@ -14,10 +14,10 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
 from bench.drill.judge import AFTER, CALM, DURING, VERIFIED_AFTER, VERIFIED_CALM, Row, aborted, rows
-from bench.drill.load import Load, Topic, create, running
 from bench.drill.look import Logs, Moment, Target, read_logs, remote
 from bench.drill.loss import Loss, cut, losses
 from bench.drill.readers import Commits, Reader, readers
+from bench.drill.source_load import Load, Topic, create, running
 from bench.drill.still import Still
 from bench.drill.verified import verified_offsets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster

@@ -17,10 +17,10 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong
 from bench.drill.judge import Row, row_from_json
-from bench.drill.load import CLEANER
 from bench.drill.loss import Loss, loss_from_json
 from bench.drill.programs import LOCKSTEP, committing_job, mm2_properties
 from bench.drill.round import Ground, Played, Size, play
+from bench.drill.source_load import CLEANER
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 
 RESULTS: Final = PROJECT / "docs" / "benchmarks-drill.json"

@@ -8,7 +8,7 @@ from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, forward
 from sinks.kinds.offsets.survey import replicated_offsets
 from sinks.kinds.topics.listing import Listed, replicated_topics
-from sinks.notify.listeners import Announcements
+from sinks.notify.replication_listeners import Announcements
 
 REST = 10.0
 """Seconds between two listings of groups."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from streaming.errors import NamingError
-from streaming.mm2.filters import TopicFilter
+from streaming.mm2.replication_filters import TopicFilter
 
 MAX_TOPIC_NAME = 249
 """Characters, as Kafka's `Topic.MAX_NAME_LENGTH`."""

@@ -8,7 +8,7 @@ import pytest
 
 from app.plugins import KINDS, load_plugin
 from streaming.errors import LockstepError, PluginError
-from streaming.mm2.filters import (
+from streaming.mm2.replication_filters import (
     ConfigPropertyFilter,
     DefaultConfigPropertyFilter,
     DefaultGroupFilter,

@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 
 from bench.drill.judge import AFTER, CALM, DURING, VERIFIED_AFTER, Line, Row, Side, goals, lines, row_from_json, rows
-from bench.drill.load import KINDS, Topic
 from bench.drill.look import Moment
 from bench.drill.readers import ANYWHERE, END, NEAR, Reader
 from bench.drill.round import Size
 from bench.drill.run import Drill, Way, read
 from bench.drill.section import section
+from bench.drill.source_load import KINDS, Topic
 from bench.drill.still import Still
 from streaming.mm2.records import TopicPartition
 

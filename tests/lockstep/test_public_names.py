@@ -14,8 +14,8 @@ from app.plugins import OLD_NAMES, load_plugin
 from app.settings import load
 from app.translated_offsets import translate_offsets
 from sinks.kinds.users.credentials import Credential, CredentialProvider
-from sinks.notify.listeners import TopicListener
-from sinks.notify.reporters import MetricsReporter
+from sinks.notify.metrics_reporting import MetricsReporter
+from sinks.notify.replication_listeners import TopicListener
 from streaming.mm2.replication_policy import BaseReplicationPolicy, ReplicationPolicy
 
 PUBLIC = ("policies", "filters", "listeners", "reporters", "credentials", "reconfigurable")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 
 from streaming.errors import LockstepError
-from streaming.mm2.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.java_regex import compile_java
+from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from tests.parity.kafka_classes import Kafka
 
 ASKED = {

@@ -12,8 +12,8 @@ from py4j.protocol import Py4JJavaError
 
 from streaming.errors import NamingError
 from streaming.flow import Flow
-from streaming.mm2.filters import DefaultTopicFilter
 from streaming.mm2.internal_topics import internal_topics
+from streaming.mm2.replication_filters import DefaultTopicFilter
 from streaming.mm2.replication_policy import (
     BaseReplicationPolicy,
     DefaultReplicationPolicy,

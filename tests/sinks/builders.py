@@ -38,8 +38,8 @@ from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.listing import list_both
 from sinks.kinds.topics.writer import TopicWriter
 from streaming.flow import Flow
-from streaming.mm2.filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.internal_topics import internal_topics
+from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
 from tests.sinks.memory_flow import Clock, Passwords, memory_ports
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.properties.keys.key import MIRROR, Key, Live, Scope
 from app.properties.value_types import BOOLEAN, CLASS, PATTERNS, TOPIC_PART, WORDS, items, one_of
-from streaming.mm2 import filters
+from streaming.mm2 import replication_filters
 
 CLUSTERS: Key[tuple[str, ...]] = Key(
     "clusters", WORDS, (), "MM2", "The aliases of all clusters.", Scope.JOB, live=Live.JOB
@@ -23,12 +23,20 @@ ENABLED = Key(
 )
 TOPICS = Key("topics", PATTERNS, (".*",), "MM2", "Topics that are replicated, by their names on the source.")
 TOPICS_EXCLUDE = Key(
-    "topics.exclude", PATTERNS, items(filters.TOPICS_EXCLUDE), "MM2", "Topics that are left out all the same."
+    "topics.exclude",
+    PATTERNS,
+    items(replication_filters.TOPICS_EXCLUDE),
+    "MM2",
+    "Topics that are left out all the same.",
 )
 TOPIC_FILTER = Key("topic.filter.class", CLASS, f"{MIRROR}DefaultTopicFilter", "MM2", "The class that chooses topics.")
 GROUPS = Key("groups", PATTERNS, (".*",), "MM2", "Consumer groups that are replicated.")
 GROUPS_EXCLUDE = Key(
-    "groups.exclude", PATTERNS, items(filters.GROUPS_EXCLUDE), "MM2", "Groups that are left out all the same."
+    "groups.exclude",
+    PATTERNS,
+    items(replication_filters.GROUPS_EXCLUDE),
+    "MM2",
+    "Groups that are left out all the same.",
 )
 GROUP_FILTER = Key("group.filter.class", CLASS, f"{MIRROR}DefaultGroupFilter", "MM2", "The class that chooses groups.")
 POLICY = Key(

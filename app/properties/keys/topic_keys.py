@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.properties.keys.key import MIRROR, NO_REST, REST, Acts, Key
 from app.properties.value_types import BOOLEAN, CLASS, PATTERNS, integer, items, one_of
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
-from streaming.mm2 import filters
+from streaming.mm2 import replication_filters
 
 SYNC_TOPIC_CONFIGS = Key(
     "sync.topic.configs.enabled", BOOLEAN, True, "KIP-894", "Whether remote topics get the configs of their source."
@@ -13,7 +13,7 @@ SYNC_TOPIC_CONFIGS = Key(
 CONFIG_EXCLUDE = Key(
     "config.properties.exclude",
     PATTERNS,
-    items(filters.CONFIG_PROPERTIES_EXCLUDE),
+    items(replication_filters.CONFIG_PROPERTIES_EXCLUDE),
     "MM2",
     "Topic configs that are never touched on the target.",
 )

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from sinks.kafka.ports.acl_binding import EVERYONE, WILDCARD
 from streaming.errors import LockstepError
-from streaming.mm2.filters import DefaultTopicFilter
 from streaming.mm2.java_regex import compile_java
+from streaming.mm2.replication_filters import DefaultTopicFilter
 
 PRINCIPALS = "lockstep.acl.principals"
 PRINCIPALS_EXCLUDE = "lockstep.acl.principals.exclude"

@@ -26,7 +26,7 @@ from sinks.engine.plan import Refusal
 from sinks.kafka.ports.config_levels import LevelledEntry, Levels
 from sinks.kinds.topics.target_rules import BEFORE_4, too_small
 from streaming.errors import LockstepError
-from streaming.mm2.filters import DefaultTopicFilter
+from streaming.mm2.replication_filters import DefaultTopicFilter
 
 PROPERTIES = "lockstep.broker.config.properties"
 

@@ -22,7 +22,7 @@ from enum import Enum
 
 from sinks.engine.model import Change, Kind
 from sinks.kafka.ports.cluster import ConfigEntry, TopicConfigs
-from streaming.mm2.filters import ConfigPropertyFilter
+from streaming.mm2.replication_filters import ConfigPropertyFilter
 
 
 class Want(Enum):

@@ -23,7 +23,7 @@ from sinks.kafka.ports.cluster import Origin, TopicConfigs
 from sinks.kafka.ports.config_levels import Levels, Scope, Synonym
 from sinks.kinds.brokers.rules import BrokerConfigRules
 from streaming.flow import Flow
-from streaming.mm2.filters import ConfigPropertyFilter
+from streaming.mm2.replication_filters import ConfigPropertyFilter
 
 WORDS: Mapping[Origin, str] = {
     Origin.TOPIC: "set on the topic",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache
 
-from app.http.history import INTERVAL, SAMPLES, FlowHistory
+from app.http.page_history import INTERVAL, SAMPLES, FlowHistory
 from sinks.engine.effective_drift import Case, DriftGroup
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.kind_trouble import KindTrouble

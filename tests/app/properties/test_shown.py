@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.job.differences import differences
+from app.job.changed_lines import changed_lines
 from app.settings import ConfigurationError, Settings, load
 from app.settings.stored_overrides import Decoded, Reference
 from streaming.flow import Flow
@@ -23,7 +23,7 @@ def loaded(folder: Path, lines: str, **overrides: str) -> Settings:
 
 
 def told(before: Settings, after: Settings) -> list[str]:
-    return [str(one) for one in differences(before, after)]
+    return [str(one) for one in changed_lines(before, after)]
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from app.properties.places import Properties
 from app.properties.shown import hidden_texts
 from app.settings.metric_reporters import reporters
 from sinks.engine.metrics import Metrics
+from sinks.notify.metrics_reporting import MetricsReporter
 from sinks.notify.push_gateway import PushGatewayReporter
-from sinks.notify.reporters import MetricsReporter
 from streaming.flow import Flow
 
 PUSH = "lockstep.reporters:PushGatewayReporter"

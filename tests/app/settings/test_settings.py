@@ -11,7 +11,7 @@ from app.settings import ConfigurationError, Settings, load
 from sinks.engine.model import Kind
 from sinks.flow_settings import Incremental, Limits, Pace
 from streaming.flow import Flow
-from streaming.mm2.filters import DefaultTopicFilter
+from streaming.mm2.replication_filters import DefaultTopicFilter
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 
 PROJECT = Path(__file__).resolve().parent.parent.parent.parent

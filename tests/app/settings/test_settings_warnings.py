@@ -65,7 +65,7 @@ def test_what_kafkas_own_filter_reads_beside_a_filter_of_the_users_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "own_filters.py").write_text(
-        "from streaming.mm2.filters import DefaultConfigPropertyFilter\n"
+        "from streaming.mm2.replication_filters import DefaultConfigPropertyFilter\n"
         "class Own:\n"
         "    def should_replicate_config_property(self, name): return True\n"
         "    def should_replicate_source_default(self, name): return False\n"

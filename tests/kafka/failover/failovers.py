@@ -16,7 +16,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
-from app.http.history import FlowHistory
+from app.http.page_history import FlowHistory
 from app.job.preflight_watch import PreflightWatch
 from app.local.broker import RESTRICTED
 from app.local.jars import PROJECT

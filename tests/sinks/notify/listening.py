@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 
 from sinks.notify.latest import Patience
-from sinks.notify.listeners import (
+from sinks.notify.replication_listeners import (
     Announcements,
     DefaultGroupListener,
     DefaultTopicListener,

@@ -12,7 +12,7 @@ from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.notify.listener_observer import REPLACED_WITHIN, REST, ListenerObserver
-from sinks.notify.listeners import Announcements
+from sinks.notify.replication_listeners import Announcements
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, World, put_topic
 

@@ -12,11 +12,11 @@ import pytest
 from app.local.waiting import wait_for
 from app.properties import keys
 from sinks.engine.metrics import Metrics
+from sinks.notify.metrics_reporting import Reporters
 from sinks.notify.push_gateway import DEFAULTS, INTERVAL, JOB, PASSWORD, URL, USERNAME, PushGatewayReporter, gateway_of
-from sinks.notify.reporters import Reporters
 from streaming.durations import seconds_of
 from streaming.errors import LockstepError
-from streaming.reconfigurable import Reconfigurable
+from streaming.reconfiguration import Reconfigurable
 from tests.sinks.notify.gateways import Gateway, gateway_on_a_free_port
 
 SOON = 10.0

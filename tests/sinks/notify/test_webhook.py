@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import pytest
 
-from sinks.notify.listeners import Announcements, DefaultGroupListener
+from sinks.notify.replication_listeners import Announcements, DefaultGroupListener
 from sinks.notify.webhook import SECRET, URL, WebhookFailed, WebhookListener
 from streaming.errors import LockstepError
 from streaming.flow import Flow

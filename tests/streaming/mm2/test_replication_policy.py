@@ -9,12 +9,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from streaming.errors import NamingError
-from streaming.mm2.filters import DefaultTopicFilter
+from streaming.mm2.replication_filters import DefaultTopicFilter
 from streaming.mm2.replication_policy import (
     is_cycle,
     replicates,
 )
-from tests.streaming.mm2.policies import Loops, default, identity
+from tests.streaming.mm2.policy_builders import Loops, default, identity
 
 SEPARATORS = st.sampled_from([".", "_", "-", "..", "|", "$", "*", "^", "\\", "[", "(?:", "{2}", "+"])
 TOPICS = st.text("abc._-|$*\\[", min_size=1, max_size=12)

@@ -16,7 +16,7 @@ from streaming.mm2.replication_policy import (
     check_topic_name,
     is_written_by_mm2_alone,
 )
-from tests.streaming.mm2.policies import Loops, default
+from tests.streaming.mm2.policy_builders import Loops, default
 
 
 @given(st.text(".-_azAZ09", min_size=1, max_size=249).filter(lambda name: name not in (".", "..")), st.data())

@@ -8,7 +8,7 @@ from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, AclBinding
 from sinks.kinds.acls.patterns import SourceTopics
 from sinks.kinds.acls.rules import AclRules, DesiredAcls, desired_acls
 from streaming.flow import Flow
-from streaming.mm2.filters import DefaultTopicFilter
+from streaming.mm2.replication_filters import DefaultTopicFilter
 from streaming.mm2.replication_policy import (
     BaseReplicationPolicy,
     DefaultReplicationPolicy,

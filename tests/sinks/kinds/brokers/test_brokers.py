@@ -22,7 +22,7 @@ from sinks.kinds.brokers.rules import (
     why_never,
 )
 from streaming.errors import LockstepError
-from streaming.mm2.filters import CONFIG_PROPERTIES_EXCLUDE
+from streaming.mm2.replication_filters import CONFIG_PROPERTIES_EXCLUDE
 from tests.sinks.kinds.brokers.broker_builders import broker_change, level, rules, set_cluster_wide
 
 NAMES = ("log.retention.ms", "log.cleaner.threads", "num.io.threads")

@@ -14,7 +14,7 @@ from sinks.kafka.memory.memory_cluster import BUILT_IN, MemoryCluster
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
 from sinks.kinds.topics.config_rules import DesiredConfigs, Want, Wanted, desired_configs, plan_configs
 from sinks.kinds.topics.config_writer import ConfigWriter
-from streaming.mm2.filters import ConfigPropertyFilter
+from streaming.mm2.replication_filters import ConfigPropertyFilter
 from tests.sinks.builders import config_change, config_filter, override, put_topic
 
 TARGET_DEFAULTS = config_filter({"use.defaults.from": "target"})

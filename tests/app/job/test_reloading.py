@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.job.differences import Difference, differences
+from app.job.changed_lines import ChangedLine, changed_lines
 from app.job.reloading import Reloaded, Reloading
 from app.properties.keys import Live
 from app.settings import Settings, load
@@ -113,12 +113,12 @@ def test_asked_for_a_file_with_a_mistake_the_answer_is_the_mistake(file: File) -
     assert file.adopted == []
 
 
-def found(tmp_path: Path, lines: str) -> dict[str, Difference]:
+def found(tmp_path: Path, lines: str) -> dict[str, ChangedLine]:
     path = tmp_path / "one.properties"
     path.write_text(BASE)
     before = load(path)
     path.write_text(BASE + lines)
-    return {one.key: one for one in differences(before, load(path))}
+    return {one.key: one for one in changed_lines(before, load(path))}
 
 
 def test_line_of_one_flow_concerns_that_flow_alone(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from app.docs_pages.metrics_page import EXAMPLE, PAGE
 from app.local.waiting import wait_for
 from sinks.engine.metrics import Metrics
-from sinks.notify.reporters import MetricsReporter, Reporters
+from sinks.notify.metrics_reporting import MetricsReporter, Reporters
 from tests.sinks.notify.reporting import IMPATIENT, QUICK, SOON, Counts, Failing, Hanging, Remembers, Tunable, called
 
 

@@ -10,7 +10,7 @@ from bench.drill.loss import Loss
 from bench.drill.round import Size
 from bench.drill.run import Drill, Way, read
 from bench.endurance_page import save
-from bench.failover_page import CUTOVER, HEAD, LOSSES, PAGE, write
+from bench.failover_figures_page import CUTOVER, HEAD, LOSSES, PAGE, write
 
 
 def loss(counted: int | None = 3, measured: int = 3, **other: Any) -> Loss:

@@ -19,7 +19,7 @@ from streaming.flow import Flow
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ChangedLine:
     """A line that is new, gone or another one. `live` None: nothing of Lockstep's reads it.
 
     `key`: as written; `name`: without its scope. `before`, `after`: None for absence; `app.properties.shown` says which
@@ -39,19 +39,19 @@ class Difference:
         return f"{self.key}: {' -> '.join(sides)}" + (f" ({self.live.value})" if self.live is Live.JOB else "")
 
 
-def differences(before: Settings, after: Settings) -> list[Difference]:
+def changed_lines(before: Settings, after: Settings) -> list[ChangedLine]:
     """Every line that differs, sorted by key."""
     flows = frozenset(one.flow for one in before.flows)
     aliases = {*before.clusters, *after.clusters}
-    return sorted(_each(before, after, flows, aliases), key=lambda difference: difference.key)
+    return sorted(_each(before, after, flows, aliases), key=lambda line: line.key)
 
 
-def _each(before: Settings, after: Settings, flows: frozenset[Flow], aliases: Collection[str]) -> Iterator[Difference]:
+def _each(before: Settings, after: Settings, flows: frozenset[Flow], aliases: Collection[str]) -> Iterator[ChangedLine]:
     for where in before.values.keys() | after.values.keys():
         if before.values.get(where) != after.values.get(where):
             concerned = frozenset({where.scope}) & flows if isinstance(where.scope, Flow) else flows
             old, new = _shown(before, where), _shown(after, where)
-            yield Difference(_written(where), where.name, old, new, live(where, aliases), concerned)
+            yield ChangedLine(_written(where), where.name, old, new, live(where, aliases), concerned)
 
 
 def _written(where: Place) -> str:

@@ -20,9 +20,9 @@ from confluent_kafka.admin import (
 
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from bench.load import create_topics, topic_name, wait_for_topics
-from bench.report import quantile
+from bench.results import quantile
 from bench.scenario import Bench, Scenario, started
+from bench.topic_changes import create_topics, topic_name, wait_for_topics
 from sinks.engine.model import ALLOW
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding

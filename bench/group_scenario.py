@@ -23,8 +23,8 @@ from bench.cost import cost
 from bench.drill.programs import LOCKSTEP, MM2, committing_job, mm2_properties
 from bench.groups_page import RESULTS, section
 from bench.groups_pair import BEGINNING, RECORDS, WITHIN, Pair, copied, others_commit, pair_of
-from bench.load import POLL
 from bench.pass_cost import pass_cost
+from bench.topic_changes import POLL
 from streaming.errors import LockstepError
 
 MEAN_GAP: Final = 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from app.http.history import CHANGES, LONGEST, SAMPLES, FlowHistory
+from app.http.page_history import CHANGES, LONGEST, SAMPLES, FlowHistory
 from sinks.engine.model import Change, Kind, Outcome, ScramSpec
 from sinks.engine.plan import Plan
 from sinks.engine.report import Report

@@ -17,7 +17,7 @@ from sinks.notify.latest import Patience
 from sinks.notify.notifier import Notifier, Result
 from sinks.notify.secret_texts import without_secrets
 from streaming.errors import LockstepError
-from streaming.reconfigurable import Reconfigurable
+from streaming.reconfiguration import Reconfigurable
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
