@@ -1,4 +1,4 @@
-"""`lockstep configs`: kafka-configs' own flags, with every level told and a value tried out first (KIP-226)."""
+"""`lockstep configs`: kafka-configs' own flags, with every level shown and a value tried out first (KIP-226)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,34 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from app.cli.configs_options import (
+    AddFileOption,
+    AddOption,
+    AllOption,
+    AlterOption,
+    BrokerDefaultsOption,
+    BrokerOption,
+    CanaryOption,
+    CanaryTimeOption,
+    ClientOption,
+    ClusterOption,
+    CustomOption,
+    DeleteOption,
+    DescribeOption,
+    DryRunOption,
+    EntityDefaultOption,
+    EntityNameOption,
+    EntityTypeOption,
+    LiteralOption,
+    ServerOption,
+    TopicOption,
+)
 from app.cli.failures import with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
@@ -34,66 +57,35 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def configs(
     config: ConfigOption = DEFAULT_CONFIG,
-    cluster: Annotated[str | None, typer.Option("--cluster", help="An alias of the properties file.")] = None,
-    bootstrap_server: Annotated[str | None, typer.Option("--bootstrap-server", help="HOST:PORT of brokers.")] = None,
-    command_config: Annotated[
-        Path | None, typer.Option("--command-config", help="Java client properties for --bootstrap-server.")
-    ] = None,
-    describe: Annotated[bool, typer.Option("--describe", help="Every level, the one in force marked.")] = False,
-    alter: Annotated[bool, typer.Option("--alter", help="Adds, changes and deletes.")] = False,
-    entity_type: Annotated[EntityType | None, typer.Option("--entity-type")] = None,
-    entity_name: Annotated[str | None, typer.Option("--entity-name", help="A broker's id, a topic, or a flow.")] = None,
-    entity_default: Annotated[
-        bool, typer.Option("--entity-default", help="The default of all brokers, or of all flows.")
-    ] = False,
-    broker: Annotated[str | None, typer.Option("--broker", help="For --entity-type brokers --entity-name.")] = None,
-    broker_defaults: Annotated[
-        bool, typer.Option("--broker-defaults", help="For --entity-type brokers --entity-default.")
-    ] = False,
-    topic: Annotated[str | None, typer.Option("--topic", help="For --entity-type topics --entity-name.")] = None,
-    add_config: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--add-config", help="k1=v1,k2=[v1,v2]. A value ${file:PATH:KEY} or ${env:NAME} is looked up, ? asked for."
-        ),
-    ] = None,
-    add_config_file: Annotated[Path | None, typer.Option("--add-config-file", help="The same, as properties.")] = None,
-    delete_config: Annotated[list[str] | None, typer.Option("--delete-config", help="k1,k2")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Also what is not set at the entity itself.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="The brokers check it; nothing is written.")] = False,
-    custom: Annotated[bool, typer.Option("--custom", help="Names that Kafka does not know are no mistake.")] = False,
-    literal: Annotated[bool, typer.Option("--literal", help="References are for the brokers' own providers.")] = False,
-    canary: Annotated[
-        str | None, typer.Option("--canary", help="First on this broker; when all is well, the default of all.")
-    ] = None,
-    canary_time: Annotated[
-        float | None, typer.Option("--canary-time", help="How long to watch it.", show_default="60")
-    ] = None,
+    cluster: ClusterOption = None,
+    bootstrap_server: ServerOption = None,
+    command_config: ClientOption = None,
+    describe: DescribeOption = False,
+    alter: AlterOption = False,
+    entity_type: EntityTypeOption = None,
+    entity_name: EntityNameOption = None,
+    entity_default: EntityDefaultOption = False,
+    broker: BrokerOption = None,
+    broker_defaults: BrokerDefaultsOption = False,
+    topic: TopicOption = None,
+    add_config: AddOption = None,
+    add_config_file: AddFileOption = None,
+    delete_config: DeleteOption = None,
+    every: AllOption = False,
+    dry_run: DryRunOption = False,
+    custom: CustomOption = False,
+    literal: LiteralOption = False,
+    canary: CanaryOption = None,
+    canary_time: CanaryTimeOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Configs of brokers and topics, as kafka-configs has them, and Lockstep's own. Exit 2: nothing was written."""
-    flags = Flags(
-        describe=describe,
-        alter=alter,
-        cluster=cluster,
-        bootstrap_server=bootstrap_server,
-        command_config=command_config,
-        entity_type=entity_type,
-        entity_name=entity_name,
-        entity_default=entity_default,
-        broker=broker,
-        broker_defaults=broker_defaults,
-        topic=topic,
-        added=tuple(add_config or ()),
-        added_file=add_config_file,
-        deleted=tuple(delete_config or ()),
-        every=every,
-        dry_run=dry_run,
-        custom=custom,
-        literal=literal,
-        canary=canary,
-        canary_time=canary_time,
-    )
+    flags = Flags(describe=describe, alter=alter, every=every, dry_run=dry_run, custom=custom, literal=literal)
+    flags = replace(flags, cluster=cluster, bootstrap_server=bootstrap_server, command_config=command_config)
+    flags = replace(flags, entity_type=entity_type, entity_name=entity_name, entity_default=entity_default)
+    flags = replace(flags, broker=broker, broker_defaults=broker_defaults, topic=topic)
+    flags = replace(flags, added=tuple(add_config or ()), added_file=add_config_file)
+    flags = replace(flags, deleted=tuple(delete_config or ()), canary=canary, canary_time=canary_time)
     raise typer.Exit(_answer(flags, config, output))
 
 

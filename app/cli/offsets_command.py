@@ -15,6 +15,7 @@ from app.cli.output import DONE, FAILED, Output, complain, print_json, print_lin
 from app.cli.translate_command import translate
 from app.cli.wrong_names import wrong_group
 from app.passes import SinglePass, single_pass
+from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import Compared
@@ -91,21 +92,9 @@ def offsets(
             "it needs --reverse: it writes offsets back to the source. On the target, `lockstep apply` writes them",
             param_hint="--execute",
         )
-    settings = in_force(config, flow)
     scope, command = GroupScope(group, back=reverse, shown=True), "offsets" if execute else None
-    failed: list[Failed] = []
     with ExitStack() as stack:
-        found: list[Found] = []
-        for one in settings.flows:
-            try:
-                # Of a flow that has ended, where its groups are is asked most of all.
-                opened = single_pass(
-                    settings, one, writes=command, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False
-                )
-                found.append(_found(stack.enter_context(opened)))
-            except LockstepError as error:
-                complain(f"{one.flow.name}: {error}")
-                failed.append((one.flow.name, error))
+        found, failed = _compare_all(in_force(config, flow), scope, command, stack)
         if group and not failed:
             _check_names(found, group, back=reverse)
         if execute and not failed:
@@ -130,6 +119,25 @@ class Found(NamedTuple):
     compared: Compared
 
 
+def _compare_all(
+    settings: Settings, scope: GroupScope, writes: str | None, stack: ExitStack
+) -> tuple[list[Found], list[Failed]]:
+    """A pass of each flow, which `stack` ends, as far as its comparison; and the flows that failed."""
+    found: list[Found] = []
+    failed: list[Failed] = []
+    for one in settings.flows:
+        try:
+            # Of a flow that has ended, where its groups are is asked most of all.
+            opened = single_pass(
+                settings, one, writes=writes, kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False
+            )
+            found.append(_compare(stack.enter_context(opened)))
+        except LockstepError as error:
+            complain(f"{one.flow.name}: {error}")
+            failed.append((one.flow.name, error))
+    return found, failed
+
+
 def _check_names(found: Sequence[Found], groups: Sequence[str], *, back: bool) -> None:
     """Raises WrongUsage with every group that has no offsets to tell, in any flow."""
     told = {row.group for flow in found for row in flow.one.group_offsets}
@@ -140,7 +148,7 @@ def _check_names(found: Sequence[Found], groups: Sequence[str], *, back: bool) -
         raise WrongUsage("\n".join(wrong))
 
 
-def _found(one: SinglePass) -> Found:
+def _compare(one: SinglePass) -> Found:
     """Raises LockstepError where groups cannot be looked at."""
     compared = one.compare()
     for reason in compared.trouble.faulted.values():
@@ -161,7 +169,7 @@ def _execute(found: Sequence[Found], yes: bool, stack: ExitStack) -> list[Failed
         typer.confirm(f"Write {pending} offsets to the groups on the source?", abort=True, err=True)
     for row in found:
         stack.enter_context(row.one.reconcile.leading())
-    found = [_found(row.one) for row in found]
+    found = [_compare(row.one) for row in found]
     outcomes = [outcome for row in found for outcome in row.one.reconcile.apply(row.compared).outcomes]
     failed = [(one.change.label, LockstepError(str(one.error))) for one in outcomes if one.error]
     for label, error in failed:

@@ -57,42 +57,26 @@ def load(
     check_ambiguous(properties, findings)
     check_old_names(properties, findings)
     clusters = {alias: cluster_settings(properties, alias) for alias in properties.aliases}
-    for settings in clusters.values():
-        check_servers(properties, settings, findings)
     enabled = enabled_flows(properties, findings)
-    check_shared_servers(properties, clusters, enabled, findings)
-    check_http(properties, findings)
-    for flow in enabled:
-        check_mm2_lines(properties, flow, findings)
+    _check_lines(properties, clusters, enabled, findings)
     with ExitStack() as unused:
-        built = []
-        for flow in enabled:
-            if (one := _flow(properties, flow, findings, before)) is not None:
-                built.append(one)
-                unused.callback(_close_unless_kept, one, before)
-        for at, one in enumerate(built):
-            built[at] = _knowing_the_others(one, built, properties, findings, before)
-            unused.callback(_close_unless_kept, built[at], before)
-        check_collisions(properties, built, findings)
-        check_rounds(properties, built, findings)
-        check_broker_configs(properties, built, findings)
-        check_internal_topics(properties, clusters, built, findings)
-        told = reporters(properties, findings, before.reporters if before is not None else {})
+        built = _build_flows(properties, enabled, findings, before, unused)
+        _check_together(properties, clusters, built, findings)
+        reporting = reporters(properties, findings, before.reporters if before is not None else {})
         chosen = chosen_flows(enabled, flows, findings)
         findings.raise_if_any()
         unused.pop_all()
-    wanted = tuple(one for one in built if one.flow in chosen)
     for one in built:
         if one.flow not in chosen:
             _close_unless_kept(one, before)
     return Settings(
         clusters={alias: settings.within(reading.timeout) for alias, settings in clusters.items()},
-        flows=wanted,
+        flows=tuple(one for one in built if one.flow in chosen),
         job=_job(properties),
         warnings=findings.warnings,
         overrides=_overrides(properties, clusters, chosen, reading.timeout),
         values=properties.values(),
-        reporters=told,
+        reporters=reporting,
         job_properties=properties.of_job(),
         plugin_properties={flow: properties.of_flow(flow) for flow in chosen},
         shown=shown_places(properties),
@@ -112,6 +96,47 @@ def read_properties(
     properties.override(override_entries(overrides or {}, providers, findings))
     findings.hide(hidden_texts(properties))
     return properties
+
+
+def _check_lines(
+    properties: Properties, clusters: Mapping[str, ClusterSettings], enabled: Sequence[Flow], findings: Findings
+) -> None:
+    """What can be said before any flow is built."""
+    for settings in clusters.values():
+        check_servers(properties, settings, findings)
+    check_shared_servers(properties, clusters, enabled, findings)
+    check_http(properties, findings)
+    for flow in enabled:
+        check_mm2_lines(properties, flow, findings)
+
+
+def _build_flows(
+    properties: Properties,
+    enabled: Sequence[Flow],
+    findings: Findings,
+    before: Settings | None,
+    unused: ExitStack,
+) -> list[FlowSettings]:
+    """Those without a mistake, each with the names that the others use. `unused` closes the new ones among them."""
+    built = []
+    for flow in enabled:
+        if (one := _flow(properties, flow, findings, before)) is not None:
+            built.append(one)
+            unused.callback(_close_unless_kept, one, before)
+    for at, one in enumerate(built):
+        built[at] = _knowing_the_others(one, built, properties, findings, before)
+        unused.callback(_close_unless_kept, built[at], before)
+    return built
+
+
+def _check_together(
+    properties: Properties, clusters: Mapping[str, ClusterSettings], built: Sequence[FlowSettings], findings: Findings
+) -> None:
+    """Contradictions between flows."""
+    check_collisions(properties, built, findings)
+    check_rounds(properties, built, findings)
+    check_broker_configs(properties, built, findings)
+    check_internal_topics(properties, clusters, built, findings)
 
 
 def _close_unless_kept(flow: FlowSettings, before: Settings | None) -> None:
