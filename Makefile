@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-UNIT := tests/lockstep tests/app tests/streaming tests/sinks tests/bench tests/conf
+UNIT := tests/layout tests/lockstep tests/app tests/streaming tests/sinks tests/bench tests/conf
 TOGETHER := --dist loadscope --no-loadscope-reorder
 # Most of a test's time is waiting: three processes keep two cores busy.
 WORKERS ?= 3

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from app.cli.rights_command import check_rights
 from app.passes import newest_heartbeat, single_pass
 from app.rights.failover_rights import failover_rights
-from app.rights.judged import Finding
-from app.rights.judged import Verdict as RightVerdict
+from app.rights.rights_check import RightFinding
+from app.rights.rights_check import RightVerdict as RightVerdict
 from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.ledger import Ledger
@@ -43,7 +43,7 @@ def look_for_readiness(settings: Settings, flow: FlowSettings) -> tuple[Readines
     with single_pass(settings, flow, obeys_failover=False) as one:
         compared = one.compare()
         kinds = [kind for kind in Kind if flow.enabled.get(kind, False)]
-        in_step = in_step_of_pass(one.reconcile.look_only(compared), kinds, summary_of(one.group_offsets))
+        in_step = in_step_of_pass(one.reconcile.report_only(compared), kinds, summary_of(one.group_offsets))
         newest = newest_heartbeat(flow, one.clusters)
         age = max(0.0, time.time() - newest.timestamp_ms / 1000) if newest else None
         ledger = compared.context.ledger
@@ -153,7 +153,7 @@ class ReadinessSurvey:
         return missing_of(findings)
 
 
-def missing_of(findings: Iterable[Finding]) -> tuple[list[str], list[str]]:
+def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:
     """What is missing, in words: of all later steps, and of it that with which missing records are counted."""
     missing = [one.right for one in findings if one.verdict is RightVerdict.MISSING and not one.right.optional]
     words = {right: f"{right.operation} on {right.resource_name} of {right.cluster}" for right in missing}

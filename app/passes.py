@@ -132,7 +132,7 @@ def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
     try:
         with single_pass(settings, flow) as one:
             compared = one.compare()
-            report, leader = one.reconcile.look_only(compared), _led_by(flow, compared.context.ledger)
+            report, leader = one.reconcile.report_only(compared), _led_by(flow, compared.context.ledger)
             heartbeats = newest_heartbeat(flow, one.clusters)
     except LockstepError as error:
         kinds = as_far_as_known({kind: first_status(kind, flow) for kind in Kind}, FlowState.ERROR, utc_now())

@@ -12,7 +12,7 @@ FOR_OWNER = 0o600
 FOLDER_FOR_OWNER = 0o700
 
 
-def part_of(path: Path) -> Path:
+def unfinished_path(path: Path) -> Path:
     """A name beside it that nobody can have made a link of before, or have opened for reading."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
 
@@ -22,7 +22,7 @@ def replace_file(path: Path, data: bytes, mode: int = FOR_OWNER) -> None:
 
     `mode`: at most, for the process' umask holds as well. Raises OSError; then nothing is left behind.
     """
-    part = part_of(path)
+    part = unfinished_path(path)
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(data)

@@ -32,7 +32,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Tail
 from streaming.errors import LockstepError
 
-TOLD_WITHIN = 10.0
+FOLLOWS_WITHIN = 10.0
 """Seconds until a running job has taken over what was paused."""
 
 
@@ -57,7 +57,7 @@ def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
             print_line(f"{one.flow.name}: {kind} is {'active' if value is None else 'paused'}")
             if before != value:
                 _record(flow_audit(one, clusters.target), one, kind, paused=value is not None)
-    _tell_job(settings)
+    _notify_job(settings)
 
 
 def _record(events: Audit, flow: FlowSettings, kind: Kind, *, paused: bool) -> None:
@@ -68,17 +68,17 @@ def _record(events: Audit, flow: FlowSettings, kind: Kind, *, paused: bool) -> N
         complain(f"{flow.flow.name}: the audit topic does not have it: {error}")
 
 
-def _tell_job(settings: Settings) -> None:
+def _notify_job(settings: Settings) -> None:
     """A pass that compares everything reads the ledger first; one that is under way ends before it begins."""
     interval = max(one.pace.full_comparison_interval for one in settings.flows)
-    body = {"flows": [one.flow.name for one in settings.flows], "wait_seconds": TOLD_WITHIN}
+    body = {"flows": [one.flow.name for one in settings.flows], "wait_seconds": FOLLOWS_WITHIN}
     try:
-        looked = ask(settings, "POST", "/look", TOLD_WITHIN * len(settings.flows) + 5, body)["looked"]
+        looked = ask(settings, "POST", "/look", FOLLOWS_WITHIN * len(settings.flows) + 5, body)["looked"]
     except LockstepError:
         complain(f"no job answers here; one that runs elsewhere follows within {interval:g} s")
         return
     for name in (name for name, done in looked.items() if not done):
-        complain(f"{name}: the running job has been told, and has not followed within {TOLD_WITHIN:g} s")
+        complain(f"{name}: the running job has been told, and has not followed within {FOLLOWS_WITHIN:g} s")
 
 
 SinceOption = Annotated[
@@ -97,7 +97,7 @@ COLUMNS = ("at", "flow", "who", "op", "kind", "key", "before", "after", "result"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EventFilter:
     """Which events are asked for. `kinds`: none is all of them."""
 
     start: datetime
@@ -116,13 +116,13 @@ class Wanted:
         return any(self.resource in part for part in event.key)
 
 
-def _wanted(since: str | None, kinds: list[str] | None, resource: str | None) -> Wanted:
+def _wanted(since: str | None, kinds: list[str] | None, resource: str | None) -> EventFilter:
     for kind in kinds or ():
         if kind not in EVENT_KINDS:
             near = nearest(kind, EVENT_KINDS)
             hint = f"; nearest: {near}" if near else ""
             raise typer.BadParameter(f"{kind}: one of {', '.join(EVENT_KINDS)}{hint}", param_hint="--kind")
-    return Wanted(parse_since(since, utc_now()), frozenset(kinds or ()), resource)
+    return EventFilter(parse_since(since, utc_now()), frozenset(kinds or ()), resource)
 
 
 def audit(
@@ -150,7 +150,7 @@ def audit(
         print_table("", COLUMNS, [_row(event) for event in events])
 
 
-def _follow(tails: Sequence[Tail], wanted: Wanted, output: Output) -> None:
+def _follow(tails: Sequence[Tail], wanted: EventFilter, output: Output) -> None:
     while True:
         for tail in tails:
             for event in filter(wanted.has, events_of(tail.next(FOLLOW_SECONDS))):

@@ -41,12 +41,12 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
 from app.cli.own_configs_command import own_configs
 from app.cli.shared_options import chosen
-from app.configs_tool.alter import ABSENT, Alteration, checked, look, named, said, validate, write
+from app.configs_tool.alter import ABSENT, Alteration, checked, known_configs, named, said, validate, write
 from app.configs_tool.alteration_values import resolved, wanted_configs
 from app.configs_tool.canary import Canary
 from app.configs_tool.flags import EntityType, Flags, check_flags, place_of
 from app.configs_tool.precedence import views
-from app.configs_tool.tool_cluster import Opened, asked_cluster, opened
+from app.configs_tool.tool_cluster import Opened, cluster_access, opened
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Wanted
 from streaming.errors import LockstepError, WrongUsage
 
@@ -93,13 +93,13 @@ def _answer(flags: Flags, config: Path, output: Output) -> int:
     check_flags(flags)
     if flags.kind is EntityType.LOCKSTEP:
         return own_configs(flags, config, output, _ask)
-    asked = asked_cluster(flags, config, chosen())
+    access = cluster_access(flags, config, chosen())
     if flags.describe:
-        with opened(asked) as there:
+        with opened(access) as there:
             return _describe(flags, there, output)
     wanted = wanted_configs(flags.added, flags.added_file, flags.deleted)
-    values = resolved(wanted, None if flags.literal else asked.providers, _ask)
-    with opened(asked) as there:
+    values = resolved(wanted, None if flags.literal else access.providers, _ask)
+    with opened(access) as there:
         if flags.canary is not None:
             return _try_out(flags, there, values, output)
         return _alter(flags, there, values, output)
@@ -136,7 +136,7 @@ def _places(flags: Flags, there: Opened) -> list[ConfigPlace]:
 
 def _alter(flags: Flags, there: Opened, wanted: Wanted, output: Output) -> int:
     place = place_of(flags) or DEFAULT_OF_ALL
-    alteration, notes = checked(place, wanted, look(there.levels, place), flags.custom)
+    alteration, notes = checked(place, wanted, known_configs(there.levels, place), flags.custom)
     for note in notes:
         complain(note)
     validate(there.levels, alteration)

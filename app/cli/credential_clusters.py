@@ -13,7 +13,7 @@ from app.credentials.rotation import UserCluster, Written
 from app.properties.config_providers import resolve_all
 from app.properties.mistakes import Findings
 from app.properties.parse import read
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from app.settings import Settings
 from app.settings.cluster_sections import aliases
 from app.wiring import audit, connect
@@ -39,22 +39,22 @@ def flow_properties(config: Path, flow: Flow, environ: Mapping[str, str] = os.en
     return properties.of_flow(flow)
 
 
-def ends_of(settings: Settings, user: str) -> list[UserCluster]:
+def clusters_of_user(settings: Settings, user: str) -> list[UserCluster]:
     """The clusters of the flows, each once, with the name that a user of the source has there. Connects to none.
 
     Raises LockstepError where a mapping of principals leaves the user without a name on a target.
     """
-    ends: dict[tuple[str, str], UserCluster] = {}
+    clusters: dict[tuple[str, str], UserCluster] = {}
     for flow in settings.flows:
         source, target = flow.flow.source, flow.flow.target
         for alias, name, is_source in ((source, user, True), (target, _target_name(flow, user), False)):
-            known = ends.get((alias, name))
+            known = clusters.get((alias, name))
             if known is None:
                 users = KafkaUsers(Admin(alias, settings.cluster(alias, flow.flow).admin))
-                ends[alias, name] = UserCluster(alias, users, name, is_source)
+                clusters[alias, name] = UserCluster(alias, users, name, is_source)
             else:
-                ends[alias, name] = replace(known, is_source=known.is_source or is_source)
-    return list(ends.values())
+                clusters[alias, name] = replace(known, is_source=known.is_source or is_source)
+    return list(clusters.values())
 
 
 class CredentialAudit:
@@ -101,27 +101,27 @@ class Login:
 def try_logins(settings: Settings, credential: Credential) -> list[Login]:
     """Logs in as the user on every cluster of the flows, with every mechanism that the user has there.
 
-    A cluster that cannot be asked is a login that does not work. Raises LockstepError as `ends_of`.
+    A cluster that cannot be asked is a login that does not work. Raises LockstepError as `clusters_of_user`.
     """
     found: list[Login] = []
-    for end in ends_of(settings, credential.user):
+    for cluster in clusters_of_user(settings, credential.user):
         try:
-            found += _at(end, settings.clusters[end.alias].admin, credential)
+            found += _at(cluster, settings.clusters[cluster.alias].admin, credential)
         except LockstepError as error:
-            found.append(Login(credential.user, end.alias, None, str(error)))
+            found.append(Login(credential.user, cluster.alias, None, str(error)))
     return found
 
 
-def _at(end: UserCluster, properties: Mapping[str, str], credential: Credential) -> list[Login]:
-    mechanisms = end.users.describe([end.user]).get(end.user, {})
+def _at(cluster: UserCluster, properties: Mapping[str, str], credential: Credential) -> list[Login]:
+    mechanisms = cluster.users.describe([cluster.user]).get(cluster.user, {})
     if not mechanisms:
-        return [Login(credential.user, end.alias, None, f"{end.user} is no SCRAM user there")]
+        return [Login(credential.user, cluster.alias, None, f"{cluster.user} is no SCRAM user there")]
     return [
         Login(
             credential.user,
-            end.alias,
+            cluster.alias,
             mechanism,
-            can_log_in(end.alias, properties, end.user, credential.password, mechanism),
+            can_log_in(cluster.alias, properties, cluster.user, credential.password, mechanism),
         )
         for mechanism in sorted(mechanisms)
     ]

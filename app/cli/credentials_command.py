@@ -12,7 +12,7 @@ import javaproperties
 import typer
 
 from app.cli.command_end import closed_at_end
-from app.cli.credential_clusters import CredentialAudit, Login, ends_of, flow_properties, try_logins
+from app.cli.credential_clusters import CredentialAudit, Login, clusters_of_user, flow_properties, try_logins
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
 from app.credentials.credential_providers import load_provider, password_in, read_password
@@ -88,12 +88,14 @@ def set_password(
         print_line(f"{user}: stored")
         return
     everywhere = both or (source and target)
-    ends = [replace(one, to_write=everywhere or one.is_source is source) for one in ends_of(settings, user)]
-    if not any(one.to_write for one in ends):
+    clusters = [
+        replace(one, to_write=everywhere or one.is_source is source) for one in clusters_of_user(settings, user)
+    ]
+    if not any(one.to_write for one in clusters):
         raise WrongUsage("every cluster is source and target at once: choose one flow with --flow")
     tell = CredentialAudit(settings).tell
     otherwise = dict.fromkeys((one.value for one in mechanism or [Mechanism.SHA_512]), iterations)
-    for written in rotate(store, user, password, ends, otherwise=otherwise, anew=everywhere, tell=tell):
+    for written in rotate(store, user, password, clusters, otherwise=otherwise, anew=everywhere, tell=tell):
         print_line(f"{written.cluster}: {written.user} {written.mechanism} written")
     print_line(f"{user}: stored")
 
@@ -114,7 +116,7 @@ def rotate_password(
     if under_way:
         complain(f"{user}: going on with the password that is under way")
     password = None if under_way and password_file is None else _new_password(user, password_file)
-    for written in rotate(store, user, password, ends_of(settings, user), tell=CredentialAudit(settings).tell):
+    for written in rotate(store, user, password, clusters_of_user(settings, user), tell=CredentialAudit(settings).tell):
         print_line(f"{written.cluster}: {written.user} {written.mechanism} written")
     print_line(f"{user}: stored")
 

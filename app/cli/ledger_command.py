@@ -12,8 +12,8 @@ from app.cli.output import FAILED, print_line, print_table
 from app.wiring import both_clusters, guard
 from sinks.engine.ledger import milliseconds, utc_now
 from sinks.engine.pins import PinFile
-from sinks.engine.resigning import Raw, newest_records, resigned
 from sinks.engine.seal import Seal
+from sinks.engine.unsigned_records import Raw, lacking_signature, newest_records
 from sinks.flow_settings import FlowSettings
 from streaming.errors import WrongUsage
 
@@ -39,7 +39,7 @@ def _sign(one: FlowSettings, config: ConfigOption, yes: bool) -> None:
         guard(one, clusters.source, clusters.target).check_ids()
         topic, seal = one.internal.ledger, Seal(one.flow.name, one.safety.ledger_secret)
         records = newest_records(clusters.target.read_log(topic), seal)
-        signed = resigned(records, seal)
+        signed = lacking_signature(records, seal)
         if not signed:
             print_line(f"{one.flow.name}: all {len(records)} records of {topic} are signed already")
             return

@@ -17,7 +17,7 @@ from app.cli.running import ask_reload
 from app.cli.shared_options import chosen
 from app.configs_tool.alteration_values import resolved, wanted_configs
 from app.configs_tool.flags import Flags
-from app.overrides.alteration import Alteration
+from app.overrides.alteration import OverrideAlteration
 from app.overrides.closed import permitted
 from app.overrides.in_force import in_plain
 from app.overrides.ledgers import Unreadable, each, open_ledgers, read_overrides
@@ -40,7 +40,7 @@ ENTITY_TYPE = "lockstep"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Selection:
     """The file, and what is asked for: one flow, or (`name` empty) the default of all."""
 
     config: Path
@@ -67,7 +67,7 @@ class Asked:
 
 def own_configs(flags: Flags, config: Path, output: Output, ask: Callable[[str], str]) -> int:
     """The exit code. Raises WrongUsage and ConfigurationError: nothing was written."""
-    asked = Asked(config, loaded(config, None), flags.name)
+    asked = Selection(config, loaded(config, None), flags.name)
     if flags.describe:
         return _describe(asked, flags.every, output)
     wanted = wanted_configs(flags.added, flags.added_file, flags.deleted)
@@ -75,7 +75,7 @@ def own_configs(flags: Flags, config: Path, output: Output, ask: Callable[[str],
     return _alter(asked, resolved(wanted, providers, ask), flags, output)
 
 
-def _describe(asked: Asked, every: bool, output: Output) -> int:
+def _describe(asked: Selection, every: bool, output: Output) -> int:
     found = read_overrides(asked.settings)
     concerned = {one.flow for one in asked.flows}
     stored: dict[Flow, InLedger] = {}
@@ -101,7 +101,9 @@ def _describe(asked: Asked, every: bool, output: Output) -> int:
     return FAILED if failed else DONE
 
 
-def _views(asked: Asked, stored: Mapping[Flow, InLedger], every: bool) -> tuple[dict[str, list[OwnView]], list[Failed]]:
+def _views(
+    asked: Selection, stored: Mapping[Flow, InLedger], every: bool
+) -> tuple[dict[str, list[OwnView]], list[Failed]]:
     """By the entity's name, "" for the default of all flows; and those that are damaged, which are complained of."""
     properties, file = read_properties(asked.config, os.environ, Findings(str(asked.config))), str(asked.config)
     ways: dict[str, Callable[[], list[OwnView]]] = {}
@@ -120,7 +122,7 @@ def _views(asked: Asked, stored: Mapping[Flow, InLedger], every: bool) -> tuple[
     return told, damaged
 
 
-def _alter(asked: Asked, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:
+def _alter(asked: Selection, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:
     before, properties = _known(asked), asked.settings.job_properties
     flows = [one.flow for one in asked.flows]
     there = {name for flow in flows for name in texts_at(before[flow], asked.level)}
@@ -129,7 +131,7 @@ def _alter(asked: Asked, values: Mapping[str, str | None], flags: Flags, output:
         name: None if value is None else override_of(name, value, properties, flags.literal)
         for name, value in wanted.items()
     }
-    alteration = Alteration(asked.level, flows, before, wanted, kept)
+    alteration = OverrideAlteration(asked.level, flows, before, wanted, kept)
     # All of it, with the file, must be sound: contradictions and plug-ins' own objections show here.
     sound = load(
         asked.config,
@@ -145,7 +147,7 @@ def _alter(asked: Asked, values: Mapping[str, str | None], flags: Flags, output:
         raise LockstepError("\n".join(f"not written: {reason}" for reason in failed))
     for reason in failed:
         complain(f"not written: {reason}; say the command again: what is written already stays as it is")
-    _tell_job(sound)
+    _notify_job(sound)
     _print_altered(asked, alteration, "applied", output, done if failed else (), failed)
     return FAILED if failed else DONE
 
@@ -158,7 +160,7 @@ def _without_references(values: Overrides) -> Overrides:
     }
 
 
-def _known(asked: Asked) -> dict[Flow, InLedger]:
+def _known(asked: Selection) -> dict[Flow, InLedger]:
     """Of all flows, since they are checked together. Raises LockstepError where one of those concerned is not known."""
     concerned = {one.flow for one in asked.flows}
     known: dict[Flow, InLedger] = {}
@@ -170,12 +172,12 @@ def _known(asked: Asked) -> dict[Flow, InLedger]:
     return known
 
 
-def _write(asked: Asked, alteration: Alteration) -> tuple[list[str], list[str]]:
+def _write(asked: Selection, alteration: OverrideAlteration) -> tuple[list[str], list[str]]:
     with open_ledgers(asked.settings, asked.flows) as ledgers:
         return each(asked.flows, lambda one: ledgers.write(one.flow, alteration.entries, alteration.changes(one.flow)))
 
 
-def _tell_job(settings: Settings) -> None:
+def _notify_job(settings: Settings) -> None:
     interval = max(one.pace.full_comparison_interval for one in settings.flows)
     try:
         answer = ask_reload(settings)
@@ -190,8 +192,8 @@ def _tell_job(settings: Settings) -> None:
 
 
 def _print_altered(
-    asked: Asked,
-    alteration: Alteration,
+    asked: Selection,
+    alteration: OverrideAlteration,
     result: str,
     output: Output,
     only: Sequence[str] = (),

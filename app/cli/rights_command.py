@@ -13,9 +13,9 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, Output, print_json, print_line, print_table
 from app.rights.failover_rights import failover_rights
-from app.rights.judged import Finding, Verdict, judge
+from app.rights.flow_rights import EVERY, PROBE, Right, rights_of_flow
 from app.rights.ledger_writers import ledger_writers
-from app.rights.needed import EVERY, PROBE, Right, needed_rights
+from app.rights.rights_check import RightFinding, RightVerdict, right_findings
 from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.faults import NotSupported, RightsMissing
@@ -60,7 +60,7 @@ def rights(
 
 
 def _of(flow: FlowSettings, failover: bool) -> list[Right]:
-    return sorted({*needed_rights(flow), *(failover_rights(flow) if failover else ())})
+    return sorted({*rights_of_flow(flow), *(failover_rights(flow) if failover else ())})
 
 
 def commands(settings: Settings, principal: str, *, failover: bool = False) -> list[str]:
@@ -110,12 +110,12 @@ def _camel(operation: str) -> str:
 
 def check_rights(
     settings: Settings, flow: FlowSettings, clusters: FlowClusters, rights: Sequence[Right] | None = None
-) -> list[Finding]:
+) -> list[RightFinding]:
     """Which of these rights are there, as the clusters say; None: those that the job needs. Writes nothing.
 
     Raises LockstepError.
     """
-    needed = needed_rights(flow) if rights is None else rights
+    needed = rights_of_flow(flow) if rights is None else rights
     remote = list_both(flow, clusters.source, clusters.target).desired.remote
     visible = {
         flow.flow.source: set(remote),
@@ -132,7 +132,7 @@ def check_rights(
         groups = {PROBE, *_groups(flow, clusters)} if any(one.resource_type == "GROUP" for one in needed) else set()
         client = Admin(alias, settings.cluster(alias, flow.flow).admin)
         allowed[alias] = ask_allowed(client, topics | named, made, groups)
-    return judge(needed, allowed, visible, probe)
+    return right_findings(needed, allowed, visible, probe)
 
 
 def _groups(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
@@ -158,7 +158,7 @@ def ledger_line(row: Mapping[str, Any]) -> str:
     return f"  may write or delete {row['topic']}: {who}; its entries are {signed}"
 
 
-def as_json(finding: Finding) -> dict[str, Any]:
+def as_json(finding: RightFinding) -> dict[str, Any]:
     """A finding as `validate --rights -o json` shows it."""
     return {**asdict(finding.right), "verdict": finding.verdict.value, "reason": finding.reason}
 
@@ -179,5 +179,5 @@ def _shown(row: Mapping[str, Any]) -> str:
 
 
 def _said(row: Mapping[str, Any]) -> str:
-    optional = ", but optional" if row["optional"] and row["verdict"] == Verdict.MISSING.value else ""
+    optional = ", but optional" if row["optional"] and row["verdict"] == RightVerdict.MISSING.value else ""
     return f"{row['verdict']}{optional}" + (f": {row['reason']}" if row["reason"] else "")

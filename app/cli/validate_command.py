@@ -13,7 +13,7 @@ from app.cli.failures import Failed, failure_of, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
 from app.cli.rights_command import as_json, check_rights, ledger_line, print_rights, who_writes_ledger
-from app.rights.judged import Verdict
+from app.rights.rights_check import RightVerdict
 from app.settings import ConfigurationError, Mistake, Settings
 from app.wiring import FlowClusters, both_clusters, client_mistakes, guard, ledger
 from sinks.faults import RightsMissing
@@ -76,7 +76,7 @@ def _rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> d
     """What is missing is said even where it is why the flow itself cannot be looked at."""
     found = [as_json(finding) for finding in check_rights(settings, flow, clusters)]
     also = {"ledger": who_writes_ledger(flow, clusters)}
-    if any(row["verdict"] == Verdict.MISSING.value and not row["optional"] for row in found):
+    if any(row["verdict"] == RightVerdict.MISSING.value and not row["optional"] for row in found):
         return {"source": flow.flow.source, "target": flow.flow.target, "rights": found, **also}
     return {**_look(flow, clusters), "rights": found, **also}
 
@@ -92,7 +92,7 @@ def _lacking(row: Mapping[str, Any]) -> list[dict[str, Any]]:
             "what grants it",
         }
         for right in row.get("rights", ())
-        if right["verdict"] == Verdict.MISSING.value and not right["optional"]
+        if right["verdict"] == RightVerdict.MISSING.value and not right["optional"]
     ]
 
 

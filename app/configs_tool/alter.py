@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.configs_tool.masking import shown
-from app.configs_tool.objections import Known, notes, objections
+from app.configs_tool.objections import KnownConfigs, notes, objections
 from app.configs_tool.precedence import own_levels
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.ports.config_levels import ConfigLevels, ConfigPlace, Levels, Scope, Wanted
@@ -21,8 +21,8 @@ from streaming.errors import LockstepError, WrongUsage
 Wait = Callable[[float], bool]
 """Waits so many seconds; returns True at once when somebody wants it ended."""
 
-LOOK_EVERY = 0.25
-LOOKS = 40
+POLL_EVERY = 0.25
+POLLS = 40
 """How often, in seconds, and how many times at most, a place is looked at until it shows what was written."""
 
 MEND = frozenset({"INVALID_CONFIG", "INVALID_REQUEST", "POLICY_VIOLATION", "TOPIC_EXCEPTION"})
@@ -49,7 +49,7 @@ class Alteration:
 
     place: ConfigPlace
     wanted: Wanted
-    known: Known
+    known: KnownConfigs
 
     def __repr__(self) -> str:
         return f"Alteration({self.place!r}, {sorted(self.wanted)})"
@@ -69,17 +69,17 @@ class Alteration:
         ]
 
 
-def look(levels: ConfigLevels, place: ConfigPlace) -> Known:
+def known_configs(levels: ConfigLevels, place: ConfigPlace) -> KnownConfigs:
     """What there is before an alteration. Raises WrongUsage for a place that is not there, LockstepError."""
     brokers = levels.brokers()
-    before = _first_look(levels, place)
+    before = _first_description(levels, place)
     if place.scope is Scope.TOPIC or place.name:
-        return Known(before, before, brokers)
+        return KnownConfigs(before, before, brokers)
     # The cluster-wide default knows what is set there; which configs there are, a broker knows.
-    return Known(before, described(levels, ConfigPlace(Scope.BROKER, brokers[0])), brokers)
+    return KnownConfigs(before, described(levels, ConfigPlace(Scope.BROKER, brokers[0])), brokers)
 
 
-def _first_look(levels: ConfigLevels, place: ConfigPlace) -> Levels:
+def _first_description(levels: ConfigLevels, place: ConfigPlace) -> Levels:
     seen = levels.describe([place])
     if place in seen.errors and seen.errors[place].code in ABSENT:
         raise WrongUsage(f"{named(place)}: {said(seen.errors[place])}")
@@ -94,7 +94,9 @@ def described(levels: ConfigLevels, place: ConfigPlace) -> Levels:
     return seen.items[place]
 
 
-def checked(place: ConfigPlace, wanted: Wanted, known: Known, custom: bool = False) -> tuple[Alteration, list[str]]:
+def checked(
+    place: ConfigPlace, wanted: Wanted, known: KnownConfigs, custom: bool = False
+) -> tuple[Alteration, list[str]]:
     """The alteration, and what is worth a word about it. Raises WrongUsage with everything that is wrong."""
     if wrong := objections(place, wanted, known, custom):
         raise WrongUsage(*wrong, "nothing was written")
@@ -135,12 +137,12 @@ def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
     return False
 
 
-def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait, looks: int = LOOKS) -> bool:
+def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait, polls: int = POLLS) -> bool:
     """Whether the place has it, waited for: brokers apply a moment later what the controller has written."""
-    for number in range(looks):
+    for number in range(polls):
         if holds(alteration.place, alteration.wanted, described(levels, alteration.place)):
             return True
-        if number + 1 < looks and wait(LOOK_EVERY):
+        if number + 1 < polls and wait(POLL_EVERY):
             return False
     return False
 

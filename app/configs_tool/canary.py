@@ -19,7 +19,7 @@ from app.configs_tool.alter import (
     checked,
     described,
     holds,
-    look,
+    known_configs,
     named,
     validate,
     write,
@@ -36,7 +36,7 @@ TAKE_BACK_EVERY, TAKE_BACK_TRIES = 2.0, 30
 
 PARTITIONS_TOLD = 5
 
-Tell = Callable[[str], None]
+Note = Callable[[str], None]
 """Takes a line about its progress."""
 
 
@@ -59,7 +59,7 @@ class Canary:
     partitions: Partitions
     wait: Wait
     pause: Callable[[float], None]
-    tell: Tell
+    note: Note
     seconds: float
 
     def run(self, broker: str, wanted: Wanted, custom: bool = False) -> Alteration:
@@ -68,10 +68,10 @@ class Canary:
         Raises WrongUsage before anything is written, TakenBack, NotTakenBack, LockstepError.
         """
         place = ConfigPlace(Scope.BROKER, broker)
-        default, notes = checked(DEFAULT_OF_ALL, wanted, look(self.levels, DEFAULT_OF_ALL), custom)
-        override, _ = checked(place, wanted, look(self.levels, place), custom)
+        default, notes = checked(DEFAULT_OF_ALL, wanted, known_configs(self.levels, DEFAULT_OF_ALL), custom)
+        override, _ = checked(place, wanted, known_configs(self.levels, place), custom)
         for note in notes:
-            self.tell(note)
+            self.note(note)
         for alteration in (override, default):
             _raise_if_lost_for_good(alteration)
             validate(self.levels, alteration)
@@ -103,7 +103,7 @@ class Canary:
             raise LockstepError(f"{named(alteration.place)} does not show what was written")
 
     def _watch(self, override: Alteration, before: Troubled) -> None:
-        self.tell(f"{named(override.place)} has it; watching for {self.seconds:g} s (Ctrl-C takes it back)")
+        self.note(f"{named(override.place)} has it; watching for {self.seconds:g} s (Ctrl-C takes it back)")
         left = self.seconds
         while True:
             self._look(override, before)
@@ -126,7 +126,7 @@ class Canary:
 
     def _promote(self, override: Alteration, default: Alteration, written: list[Alteration]) -> None:
         self._write(default, written)
-        self.tell("it is the cluster-wide default now; removing the override")
+        self.note("it is the cluster-wide default now; removing the override")
         own = own_levels(override.place, described(self.levels, override.place))
         removal = {name: None for name in override.wanted if name in own}
         fault = self.levels.alter({override.place: removal})[override.place]
@@ -135,7 +135,7 @@ class Canary:
 
     def _take_back(self, written: list[Alteration], reason: str) -> None:
         for alteration in reversed(written):
-            self.tell(f"{reason}; taking it back on {named(alteration.place)}")
+            self.note(f"{reason}; taking it back on {named(alteration.place)}")
             back = _back(alteration, self.levels, self.pause)
             if back is not None:
                 raise NotTakenBack(f"{reason}; and it cannot be taken back: {back}. Then say: {_command(alteration)}")

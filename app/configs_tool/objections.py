@@ -17,7 +17,7 @@ NEAR = 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownConfigs:
     """What is known before an alteration: the place's own configs, those that there are, and the brokers' ids.
 
     `there`: as a broker, or the topic, describes itself; it has every config that Kafka knows.
@@ -28,7 +28,7 @@ class Known:
     brokers: Sequence[str]
 
 
-def objections(place: ConfigPlace, wanted: Wanted, known: Known, custom: bool = False) -> list[str]:
+def objections(place: ConfigPlace, wanted: Wanted, known: KnownConfigs, custom: bool = False) -> list[str]:
     """Everything that is wrong, a line each. `custom`: unknown names are meant. No line shows a value."""
     return [
         f"{name}: {reason}"
@@ -37,7 +37,7 @@ def objections(place: ConfigPlace, wanted: Wanted, known: Known, custom: bool = 
     ]
 
 
-def notes(place: ConfigPlace, wanted: Wanted, known: Known) -> list[str]:
+def notes(place: ConfigPlace, wanted: Wanted, known: KnownConfigs) -> list[str]:
     """What is worth a word and no objection: unknown names, deletions of what is not set, idle logins."""
     own = own_levels(place, known.before)
     listeners = known.there["listeners"].value or "" if "listeners" in known.there else ""
@@ -53,7 +53,7 @@ def notes(place: ConfigPlace, wanted: Wanted, known: Known) -> list[str]:
     return found
 
 
-def _wrong(place: ConfigPlace, name: str, value: str | None, known: Known, custom: bool) -> str | None:
+def _wrong(place: ConfigPlace, name: str, value: str | None, known: KnownConfigs, custom: bool) -> str | None:
     if value is None:
         return None
     if place.scope is Scope.TOPIC:
@@ -72,7 +72,7 @@ def _unknown_topic_config(name: str, there: Levels) -> str:
     return "topics have no such config" + (f"; nearest: {near}" if near else "") + hint
 
 
-def _read_only(place: ConfigPlace, name: str, known: Known) -> str | None:
+def _read_only(place: ConfigPlace, name: str, known: KnownConfigs) -> str | None:
     base = base_name(name)
     entry = known.there.get(name)
     if name in INSTEAD and (entry is None or entry.read_only):
@@ -83,7 +83,7 @@ def _read_only(place: ConfigPlace, name: str, known: Known) -> str | None:
     return "brokers read it at their start only: change server.properties, and restart them one after the other"
 
 
-def _needs_listener(place: ConfigPlace, name: str, known: Known) -> str | None:
+def _needs_listener(place: ConfigPlace, name: str, known: KnownConfigs) -> str | None:
     group = BY_NAME.get(name)
     if group is None or not group.per_listener:
         return None
@@ -93,7 +93,7 @@ def _needs_listener(place: ConfigPlace, name: str, known: Known) -> str | None:
     )
 
 
-def _needs_broker(place: ConfigPlace, name: str, known: Known) -> str | None:
+def _needs_broker(place: ConfigPlace, name: str, known: KnownConfigs) -> str | None:
     if place.name:
         return None
     listener = LISTENER.fullmatch(name)
@@ -107,7 +107,7 @@ def _needs_broker(place: ConfigPlace, name: str, known: Known) -> str | None:
     return None
 
 
-def _slip(place: ConfigPlace, name: str, known: Known) -> str | None:
+def _slip(place: ConfigPlace, name: str, known: KnownConfigs) -> str | None:
     if _is_known(name, known) or name in own_levels(place, known.before):
         return None
     near = _nearest(base_name(name), _names(known))
@@ -120,7 +120,7 @@ def _slip(place: ConfigPlace, name: str, known: Known) -> str | None:
     )
 
 
-def _is_known(name: str, known: Known) -> bool:
+def _is_known(name: str, known: KnownConfigs) -> bool:
     base = base_name(name)
     return base in _names(known) or base.endswith(f".{JAAS}") or _after_mechanism(base) in _names(known)
 
@@ -129,7 +129,7 @@ def _after_mechanism(base: str) -> str:
     return base.partition(".")[2]
 
 
-def _names(known: Known) -> set[str]:
+def _names(known: KnownConfigs) -> set[str]:
     # A broker describes custom configs, too: as sensitive ones that it does not have itself.
     own = {name for name, entry in known.there.items() if entry.origin in (Origin.STATIC, Origin.DEFAULT)}
     return own | BY_NAME.keys()

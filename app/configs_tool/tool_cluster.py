@@ -27,7 +27,7 @@ from streaming.errors import WrongUsage
 
 
 @dataclass(frozen=True)
-class Asked:
+class ClusterAccess:
     """Who is asked: a name for messages, Java client properties, and what resolves references in values."""
 
     alias: str
@@ -42,16 +42,16 @@ class Asked:
 class Opened:
     """A cluster's configs with their levels, and its partitions, through a client that few commands need."""
 
-    asked: Asked
+    access: ClusterAccess
     levels: ConfigLevels
 
     @cached_property
     def partitions(self) -> Partitions:
         """Raises LockstepError for client settings that librdkafka cannot have."""
-        return KafkaPartitions(self.asked.alias, self.asked.properties)
+        return KafkaPartitions(self.access.alias, self.access.properties)
 
 
-def asked_cluster(flags: Flags, config: Path, reading: Reading = USUAL) -> Asked:
+def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> ClusterAccess:
     """Raises ConfigurationError with every mistake of a file, WrongUsage for an alias that is not in it."""
     if flags.cluster is None:
         return _by_address(str(flags.bootstrap_server), flags.command_config, reading.timeout)
@@ -61,23 +61,23 @@ def asked_cluster(flags: Flags, config: Path, reading: Reading = USUAL) -> Asked
     if flags.cluster not in settings.clusters:
         raise WrongUsage(f"--cluster {flags.cluster}: {config} has {', '.join(sorted(settings.clusters))}")
     providers = config_providers(read(config, findings), os.environ, findings)
-    return Asked(flags.cluster, settings.cluster(flags.cluster).admin, providers)
+    return ClusterAccess(flags.cluster, settings.cluster(flags.cluster).admin, providers)
 
 
 @contextmanager
-def opened(asked: Asked) -> Iterator[Opened]:
+def opened(access: ClusterAccess) -> Iterator[Opened]:
     """Connects on demand; ends what it started. Raises ClusterUnreachable where no address can be connected to,
     LockstepError where there is no Java."""
-    check_reachable(asked.alias, asked.properties)
+    check_reachable(access.alias, access.properties)
     with kafka_jvm() as gateway:
-        levels = JvmLevels(asked.alias, gateway, asked.properties, count_nothing)
+        levels = JvmLevels(access.alias, gateway, access.properties, count_nothing)
         try:
-            yield Opened(asked, levels)
+            yield Opened(access, levels)
         finally:
             levels.close()
 
 
-def _by_address(address: str, command_config: Path | None, timeout: float | None) -> Asked:
+def _by_address(address: str, command_config: Path | None, timeout: float | None) -> ClusterAccess:
     findings = Findings(str(command_config))
     entries: Mapping[str, Entry] = {}
     if command_config is not None:
@@ -89,4 +89,4 @@ def _by_address(address: str, command_config: Path | None, timeout: float | None
     properties = {name: entry.value for name, entry in entries.items()} | {"bootstrap.servers": address}
     if timeout is not None:
         properties[WHOLE] = str(int(timeout * 1000))
-    return Asked(address, properties, config_providers(entries, os.environ, findings))
+    return ClusterAccess(address, properties, config_providers(entries, os.environ, findings))

@@ -28,7 +28,7 @@ PRIVATE_FOLDER = 0o700
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class EncodedPassword:
     """An encoded password and its version."""
 
     version: str
@@ -36,16 +36,16 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredUser:
     """What is kept of one user; one of the two at least."""
 
-    current: Kept | None = None
-    pending: Kept | None = None
+    current: EncodedPassword | None = None
+    pending: EncodedPassword | None = None
 
-    def mapped(self, change: Callable[[str], str]) -> Entry:
+    def mapped(self, change: Callable[[str], str]) -> StoredUser:
         """The same with every encoded password changed."""
         current, pending = (one and replace(one, password=change(one.password)) for one in (self.current, self.pending))
-        return Entry(current, pending)
+        return StoredUser(current, pending)
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Document:
     """The whole file. `check` is None in one that nothing was written to."""
 
     check: str | None = field(default=None, repr=False)
-    users: dict[str, Entry] = field(default_factory=dict)
+    users: dict[str, StoredUser] = field(default_factory=dict)
 
 
 def read_document(path: Path) -> Document:
@@ -73,7 +73,9 @@ def _parsed(found: Any) -> Document:
     if found["format"] != FORMAT:
         raise LockstepError(f"the credential store has the format {found['format']}, of a newer version of Lockstep")
     users = {
-        str(user): Entry(*(Kept(**entry[name]) if name in entry else None for name in ("current", "pending")))
+        str(user): StoredUser(
+            *(EncodedPassword(**entry[name]) if name in entry else None for name in ("current", "pending"))
+        )
         for user, entry in found["users"].items()
     }
     return Document(str(found["check"]), users)

@@ -1,11 +1,11 @@
 """A new password for a user, on clusters and in the store.
 
-1. The clusters are looked at: what is wrong there is said before anything is written.
-2. The store keeps the new password as under way; the one in force stays.
+1. The clusters are read: what is wrong there is said before anything is written.
+2. The store keeps the new password as under way; the current one stays.
 3. The targets get it, then the sources: a target that refuses has hurt nobody, for clients log in at the source.
-4. The store takes it as the one in force.
+4. The store takes it as the current one.
 
-Wherever that is interrupted, the store knows the password that some cluster may have already, and doing it again
+Wherever this is interrupted, the store knows the password that some cluster may have already, and doing it again
 writes the same one everywhere. Until the end the running job sees the old version, and writes nothing.
 """
 
@@ -22,7 +22,7 @@ from streaming.errors import LockstepError, WrongUsage
 
 @dataclass(frozen=True)
 class UserCluster:
-    """A cluster on which a user is known, as `user`. `is_source`: of a flow; not `to_write`: it is looked at only."""
+    """A cluster on which a user is known, as `user`. `is_source`: of a flow; not `to_write`: it is only read."""
 
     alias: str
     users: Users
@@ -41,11 +41,11 @@ class Written:
     iterations: int
 
 
-Tell = Callable[[Written, str | None], None]
+OnWritten = Callable[[Written, str | None], None]
 """Called with a credential and, where the cluster has not taken it, why."""
 
 
-def tell_nobody(written: Written, error: str | None) -> None:
+def ignore_written(written: Written, error: str | None) -> None:
     """Nobody has to know."""
 
 
@@ -57,23 +57,23 @@ def rotate(
     store: CredentialStore,
     user: str,
     password: str | None,
-    ends: Sequence[UserCluster],
+    clusters: Sequence[UserCluster],
     *,
     otherwise: Mapping[str, int] | None = None,
     anew: bool = False,
-    tell: Tell = tell_nobody,
+    tell: OnWritten = ignore_written,
 ) -> list[Written]:
-    """Writes a password to the ends, then the store; continues with the one under way if there is one.
+    """Writes a password to the clusters, then the store; continues with the one under way if there is one.
 
-    `password` None: there must be one under way. `otherwise`: mechanisms and iterations of a user that no end has;
+    `password` None: there must be one under way. `otherwise`: mechanisms and iterations of a user that no cluster has;
     None: there must be one. `anew`: a password under way is given up for this one. `tell`: is told of each credential
     at once, also of one that a cluster did not take, with the reason. Raises RotationInterrupted, LockstepError.
     """
-    wanted = _wanted(user, ends, otherwise)
+    wanted = _wanted(user, clusters, otherwise)
     pending = _pending(store, user, password, anew)
     written: list[Written] = []
-    for end in sorted((one for one in ends if one.to_write), key=lambda one: one.is_source):
-        written += _write(end, wanted[end.alias, end.user], pending, tell)
+    for cluster in sorted((one for one in clusters if one.to_write), key=lambda one: one.is_source):
+        written += _write(cluster, wanted[cluster.alias, cluster.user], pending, tell)
     store.promote(user, pending.version)
     return written
 
@@ -93,22 +93,25 @@ def _pending(store: CredentialStore, user: str, password: str | None, anew: bool
 
 
 def _wanted(
-    user: str, ends: Sequence[UserCluster], otherwise: Mapping[str, int] | None
+    user: str, clusters: Sequence[UserCluster], otherwise: Mapping[str, int] | None
 ) -> dict[tuple[str, str], Mapping[str, int]]:
-    """By end, the iterations of each mechanism: a source's own, and on a target those of the sources as well.
+    """Of each mechanism, by cluster and user, the iterations: a source's own, and on a target the sources' as well.
 
     All that a cluster has are written: a mechanism left out would let the old password in.
     """
-    found = {(end.alias, end.user): end.users.describe([end.user]).get(end.user, {}) for end in ends}
-    sources = _joined(found[end.alias, end.user] for end in ends if end.is_source)
+    found = {
+        (cluster.alias, cluster.user): cluster.users.describe([cluster.user]).get(cluster.user, {})
+        for cluster in clusters
+    }
+    sources = _joined(found[cluster.alias, cluster.user] for cluster in clusters if cluster.is_source)
     common = sources or _joined(found.values()) or otherwise
     if not common:
-        aliases = " and ".join(dict.fromkeys(end.alias for end in ends))
+        aliases = " and ".join(dict.fromkeys(cluster.alias for cluster in clusters))
         raise WrongUsage(f"{user} is no SCRAM user of {aliases}: `lockstep credentials set {user} --both` makes one")
     return {
-        (end.alias, end.user): own if own and end.is_source else {**own, **common}
-        for end in ends
-        for own in (found[end.alias, end.user],)
+        (cluster.alias, cluster.user): own if own and cluster.is_source else {**own, **common}
+        for cluster in clusters
+        for own in (found[cluster.alias, cluster.user],)
     }
 
 
@@ -116,22 +119,22 @@ def _joined(found: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return {mechanism: iterations for one in found for mechanism, iterations in one.items()}
 
 
-def _write(end: UserCluster, wanted: Mapping[str, int], pending: Credential, tell: Tell) -> list[Written]:
-    upsertions = [Upsertion(end.user, name, iterations, pending.password) for name, iterations in wanted.items()]
+def _write(cluster: UserCluster, wanted: Mapping[str, int], pending: Credential, tell: OnWritten) -> list[Written]:
+    upsertions = [Upsertion(cluster.user, name, iterations, pending.password) for name, iterations in wanted.items()]
     again = f"the password is under way: `lockstep credentials rotate {pending.user}` goes on with it"
     try:
-        faults = end.users.upsert(upsertions)
+        faults = cluster.users.upsert(upsertions)
     except LockstepError as error:
         for one in upsertions:
-            tell(_written(end, one), str(error))
+            tell(_written(cluster, one), str(error))
         raise RotationInterrupted(f"{error}; {again}") from error
     for one in upsertions:
-        tell(_written(end, one), str(faults[one.key]) if faults[one.key] else None)
+        tell(_written(cluster, one), str(faults[one.key]) if faults[one.key] else None)
     for one in upsertions:
         if fault := faults[one.key]:
-            raise RotationInterrupted(f"cluster {end.alias}: {one.user} {one.mechanism}: {fault}; {again}")
-    return [_written(end, one) for one in upsertions]
+            raise RotationInterrupted(f"cluster {cluster.alias}: {one.user} {one.mechanism}: {fault}; {again}")
+    return [_written(cluster, one) for one in upsertions]
 
 
-def _written(end: UserCluster, one: Upsertion) -> Written:
-    return Written(end.alias, one.user, one.mechanism, one.iterations)
+def _written(cluster: UserCluster, one: Upsertion) -> Written:
+    return Written(cluster.alias, one.user, one.mechanism, one.iterations)

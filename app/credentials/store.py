@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
-from app.credentials.document import Document, Entry, Kept, changed_document, read_document
+from app.credentials.document import Document, EncodedPassword, StoredUser, changed_document, read_document
 from app.credentials.encoder import EncoderSettings, PasswordEncoder, UndecodablePassword
 from sinks.kinds.users.credentials import Credential
 from streaming.errors import LockstepError
@@ -34,7 +34,7 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedUser:
     """A user in the store: the versions of the password in force and of the one under way, where there is one."""
 
     user: str
@@ -52,10 +52,10 @@ class CredentialStore:
         self._old = PasswordEncoder(settings.old_secret, settings) if settings.old_secret else None
         self._seen: tuple[Signature, Document] = (None, Document())
 
-    def users(self) -> list[Listed]:
+    def users(self) -> list[ListedUser]:
         """Everybody in it, by name."""
         return [
-            Listed(user, _version(entry.current), _version(entry.pending))
+            ListedUser(user, _version(entry.current), _version(entry.pending))
             for user, entry in sorted(self._document().users.items())
         ]
 
@@ -78,7 +78,7 @@ class CredentialStore:
         with self._changed() as document:
             for one in credentials:
                 _raise_if_pending(one.user, document)
-                document.users[one.user] = Entry(self._kept(one))
+                document.users[one.user] = StoredUser(self._kept(one))
         return version
 
     def begin(self, user: str, password: str, *, anew: bool = False) -> Credential:
@@ -90,16 +90,16 @@ class CredentialStore:
         with self._changed() as document:
             if not anew:
                 _raise_if_pending(user, document)
-            entry = document.users.get(user, Entry())
+            entry = document.users.get(user, StoredUser())
             document.users[user] = replace(entry, pending=self._kept(pending))
         return pending
 
     def promote(self, user: str, version: str) -> None:
         """The password under way is in force from now on. Raises LockstepError where it is another one by now."""
         with self._changed() as document:
-            entry = document.users.get(user, Entry())
+            entry = document.users.get(user, StoredUser())
             if entry.pending is not None and entry.pending.version == version:
-                document.users[user] = Entry(entry.pending)
+                document.users[user] = StoredUser(entry.pending)
             elif entry.current is None or entry.current.version != version:
                 raise LockstepError(
                     f"the password of {user} was changed by somebody else meanwhile: what the clusters have may be "
@@ -116,8 +116,8 @@ class CredentialStore:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _entry(self, user: str) -> Entry:
-        return self._document().users.get(user, Entry())
+    def _entry(self, user: str) -> StoredUser:
+        return self._document().users.get(user, StoredUser())
 
     def _document(self) -> Document:
         signature = _signature(self.path)
@@ -148,10 +148,12 @@ class CredentialStore:
             name = _bound_to(user)
             document.users[user] = entry.mapped(partial(_encoded_again, self._encoder, before, name))
 
-    def _kept(self, credential: Credential) -> Kept:
-        return Kept(credential.version, self._encoder.encode(credential.password, _bound_to(credential.user)))
+    def _kept(self, credential: Credential) -> EncodedPassword:
+        return EncodedPassword(
+            credential.version, self._encoder.encode(credential.password, _bound_to(credential.user))
+        )
 
-    def _decoded(self, user: str, kept: Kept | None) -> Credential | None:
+    def _decoded(self, user: str, kept: EncodedPassword | None) -> Credential | None:
         if kept is None:
             return None
         for encoder in (self._encoder, self._old):
@@ -177,7 +179,7 @@ def _encoded_again(encoder: PasswordEncoder, before: PasswordEncoder, name: str,
     return encoder.encode(before.decode(encoded, name), name)
 
 
-def _version(kept: Kept | None) -> str | None:
+def _version(kept: EncodedPassword | None) -> str | None:
     return kept.version if kept else None
 
 
@@ -189,7 +191,7 @@ def _fits(encoder: PasswordEncoder, check: str) -> bool:
 
 
 def _raise_if_pending(user: str, document: Document) -> None:
-    if document.users.get(user, Entry()).pending is not None:
+    if document.users.get(user, StoredUser()).pending is not None:
         raise LockstepError(
             f"a new password of {user} is under way to the clusters: finish it with `lockstep credentials rotate "
             f"{user}`, or give another one with `lockstep credentials set {user} --both`"

@@ -150,7 +150,9 @@ class Api:
         looked = {}
         with self._waiter():
             for flow in sorted(body.flows or set(self._tasks)):
-                looked[flow.name] = await anyio.to_thread.run_sync(self._tasks[flow].look, body.topics, body.wait)
+                looked[flow.name] = await anyio.to_thread.run_sync(
+                    self._tasks[flow].request_pass, body.topics, body.wait
+                )
         return as_json({"looked": looked, **self._left_over(looked)})
 
     def _left_over(self, flows: Collection[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from app.properties.keys import Live
 from app.properties.live import live
 from app.properties.mistakes import SANE_KEY
-from app.properties.places import PREFIX, Place
+from app.properties.scoped_keys import PREFIX, ScopedKey
 from app.settings import Settings
 from sinks.notify.secret_texts import HIDDEN
 from streaming.flow import Flow
@@ -54,7 +54,7 @@ def _each(before: Settings, after: Settings, flows: frozenset[Flow], aliases: Co
             yield ChangedLine(_written(where), where.name, old, new, live(where, aliases), concerned)
 
 
-def _written(where: Place) -> str:
+def _written(where: ScopedKey) -> str:
     scope = where.scope.name if isinstance(where.scope, Flow) else where.scope
     prefix = PREFIX if where.ours and not where.name.startswith(PREFIX) else ""
     key = f"{scope}.{prefix}{where.name}" if scope else prefix + where.name
@@ -62,6 +62,6 @@ def _written(where: Place) -> str:
     return key if SANE_KEY.fullmatch(key) else HIDDEN
 
 
-def _shown(settings: Settings, where: Place) -> str | None:
+def _shown(settings: Settings, where: ScopedKey) -> str | None:
     value = settings.values.get(where)
     return value if value is None or where in settings.shown else HIDDEN

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 
 from app.job.spark_session import session
-from app.private_files import FOLDER_FOR_OWNER, FOR_OWNER, part_of
+from app.private_files import FOLDER_FOR_OWNER, FOR_OWNER, unfinished_path
 from sinks.kafka.ports.record_reader import Record
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -31,7 +31,7 @@ def export_records(records: Mapping[TopicPartition, Sequence[Record]], folder: P
         for where, of_one in sorted(records.items())
         for one in of_one
     ]
-    part = part_of(folder.absolute())
+    part = unfinished_path(folder.absolute())
     try:
         part.mkdir(FOLDER_FOR_OWNER)
         _write(rows, part / "records")

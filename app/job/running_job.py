@@ -22,6 +22,7 @@ from app.job.closing import side_by_side
 from app.job.commit_streams import CommitStreams
 from app.job.ending_signals import ending_signals
 from app.job.flow_passes import FlowPasses
+from app.job.flow_wiring import flow_in_job
 from app.job.preflight_watch import preflights
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
@@ -30,9 +31,8 @@ from app.overrides.closed import permitted
 from app.overrides.watch import OverrideWatch
 from app.properties.keys import Live
 from app.settings import Settings
-from app.settings.kept_plugins import tell
+from app.settings.plugin_reconfiguration import reconfigure_plugins
 from app.verify.job_verifiers import JobVerifiers
-from app.wiring import flow_in_job
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.claims import Claims
 from sinks.engine.flow_task import FlowTask
@@ -112,7 +112,9 @@ class Job:
                 changes = [SettingChange(one.key, one.before, one.after) for one in mine]
                 task, names = self._tasks[flow.flow], [one.name for one in mine]
                 if id(flow) in running:
-                    task.tell(partial(tell, flow, names, settings.plugin_properties[flow.flow]), changes)
+                    task.add_call(
+                        partial(reconfigure_plugins, flow, names, settings.plugin_properties[flow.flow]), changes
+                    )
                 else:
                     task.renew(partial(self._flow, settings, flow), changes)
         for target, batch in self._batches.items():
@@ -128,7 +130,7 @@ class Job:
         waiting = [task for flow, task in self._tasks.items() if self._overrides.unknown(flow)]
         self._overrides.adopt(settings.stored_overrides)
         for task in waiting:
-            task.look((), 0)
+            task.request_pass((), 0)
         self._report()
 
     def _report(self) -> None:

@@ -18,7 +18,7 @@ DAMAGED = "damaged"
 
 
 @dataclass(frozen=True)
-class Alteration:
+class OverrideAlteration:
     """`flows`: those whose ledgers are written; `before`: what all ledgers hold that are known."""
 
     level: Level

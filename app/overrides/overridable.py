@@ -10,7 +10,7 @@ from app.properties.keys import TABLE, Key
 from app.properties.known import OURS
 from app.properties.mistakes import REFERENCE, is_secret
 from app.properties.nearest import nearest
-from app.properties.places import PREFIX
+from app.properties.scoped_keys import PREFIX
 from streaming.errors import WrongUsage
 
 

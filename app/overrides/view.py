@@ -11,7 +11,7 @@ from app.overrides.closed import permitted
 from app.overrides.overridable import can_be_overridden, is_hidden
 from app.properties.keys import TABLE, Acts
 from app.properties.mistakes import Entry
-from app.properties.places import Properties, place
+from app.properties.scoped_keys import Properties, scoped_key
 from sinks.engine.overrides import InLedger, Level, Override, at_level
 from sinks.notify.secret_texts import HIDDEN
 from streaming.flow import Flow
@@ -139,7 +139,9 @@ def _default_view(
 
 def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> Iterator[OwnLevel]:
     entry, key = properties.entry(name, flow), TABLE.get(name)
-    if entry is not None and not (key and key.acts is Acts.PREFIXED and not place(entry.key, properties.aliases).ours):
+    if entry is not None and not (
+        key and key.acts is Acts.PREFIXED and not scoped_key(entry.key, properties.aliases).ours
+    ):
         yield OwnLevel(Source.FILE, _told(name, _text_of(entry)), f"{file}:{entry.line}")
     if key is not None:
         yield OwnLevel(Source.DEFAULT, _default(key.default), WORDS[Source.DEFAULT])

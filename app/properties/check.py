@@ -21,7 +21,7 @@ from app.properties.known import (
 )
 from app.properties.mistakes import SANE_KEY, Entry, Findings
 from app.properties.nearest import nearest
-from app.properties.places import PREFIX, Place, Properties
+from app.properties.scoped_keys import PREFIX, Properties, ScopedKey
 from app.properties.shown import may_be_shown, shown
 from app.properties.value_types import PATTERNS, one_of
 from streaming.flow import Flow
@@ -33,7 +33,7 @@ PROTOCOL_KEY = re.compile(rf"((source|target)\.)?(({'|'.join(ROLES)}|cluster)\.)
 
 def check(properties: Properties, findings: Findings, *, strict: bool = False) -> None:
     """Looks at every line by itself. `strict`: keys that nobody knows are mistakes, not only Lockstep's own."""
-    for where, entry in properties.by_place.items():
+    for where, entry in properties.by_key.items():
         if not SANE_KEY.fullmatch(entry.key):
             findings.warn(entry, "has characters that no key has: does the line before it lack a backslash at its end?")
         elif "->" in entry.key or (entry.key in properties.aliases and entry.value.startswith("->")):
@@ -43,7 +43,7 @@ def check(properties: Properties, findings: Findings, *, strict: bool = False) -
         _check_value(where, entry, findings)
 
 
-def _check_arrow(properties: Properties, where: Place, entry: Entry, findings: Findings, strict: bool) -> None:
+def _check_arrow(properties: Properties, where: ScopedKey, entry: Entry, findings: Findings, strict: bool) -> None:
     match = ARROW.fullmatch(entry.key.removeprefix(PREFIX))
     if match is None or not match["source"] or not match["target"]:
         findings.mistake(entry, "is no key of a flow: write SOURCE->TARGET.KEY, without spaces, e.g. a->b.enabled=true")
@@ -63,7 +63,7 @@ def _listed(alias: str, aliases: tuple[str, ...]) -> str:
     return f" ({', '.join(aliases) or 'empty'})" + (f"; nearest: {near}" if near else "")
 
 
-def _check_name(properties: Properties, where: Place, entry: Entry, findings: Findings, strict: bool) -> None:
+def _check_name(properties: Properties, where: ScopedKey, entry: Entry, findings: Findings, strict: bool) -> None:
     if (problem := _elsewhere(where)) is not None:
         (findings.mistake if strict else findings.warn)(entry, problem)
     elif where.name in RENAMED and not isinstance(where.scope, str):
@@ -76,7 +76,7 @@ def _check_name(properties: Properties, where: Place, entry: Entry, findings: Fi
         (findings.mistake if ours or strict else findings.warn)(entry, problem)
 
 
-def _elsewhere(where: Place) -> str | None:
+def _elsewhere(where: ScopedKey) -> str | None:
     """Why a key that is known changes nothing at its place; None where it does."""
     scope = TABLE[where.name].scope if where.name in TABLE else None
     # `a.metric.reporters` is for MM2's clients.
@@ -89,7 +89,7 @@ def _elsewhere(where: Place) -> str | None:
     return None
 
 
-def _unknown_key(properties: Properties, where: Place) -> str | None:
+def _unknown_key(properties: Properties, where: ScopedKey) -> str | None:
     if where.ours and is_for_mm2_alone(where.name):
         return _read_by_nobody(where.name)
     known = top_names() if where.scope is None else cluster_names() if isinstance(where.scope, str) else flow_names()
@@ -106,7 +106,7 @@ def _read_by_nobody(name: str) -> str:
     )
 
 
-def _unknown(properties: Properties, where: Place, near: str) -> str:
+def _unknown(properties: Properties, where: ScopedKey, near: str) -> str:
     head, _, tail = where.name.partition(".")
     if where.scope is None and where.name in role_names():
         return f"MM2 and Lockstep read it behind an alias only: write ALIAS.{where.name}; this line changes nothing"
@@ -118,7 +118,7 @@ def _unknown(properties: Properties, where: Place, near: str) -> str:
     return f"neither Kafka nor MM2 nor Lockstep knows this key{hint}; {plug_in}"
 
 
-def _check_value(where: Place, entry: Entry, findings: Findings) -> None:
+def _check_value(where: ScopedKey, entry: Entry, findings: Findings) -> None:
     if entry.problem is not None:
         report = findings.mistake if _is_read(where) else findings.warn
         report(entry, entry.problem)
@@ -134,7 +134,7 @@ def _check_value(where: Place, entry: Entry, findings: Findings) -> None:
         findings.mistake(entry, one_of(*PROTOCOLS).complaint(shown(where, entry), entry.value))
 
 
-def _is_read(where: Place) -> bool:
+def _is_read(where: ScopedKey) -> bool:
     """Whether a value that cannot be had would be missed here: other keys are MM2's business."""
     if isinstance(where.scope, str):
         return where.name in kafka_names()["client"] or where.name.startswith(tuple(f"{role}." for role in ROLES))

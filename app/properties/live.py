@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from app.properties.keys import TABLE, Live, Scope
 from app.properties.known import flow_names, kafka_names, role_names, top_names
-from app.properties.places import Place
+from app.properties.scoped_keys import ScopedKey
 from streaming.flow import Flow
 
 
-def live(where: Place, aliases: Collection[str]) -> Live | None:
+def live(where: ScopedKey, aliases: Collection[str]) -> Live | None:
     """None: nothing of Lockstep's reads it. `aliases`: those of the clusters."""
     key = TABLE.get(where.name)
     if key is not None:

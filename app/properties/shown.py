@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from app.properties.keys import TABLE
 from app.properties.known import RENAMED, flow_names, top_names
 from app.properties.mistakes import Entry, is_secret
-from app.properties.places import Place, Properties
+from app.properties.scoped_keys import Properties, ScopedKey
 
 LEAST = 4
 """Characters from which on a text is taken out of messages wherever it occurs; fewer say nothing."""
@@ -23,33 +23,33 @@ IN_URL = re.compile(r"//([^/@\s]*?):?([^/@:\s]*)@")
 """User (1) and password (2) in a URL."""
 
 
-def may_be_shown(where: Place, entry: Entry) -> bool:
+def may_be_shown(where: ScopedKey, entry: Entry) -> bool:
     """Whether the value may be told."""
     return _is_open(where, entry) and not entry.is_referred
 
 
-def shown(where: Place, entry: Entry) -> str:
+def shown(where: ScopedKey, entry: Entry) -> str:
     """The value as a message may show it; of what is looked up elsewhere, the reference as it is written."""
     if not _is_open(where, entry):
         return "its value"
     return repr(entry.raw.strip() if entry.is_referred else entry.value)
 
 
-def _is_open(where: Place, entry: Entry) -> bool:
+def _is_open(where: ScopedKey, entry: Entry) -> bool:
     ours = RENAMED.get(where.name, where.name) in TABLE and not isinstance(where.scope, str)
     return ours and not is_secret(where.name) and not entry.encoded
 
 
-def shown_places(properties: Properties) -> frozenset[Place]:
+def shown_keys(properties: Properties) -> frozenset[ScopedKey]:
     """The places of those that may be told."""
-    return frozenset(where for where, entry in properties.by_place.items() if may_be_shown(where, entry))
+    return frozenset(where for where, entry in properties.by_key.items() if may_be_shown(where, entry))
 
 
 def hidden_texts(properties: Properties) -> tuple[str, ...]:
     """What no text of others, a plug-in's error say, may repeat: secrets, references' values, plug-ins' own values."""
     found = {
         text
-        for where, entry in properties.by_place.items()
+        for where, entry in properties.by_key.items()
         if entry.problem is None and _may_be_secret(where, entry)
         for text in _texts(entry.value)
         if len(text) >= LEAST and text.lower() not in WORDS
@@ -57,7 +57,7 @@ def hidden_texts(properties: Properties) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _may_be_secret(where: Place, entry: Entry) -> bool:
+def _may_be_secret(where: ScopedKey, entry: Entry) -> bool:
     known = where.name in flow_names() | top_names()
     return is_secret(where.name) or entry.is_referred or entry.encoded or not known
 

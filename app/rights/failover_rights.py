@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.rights.needed import Right, needed_rights
+from app.rights.flow_rights import Right, rights_of_flow
 from app.rights.rights_table import FlowSide, On, Rule
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
@@ -38,4 +38,4 @@ FAILOVER_RULES: tuple[Rule, ...] = (
 
 def failover_rights(settings: FlowSettings) -> list[Right]:
     """What a failover of this flow needs as it is set, sorted."""
-    return needed_rights(settings, FAILOVER_RULES)
+    return rights_of_flow(settings, FAILOVER_RULES)

@@ -9,7 +9,7 @@ from app.credentials.credential_providers import load_provider
 from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import Findings
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from app.settings.cluster_sections import cluster_settings
 from sinks.engine.model import Kind
 from sinks.flow_settings import AclRules

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from app.properties.keys import CLUSTERS, SEPARATOR
 from app.properties.mistakes import Entry, Findings
 from app.properties.nearest import nearest
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from app.properties.value_types import items
 from app.settings.job_settings import ClusterSettings
 from streaming.flow import Flow
@@ -108,16 +108,14 @@ def check_servers(properties: Properties, settings: ClusterSettings, findings: F
 
 
 def _missing(properties: Properties, alias: str) -> str:
-    names = [where.name for where in properties.by_place if where.scope == alias]
+    names = [where.name for where in properties.by_key if where.scope == alias]
     near = nearest(SERVERS, names, 0.7)
     meant = f"; is {alias}.{near} in line {_line(properties, alias, near)} meant?" if near else ""
     return f"is missing: write the addresses of {alias}'s brokers, e.g. {alias}.{SERVERS}=host1:9092,host2:9092{meant}"
 
 
 def _line(properties: Properties, alias: str, name: str) -> int:
-    return next(
-        entry.line for where, entry in properties.by_place.items() if (where.scope, where.name) == (alias, name)
-    )
+    return next(entry.line for where, entry in properties.by_key.items() if (where.scope, where.name) == (alias, name))
 
 
 def check_shared_servers(

@@ -40,11 +40,11 @@ from app.properties.keys import (
     Key,
 )
 from app.properties.mistakes import Findings
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
-from streaming.mm2.replication_cycles import endless_rounds
+from streaming.mm2.replication_cycles import endless_cycles
 from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 
 READ_BY: Mapping[Key[str], tuple[Key[Any], ...]] = {
@@ -184,9 +184,9 @@ def check_broker_configs(properties: Properties, flows: Iterable[FlowSettings], 
             )
 
 
-def check_rounds(properties: Properties, flows: Sequence[FlowSettings], findings: Findings) -> None:
+def check_cycles(properties: Properties, flows: Sequence[FlowSettings], findings: Findings) -> None:
     """Flows that form a cycle under policies that cannot see it: only topic filters keep topics from going round."""
-    for whole in endless_rounds({flow.flow: flow.policy for flow in flows}):
+    for whole in endless_cycles({flow.flow: flow.policy for flow in flows}):
         if not _share_nothing(properties, whole):
             names = ", ".join(flow.name for flow in whole)
             findings.warn(

@@ -11,7 +11,7 @@ from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import Findings
 from app.properties.nearest import nearest
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from app.properties.shown import hidden_texts
 from app.settings.acl_settings import acl_rules, check_principals, credential_provider, disabled_reasons
 from app.settings.cluster_sections import check_aliases, cluster_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.http.request_rules import is_loopback
 from app.properties.keys import HTTP_HOST, HTTP_TOKEN
 from app.properties.mistakes import Findings
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 
 
 def check_http(properties: Properties, findings: Findings) -> None:

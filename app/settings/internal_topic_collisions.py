@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from app.properties.keys import CLUSTERS, OFFSET_SYNCS_LOCATION, POLICY
 from app.properties.mistakes import Findings
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from app.settings.cluster_sections import addresses
 from app.settings.job_settings import ClusterSettings
 from sinks.flow_settings import FlowSettings

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.properties.mistakes import Mistake
-from app.properties.places import Place
+from app.properties.scoped_keys import ScopedKey
 from app.settings.stored_overrides import Overrides
 from sinks.engine.overrides import InLedger
 from sinks.flow_settings import FlowSettings
@@ -72,13 +72,13 @@ class Settings:
     job: JobSettings
     warnings: tuple[Mistake, ...] = ()
     overrides: Mapping[tuple[Flow, str], ClusterSettings] = field(default_factory=dict)
-    values: Mapping[Place, str] = field(default_factory=dict, repr=False)
+    values: Mapping[ScopedKey, str] = field(default_factory=dict, repr=False)
     reporters: Mapping[str, MetricsReporter] = field(default_factory=dict)
     job_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     plugin_properties: Mapping[Flow, Mapping[str, str]] = field(default_factory=dict, repr=False)
     stored_overrides: Mapping[Flow, InLedger | None] = field(default_factory=dict, repr=False)
     in_force: Overrides = field(default_factory=dict, repr=False)
-    shown: frozenset[Place] = frozenset()
+    shown: frozenset[ScopedKey] = frozenset()
     hidden: tuple[str, ...] = field(default=(), repr=False)
 
     def cluster(self, alias: str, flow: Flow | None = None) -> ClusterSettings:

@@ -12,8 +12,8 @@ from app.properties.check import check
 from app.properties.config_providers import config_providers, resolve_all
 from app.properties.mistakes import Findings
 from app.properties.parse import read
-from app.properties.places import Properties
-from app.properties.shown import hidden_texts, shown_places
+from app.properties.scoped_keys import Properties
+from app.properties.shown import hidden_texts, shown_keys
 from app.settings.cluster_sections import (
     aliases,
     check_ambiguous,
@@ -21,16 +21,16 @@ from app.settings.cluster_sections import (
     check_shared_servers,
     cluster_settings,
 )
-from app.settings.contradictions import check_broker_configs, check_collisions, check_rounds
+from app.settings.contradictions import check_broker_configs, check_collisions, check_cycles
 from app.settings.flow_sections import chosen_flows, enabled_flows, flow_settings
 from app.settings.http_settings import check_http
 from app.settings.internal_topic_collisions import check_internal_topics
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings
-from app.settings.kept_plugins import kept_flow
 from app.settings.metric_reporters import reporters
 from app.settings.mm2_lines import check_mm2_lines
 from app.settings.old_names import check_old_names
 from app.settings.own_topics_of_flows import knowing, of_others
+from app.settings.plugin_reconfiguration import flow_that_stays
 from app.settings.reading import USUAL, Reading
 from app.settings.stored_overrides import Overrides, override_entries
 from sinks.flow_settings import FlowSettings
@@ -79,7 +79,7 @@ def load(
         reporters=reporting,
         job_properties=properties.of_job(),
         plugin_properties={flow: properties.of_flow(flow) for flow in chosen},
-        shown=shown_places(properties),
+        shown=shown_keys(properties),
         hidden=hidden_texts(properties),
     )
 
@@ -134,7 +134,7 @@ def _check_together(
 ) -> None:
     """Contradictions between flows."""
     check_collisions(properties, built, findings)
-    check_rounds(properties, built, findings)
+    check_cycles(properties, built, findings)
     check_broker_configs(properties, built, findings)
     check_internal_topics(properties, clusters, built, findings)
 
@@ -164,7 +164,7 @@ def _knowing_the_others(
 
 
 def _flow(properties: Properties, flow: Flow, findings: Findings, before: Settings | None) -> FlowSettings | None:
-    kept = kept_flow(before, flow, properties, findings) if before is not None else None
+    kept = flow_that_stays(before, flow, properties, findings) if before is not None else None
     return kept or flow_settings(properties, flow, findings)
 
 

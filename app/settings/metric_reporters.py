@@ -12,7 +12,7 @@ from typing import cast
 from app.plugins import load_plugin
 from app.properties import keys
 from app.properties.mistakes import Entry, Findings
-from app.properties.places import Properties, place
+from app.properties.scoped_keys import Properties, scoped_key
 from sinks.notify.metrics_reporting import MetricsReporter
 from streaming.errors import LockstepError
 from streaming.reconfiguration import Reconfigurable, check_agrees
@@ -50,7 +50,7 @@ def reporters(
 
 
 def _references(properties: Properties, entry: Entry, findings: Findings) -> Iterator[str]:
-    ours = place(entry.key, properties.aliases).ours
+    ours = scoped_key(entry.key, properties.aliases).ours
     for reference in properties.get(keys.METRIC_REPORTERS):
         if ":" in reference:
             yield reference

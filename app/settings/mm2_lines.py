@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 from app.properties import keys
 from app.properties.mistakes import Entry, Findings
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from sinks.engine.model import Kind
 from streaming.flow import Flow
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.properties import keys
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from sinks.engine.pins import FILE
 from sinks.flow_settings import Safety
 from streaming.flow import Flow

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from app.properties.config_providers import ConfigProvider, resolve
 from app.properties.mistakes import Entry, Findings
-from app.properties.places import PREFIX
+from app.properties.scoped_keys import PREFIX
 from streaming.flow import Flow
 
 Overrides = Mapping[Flow, Mapping[str, str]]

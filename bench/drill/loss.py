@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from app.local.local_cluster import LocalCluster
-from bench.drill.look import Logs, read_logs, remote
+from bench.drill.snapshot import Logs, read_logs, remote
 from bench.drill.source_load import Topic
 from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import Arrival, arrivals

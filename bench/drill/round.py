@@ -13,10 +13,10 @@ from pathlib import Path
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
-from bench.drill.judge import AFTER, CALM, DURING, VERIFIED_AFTER, VERIFIED_CALM, Row, aborted, rows
-from bench.drill.look import Logs, Moment, Target, read_logs, remote
 from bench.drill.loss import Loss, cut, losses
+from bench.drill.outcome_rows import AFTER, CALM, DURING, VERIFIED_AFTER, VERIFIED_CALM, Row, aborted, rows
 from bench.drill.readers import Commits, Reader, readers
+from bench.drill.snapshot import Logs, Snapshot, Target, read_logs, remote
 from bench.drill.source_load import Load, Topic, create, running
 from bench.drill.still import Still
 from bench.drill.verified import verified_offsets
@@ -119,9 +119,9 @@ class _Writing:
     number: int
     losses: list[Loss] = field(default_factory=list)
 
-    def run(self, size: Size, loads: Sequence[Load], chance: random.Random, *, kill: bool) -> Moment | None:
+    def run(self, size: Size, loads: Sequence[Load], chance: random.Random, *, kill: bool) -> Snapshot | None:
         """For the round's time; with `kill`, what was seen while MM2 caught up."""
-        during: Moment | None = None
+        during: Snapshot | None = None
         with ExitStack() as stack:
             stack.enter_context(running({f"load-{number}": load.run for number, load in enumerate(loads)}))
             stack.enter_context(running({"commits": self.commits.run}))
@@ -134,7 +134,7 @@ class _Writing:
         self.commits.finish()
         return during
 
-    def _kill(self) -> Moment:
+    def _kill(self) -> Snapshot:
         ground = self.ground
         ground.mirror.kill()
         before = self.target.ends()
@@ -155,7 +155,7 @@ def _pass(seconds: float) -> None:
     threading.Event().wait(max(0.0, seconds))
 
 
-def _caught_up(ground: Ground, target: Target, size: Size, commits: Commits, topics: Sequence[Topic]) -> Moment:
+def _caught_up(ground: Ground, target: Target, size: Size, commits: Commits, topics: Sequence[Topic]) -> Snapshot:
     """When the last record of each partition is the last on the target, and offsets and ends have stood still."""
     last = {where: topic.written[where][-1][1] for topic in topics for where in topic.partitions}
 

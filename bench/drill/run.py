@@ -16,8 +16,8 @@ from app.local.jars import PROJECT
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong
-from bench.drill.judge import Row, row_from_json
 from bench.drill.loss import Loss, loss_from_json
+from bench.drill.outcome_rows import Row, row_from_json
 from bench.drill.programs import LOCKSTEP, committing_job, mm2_properties
 from bench.drill.round import Ground, Played, Size, play
 from bench.drill.source_load import CLEANER

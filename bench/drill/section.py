@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.drill.judge import Line, goals, lines
+from bench.drill.outcome_rows import Line, goals, lines
 from bench.drill.run import Drill
 
 HEADER = (

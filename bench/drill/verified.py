@@ -10,7 +10,7 @@ from app.job.spark_session import session
 from app.offset_translation import translate_each
 from app.settings import load
 from app.verify.flow_check import verify_flow
-from bench.drill.look import ByGroup
+from bench.drill.snapshot import ByGroup
 from bench.drill.source_load import Topic
 from sinks.kafka.ports.groups import Offsets
 from sinks.kinds.offsets.translation import Answer, Method

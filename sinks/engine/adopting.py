@@ -33,7 +33,7 @@ def adoptable(reconcile: FlowReconcile, kind: Kind) -> Adoptable:
     Raises what stops the flow, and LockstepError where the kind could not be compared, or the flow has ended.
     """
     compared = reconcile.compare(everything=True)
-    ledger, trouble = compared.context.ledger, reconcile.look_only(compared).trouble
+    ledger, trouble = compared.context.ledger, reconcile.report_only(compared).trouble
     if ledger.failover().has_ended:
         raise LockstepError(ENDED.format(ledger.failover().describe()))
     for reason in (*trouble.faulted.values(), *trouble.unsupported.values()):

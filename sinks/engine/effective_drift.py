@@ -16,7 +16,7 @@ SHOWN = 20
 """Groups that a status shows: those of the most topics."""
 
 
-class Case(NamedTuple):
+class DifferingConfig(NamedTuple):
     """A config and the two values that are in force, wherever they come from."""
 
     kind: Kind
@@ -29,7 +29,7 @@ class Case(NamedTuple):
 class DriftGroup:
     """A case, and for how many topics it holds; 0 for the brokers' own configs."""
 
-    case: Case
+    case: DifferingConfig
     topics: int
 
     @property
@@ -43,7 +43,7 @@ class DriftGroup:
         return {"kind": kind.value, "name": name, "topics": self.topics, "source": source, "target": target}
 
 
-def grouped(counts: Mapping[Case, int]) -> tuple[DriftGroup, ...]:
+def grouped(counts: Mapping[DifferingConfig, int]) -> tuple[DriftGroup, ...]:
     """By how many topics it holds for, the most first."""
     groups = (DriftGroup(case, count if case.kind is Kind.TOPIC_CONFIG else 0) for case, count in counts.items())
     return tuple(sorted(groups, key=lambda group: (-group.configs, group.case)))

@@ -1,4 +1,4 @@
-"""A flow in a running job: a pass when told, retries, requests from other threads, status.
+"""A flow in a running job: a pass when it is due, retries, requests from other threads, status.
 
 One flow's trouble is its own: what a pass raises ends up in the flow's status, and the other flows go on.
 """
@@ -63,13 +63,13 @@ class FlowTask:
         self._mailbox.renew(build, changes)
         self._wake()
 
-    def tell(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
+    def add_call(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
         """The next pass begins with this call, audits the changes, and compares everything."""
-        self._mailbox.tell(call, changes)
+        self._mailbox.add_call(call, changes)
         self._wake()
 
     def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
-        """What MM2 told of offsets in a batch; the next pass takes it in."""
+        """Offset-syncs and checkpoints of a batch; the next pass takes them in."""
         self._reconcile.hear(syncs, checkpoints)
 
     def query_trouble(self, reason: str | None) -> None:
@@ -92,7 +92,7 @@ class FlowTask:
         """One pass of this flow. Never raises what concerns the flow alone: its status says it."""
         if heartbeats is not None:
             self._known.heartbeat(heartbeats)
-        if self._retries.is_due(self._clock()) or self._mailbox.is_asked():
+        if self._retries.is_due(self._clock()) or self._mailbox.has_request():
             self._pass(everything)
         status = self.status()
         self._metrics.status(status)
@@ -195,13 +195,13 @@ class FlowTask:
         """Whether another process leads the flow, or did until a moment ago."""
         return self._known.standby is not None
 
-    def look(self, topics: Collection[str], wait: float) -> bool:
-        """Asks the next pass to look at these upstream topics (none: at all); True once such a pass is done.
+    def request_pass(self, topics: Collection[str], wait: float) -> bool:
+        """Asks the next pass to compare these upstream topics (none: all); True once such a pass is done.
 
         `wait` in seconds; 0 only asks. False: no pass was done in that time, the flow is in error, or another process
         leads it.
         """
-        return self._mailbox.ask(topics, wait, self._wake) and self._known.error is None and not self.stands_by
+        return self._mailbox.request_pass(topics, wait, self._wake) and self._known.error is None and not self.stands_by
 
     def close(self) -> None:
         """Lets go of the flow's clients."""

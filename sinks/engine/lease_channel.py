@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from sinks.engine.lease_records import Act, Heard, LeaseRecord, decoded, encoded, lease_key
+from sinks.engine.lease_records import Act, LeaseRecord, ReadRecord, decoded, encoded, lease_key
 from sinks.engine.ledger import milliseconds, utc_now
 from sinks.engine.seal import Seal
 from sinks.kafka.ports.cluster import Cluster, Record, Tail
@@ -45,7 +45,7 @@ class LeaseChannel:
             self._sent[record.number] = began
         self.cluster.append_log(self.topic, [encoded(self.flow, record, self.seal, milliseconds(utc_now()))])
 
-    def read(self, me: str) -> list[tuple[Heard, float | None]]:
+    def read(self, me: str) -> list[tuple[ReadRecord, float | None]]:
         """What came since the last time; with each of our own records, when it was begun to be written."""
         key = lease_key(self.flow)
         heard = [decoded(self.flow, value, self.seal) for found, value in self._came() if found == key]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sinks.engine.lease_records import Act, Heard, LeaseRecord
+from sinks.engine.lease_records import Act, LeaseRecord, ReadRecord
 
 MARGIN = 1.0
 """Seconds beyond a lease before others claim: no two clocks run alike."""
@@ -32,7 +32,7 @@ RESERVED = 10.0
 class LeaseLog:
     """What one process, `me`, has read so far. `seconds`: of its own lease.
 
-    `last`: the name of the newest record. `heard_at`: when somebody who may lead was read last; None: never. `leader`:
+    `last`: the name of the newest record. `read_at`: when somebody who may lead was read last; None: never. `leader`:
     the newest record of the one that leads, or its RELEASE. `live`: it was heard since this process listens. `mine`:
     the term in which this process leads. `confirmed`: when it began to write the newest record that says so and that it
     read back. `wanted_by`: the holder that asks for it.
@@ -41,7 +41,7 @@ class LeaseLog:
     me: str
     seconds: float
     last: str | None = None
-    heard_at: float | None = None
+    read_at: float | None = None
     term: int = 0
     leader: LeaseRecord | None = None
     live: bool = False
@@ -49,7 +49,7 @@ class LeaseLog:
     confirmed: float | None = None
     wanted_by: str | None = None
 
-    def begun(self, heard: Heard, now: float, led: LeaseRecord | None = None) -> LeaseLog:
+    def begun(self, heard: ReadRecord, now: float, led: LeaseRecord | None = None) -> LeaseLog:
         """With the newest record that is there already: whoever wrote it may have died since.
 
         `led`: the newest of the highest term. It leads on, for all that is known, behind a record of a lower term
@@ -61,21 +61,21 @@ class LeaseLog:
         else:
             known = None if led is not None and led.act is Act.RELEASE else led
         term = max(highest, record.term if record else 0)
-        return replace(self, last=heard.name, heard_at=now if heard.name else None, term=term, leader=known)
+        return replace(self, last=heard.name, read_at=now if heard.name else None, term=term, leader=known)
 
-    def taken(self, heard: Heard, now: float, sent_at: float | None = None) -> LeaseLog:
+    def taken(self, heard: ReadRecord, now: float, sent_at: float | None = None) -> LeaseLog:
         """With one record more. `sent_at`: when this process began to write it, if it did."""
         before, record = self.last, heard.record
         after = replace(self, last=heard.name)
         if record is None:
-            return replace(after, heard_at=now)
+            return replace(after, read_at=now)
         if record.act is Act.REQUEST:
             return after if record.holder == self.me else replace(after, wanted_by=record.holder)
         if record.act is Act.CLAIM:
             return after._claimed(record, record.after == before and record.term > self.term, now, sent_at)
         if record.term < self.term:
             # Of one that does not know yet that it lost: it may be about to write, too.
-            return replace(after, heard_at=now)
+            return replace(after, read_at=now)
         if record.act is Act.RELEASE:
             return replace(after._led_by(record, now), mine=None, wanted_by=None)
         if record.holder != self.me:
@@ -85,12 +85,12 @@ class LeaseLog:
 
     def _claimed(self, record: LeaseRecord, counts: bool, now: float, sent_at: float | None) -> LeaseLog:
         if not counts:
-            return replace(self, heard_at=now, term=max(self.term, record.term))
+            return replace(self, read_at=now, term=max(self.term, record.term))
         mine, confirmed = (record.term, sent_at) if record.holder == self.me else (None, None)
         return replace(self._led_by(record, now), mine=mine, confirmed=confirmed, wanted_by=None)
 
     def _led_by(self, record: LeaseRecord, now: float) -> LeaseLog:
-        return replace(self, leader=record, term=max(self.term, record.term), heard_at=now, live=True)
+        return replace(self, leader=record, term=max(self.term, record.term), read_at=now, live=True)
 
     def given_up(self) -> LeaseLog:
         """This process leads no more."""
@@ -100,9 +100,9 @@ class LeaseLog:
         """Whether this process may claim."""
         if self.mine is not None:
             return False
-        if self.heard_at is None:
+        if self.read_at is None:
             return True
-        silent = now - self.heard_at
+        silent = now - self.read_at
         if self.leader is not None and self.leader.act is Act.RELEASE:
             return self.leader.to in (None, self.me) or silent >= RESERVED
         return silent >= max(self.seconds, self.leader.seconds if self.leader else 0.0) + MARGIN

@@ -59,7 +59,7 @@ class LeaseRecord:
         return f"{self.holder}/{self.number}"
 
 
-class Heard(NamedTuple):
+class ReadRecord(NamedTuple):
     """A record as it was read: its name, None for a tombstone; and what it says, None where that cannot be trusted."""
 
     name: str | None
@@ -86,26 +86,26 @@ def encoded(flow: str, record: LeaseRecord, seal: Seal, at: int) -> Record:
     return key, seal.wrap(key, SCHEMA.encode(fields), at)
 
 
-def decoded(flow: str, value: bytes | None, seal: Seal) -> Heard:
+def decoded(flow: str, value: bytes | None, seal: Seal) -> ReadRecord:
     """What a record of this flow's key says. One without the signature that it must have keeps its name alone."""
     if value is None:
-        return Heard(None, None)
+        return ReadRecord(None, None)
     key = lease_key(flow)
     try:
         data = unsealed(value)
         record = _record(SCHEMA.decode(data)) if data is not None else None
     except (LockstepError, ValueError):
-        return Heard("damaged", None)
+        return ReadRecord("damaged", None)
     if record is None:
-        return Heard(None, None)
+        return ReadRecord(None, None)
     try:
         seal.unwrap(key, value)
     except LockstepError:
-        return Heard(record.name, None)
-    return Heard(record.name, record)
+        return ReadRecord(record.name, None)
+    return ReadRecord(record.name, record)
 
 
-def last_leader(heard: Heard) -> LeaseRecord | None:
+def last_leader(heard: ReadRecord) -> LeaseRecord | None:
     """Of the newest record: the process that led when it was written; None where that is not known, or nobody did."""
     record = heard.record
     return record if record is not None and record.act in (Act.CLAIM, Act.RENEWAL) else None

@@ -1,4 +1,4 @@
-"""What other threads ask of a flow, until its next pass takes it: looks, other settings, plug-ins to be told."""
+"""What other threads ask of a flow, until its next pass takes it: a pass, other settings, calls of plug-ins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Build = Callable[[], FlowReconcile]
 @dataclass(frozen=True)
 class Mail:
     """What one pass takes. `everything`: it compares all. `build`: it begins by creating the flow again. `calls`:
-    plug-ins to be told. `changes`: settings to be audited. `number`: of the pass."""
+    of plug-ins that take other values. `changes`: settings to be audited. `number`: of the pass."""
 
     requested: frozenset[str]
     everything: bool
@@ -45,11 +45,11 @@ class Mailbox:
         """The next pass begins by creating the flow again, and audits the changes."""
         with self._changed:
             self._build, self._owed_build = build, None
-            # They were for plug-ins of what is replaced, and closed, before it could be told.
+            # They were for plug-ins of what is replaced, and closed, before they could be made.
             self._calls = []
             self._changes += changes
 
-    def tell(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
+    def add_call(self, call: Callable[[], None], changes: Sequence[SettingChange]) -> None:
         """The next pass begins with this call, audits the changes, and compares everything."""
         with self._changed:
             self._calls.append(call)
@@ -91,8 +91,8 @@ class Mailbox:
             self._owed_topics |= mail.requested
             self._owed_everything |= mail.everything
 
-    def is_asked(self) -> bool:
-        """Whether somebody waits for the next pass; what failed comes with it, whenever it is due."""
+    def has_request(self) -> bool:
+        """Whether a pass was requested; what a failed one owes comes with the next, whenever that is due."""
         with self._changed:
             return bool(self._requested) or self._everything or self._build is not None
 
@@ -102,8 +102,8 @@ class Mailbox:
             self._done = number
             self._changed.notify_all()
 
-    def ask(self, topics: Collection[str], wait: float, wake: Callable[[], None] = lambda: None) -> bool:
-        """Asks for a pass that looks at these upstream topics (none: at all); whether one was done within `wait` s.
+    def request_pass(self, topics: Collection[str], wait: float, wake: Callable[[], None] = lambda: None) -> bool:
+        """Asks for a pass that compares these upstream topics (none: all); whether one was done within `wait` s.
 
         `wake`: called once the request is in."""
         with self._changed:

@@ -209,7 +209,7 @@ class FlowReconcile:
         full = (self._compared_at or now) + self.settings.pace.full_comparison_interval
         return [full, *self._intervals.waking(enabled - self._ledger.paused, now)]
 
-    def look_only(self, compared: Compared) -> Report:
+    def report_only(self, compared: Compared) -> Report:
         """The report of a pass that ends with its plan: nothing is written, recorded or told."""
         return replace(self._report(compared, ()), effective=compared.plan.effective)
 

@@ -11,20 +11,20 @@ PROBE = "topic"
 """Any name that no policy treats apart."""
 
 
-def endless_rounds(policies: Mapping[Flow, ReplicationPolicy]) -> list[tuple[Flow, ...]]:
+def endless_cycles(policies: Mapping[Flow, ReplicationPolicy]) -> list[tuple[Flow, ...]]:
     """The cycles that no policy ends, each once, sorted; the shortest one through each flow is looked at.
 
     A policy that puts the alias into the name sees where a topic has been. IdentityReplicationPolicy cannot, so there
     only the topic filters keep a topic from going round for ever.
     """
-    rounds = set()
+    cycles = set()
     for flow in policies:
         back = _shortest(policies, flow.target, flow.source)
-        if back and _goes_round((flow, *back), policies):
+        if back and _is_endless((flow, *back), policies):
             whole = (flow, *back)
             first = whole.index(min(whole))
-            rounds.add(whole[first:] + whole[:first])
-    return sorted(rounds)
+            cycles.add(whole[first:] + whole[:first])
+    return sorted(cycles)
 
 
 def _shortest(flows: Iterable[Flow], start: str, end: str) -> tuple[Flow, ...]:
@@ -41,7 +41,7 @@ def _shortest(flows: Iterable[Flow], start: str, end: str) -> tuple[Flow, ...]:
     return ()
 
 
-def _goes_round(whole: tuple[Flow, ...], policies: Mapping[Flow, ReplicationPolicy]) -> bool:
+def _is_endless(whole: tuple[Flow, ...], policies: Mapping[Flow, ReplicationPolicy]) -> bool:
     topic = PROBE
     for flow in whole:
         if is_cycle(policies[flow], topic, flow.target):

@@ -5,12 +5,24 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from bench.drill.judge import AFTER, CALM, DURING, VERIFIED_AFTER, Line, Row, Side, goals, lines, row_from_json, rows
-from bench.drill.look import Moment
+from bench.drill.outcome_rows import (
+    AFTER,
+    CALM,
+    DURING,
+    VERIFIED_AFTER,
+    Line,
+    Row,
+    Side,
+    goals,
+    lines,
+    row_from_json,
+    rows,
+)
 from bench.drill.readers import ANYWHERE, END, NEAR, Reader
 from bench.drill.round import Size
 from bench.drill.run import Drill, Way, read
 from bench.drill.section import section
+from bench.drill.snapshot import Snapshot
 from bench.drill.source_load import KINDS, Topic
 from bench.drill.still import Still
 from streaming.mm2.records import TopicPartition
@@ -83,7 +95,7 @@ def test_row_compares_what_a_group_needs_with_what_it_gets_in_each_partition() -
     one = reader()
     source = {HERE: [(0, 100), (1, 101), (3, 102)], OTHER: [(0, 200)]}
     target = {HERE: [(0, 100), (1, 101), (2, 102)], OTHER: [(0, 200)]}
-    seen = Moment({"g": {HERE: 1, OTHER: 1}}, {"g": {HERE: 2}}, {"g": {HERE: 0, OTHER: 1}}, {HERE: 3, OTHER: 1})
+    seen = Snapshot({"g": {HERE: 1, OTHER: 1}}, {"g": {HERE: 2}}, {"g": {HERE: 0, OTHER: 1}}, {HERE: 3, OTHER: 1})
     assert list(rows(7, CALM, [one], seen, source, target)) == [
         Row(7, CALM, "busy", END, 0, 0, checkpoint=(0, 1), synced=(1, 0)),
         Row(7, CALM, "busy", END, 0, 0, checkpoint=(0, 0), synced=None),

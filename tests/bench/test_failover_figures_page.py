@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bench.drill.judge import CALM, DURING
 from bench.drill.loss import Loss
+from bench.drill.outcome_rows import CALM, DURING
 from bench.drill.round import Size
 from bench.drill.run import Drill, Way, read
 from bench.endurance_page import save

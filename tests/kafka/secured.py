@@ -24,8 +24,8 @@ from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
 from app.local.ports import free_ports
-from app.rights.judged import Verdict
-from app.rights.needed import EVERY, Right, needed_rights
+from app.rights.flow_rights import EVERY, Right, rights_of_flow
+from app.rights.rights_check import RightVerdict
 from app.settings import Settings, load
 from app.wiring import both_clusters
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
@@ -84,14 +84,14 @@ class Stage:
 
     def needed(self) -> list[Right]:
         """The rights of the flow."""
-        return needed_rights(self.settings.flows[0])
+        return rights_of_flow(self.settings.flows[0])
 
     def missing(self) -> set[Right]:
         """The rights that the clusters say are missing."""
         flow = self.settings.flows[0]
         with both_clusters(self.settings, flow) as ends:
             found = check_rights(self.settings, flow, ends)
-        return {finding.right for finding in found if finding.verdict is not Verdict.GRANTED}
+        return {finding.right for finding in found if finding.verdict is not RightVerdict.GRANTED}
 
     def misses(self, right: Right) -> bool:
         """Whether this one is among them."""

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from app.job.batch import Batch
 from app.job.flow_passes import FlowPasses
+from app.job.flow_wiring import flow_in_job
 from app.job.query_supervisor import QuerySupervisor
 from app.settings import Settings, load
-from app.wiring import flow_in_job
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from py4j.java_gateway import JavaGateway
 
+from app.job.flow_wiring import flow_in_job
 from app.settings import load
-from app.wiring import flow_in_job
 from sinks.engine.metrics import Metrics
 
 PLUGINS = """

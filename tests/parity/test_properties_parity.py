@@ -18,7 +18,7 @@ from app.properties.keys import TABLE, Acts
 from app.properties.known import ROLES, kafka_names
 from app.properties.mistakes import Entry, Findings
 from app.properties.parse import parse
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from app.properties.value_types import CLASS
 from streaming.flow import Flow
 from tests.parity.kafka_classes import MIRROR, Kafka

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from sinks.engine.effective_drift import Case, DriftGroup, grouped
+from sinks.engine.effective_drift import DifferingConfig, DriftGroup, grouped
 from sinks.kinds.topics.effective import Drift
 
 
@@ -16,8 +16,8 @@ class TopicDrifts:
     """
 
     def __init__(self) -> None:
-        self._cases: dict[str, tuple[Case, ...]] = {}
-        self._shared: dict[tuple[Case, ...], tuple[Case, ...]] = {}
+        self._cases: dict[str, tuple[DifferingConfig, ...]] = {}
+        self._shared: dict[tuple[DifferingConfig, ...], tuple[DifferingConfig, ...]] = {}
         self._groups: tuple[DriftGroup, ...] | None = ()
 
     def replace(self, looked_at: Collection[str], found: Mapping[str, Sequence[Drift]]) -> None:
@@ -44,7 +44,7 @@ class TopicDrifts:
         if self._groups is None:
             topics = Counter(self._cases.values())
             self._shared = {cases: cases for cases in topics}
-            counts: Counter[Case] = Counter()
+            counts: Counter[DifferingConfig] = Counter()
             for cases, count in topics.items():
                 counts.update(dict.fromkeys(cases, count))
             self._groups = grouped(counts)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sinks.engine.effective_drift import Case, DriftGroup, grouped
+from sinks.engine.effective_drift import DifferingConfig, DriftGroup, grouped
 from sinks.engine.model import Kind
 from sinks.kafka.ports.cluster import Origin, TopicConfigs
 from sinks.kafka.ports.config_levels import Levels, Scope, Synonym
@@ -72,9 +72,9 @@ class Drift:
     target: Side
 
     @property
-    def case(self) -> Case:
+    def case(self) -> DifferingConfig:
         """What it has in common with other topics."""
-        return Case(KINDS[self.scope], self.name, self.source.value, self.target.value)
+        return DifferingConfig(KINDS[self.scope], self.name, self.source.value, self.target.value)
 
 
 def groups_of(drifts: Iterable[Drift]) -> tuple[DriftGroup, ...]:

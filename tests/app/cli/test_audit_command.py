@@ -10,7 +10,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.audit_command import Wanted, _as_json, _row, _wanted
+from app.cli.audit_command import EventFilter, _as_json, _row, _wanted
 from app.cli.since import BEGINNING
 from sinks.engine.audit_events import EVENT_KINDS, PAUSE, SETTING, Event
 from sinks.engine.model import Kind
@@ -30,19 +30,19 @@ def event(
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
-        (Wanted(BEGINNING), True),
-        (Wanted(NOON), True),
-        (Wanted(NOON + timedelta(seconds=1)), False),
-        (Wanted(BEGINNING, frozenset({"topic-config"})), True),
-        (Wanted(BEGINNING, frozenset({"acl", "topic"})), False),
-        (Wanted(BEGINNING, resource="orders"), True),
-        (Wanted(BEGINNING, resource="a.*"), True),
-        (Wanted(BEGINNING, resource="retention.m?"), True),
-        (Wanted(BEGINNING, resource="orders.*"), False),
-        (Wanted(BEGINNING, frozenset({"topic-config"}), "payments"), False),
+        (EventFilter(BEGINNING), True),
+        (EventFilter(NOON), True),
+        (EventFilter(NOON + timedelta(seconds=1)), False),
+        (EventFilter(BEGINNING, frozenset({"topic-config"})), True),
+        (EventFilter(BEGINNING, frozenset({"acl", "topic"})), False),
+        (EventFilter(BEGINNING, resource="orders"), True),
+        (EventFilter(BEGINNING, resource="a.*"), True),
+        (EventFilter(BEGINNING, resource="retention.m?"), True),
+        (EventFilter(BEGINNING, resource="orders.*"), False),
+        (EventFilter(BEGINNING, frozenset({"topic-config"}), "payments"), False),
     ],
 )
-def test_an_event_is_found_by_time_kind_and_resource(wanted: Wanted, found: bool) -> None:
+def test_an_event_is_found_by_time_kind_and_resource(wanted: EventFilter, found: bool) -> None:
     assert wanted.has(event()) is found
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.cli.audit_command import _tell_job
+from app.cli.audit_command import _notify_job
 from app.http.api import Api, Server
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
@@ -107,7 +107,7 @@ def test_the_running_job_follows_a_pause_and_a_resume_at_once(job: RunningJob) -
     settings = load(job.config)
     for value, task in (("", Task.PAUSED), (None, Task.ACTIVE)):
         job.pause(value)
-        _tell_job(settings)
+        _notify_job(settings)
         assert job.task_of(Kind.TOPIC_CONFIG) is task
 
 
@@ -116,7 +116,7 @@ def test_a_pause_without_a_job_here_says_when_another_one_follows(
 ) -> None:
     config = tmp_path / "m.properties"
     config.write_text(f"{BASE}lockstep.http.port={free_ports(1)[0]}\n")
-    _tell_job(load(config))
+    _notify_job(load(config))
     assert capsys.readouterr().err == "no job answers here; one that runs elsewhere follows within 60 s\n"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from app.configs_tool.alter import AlteredMeanwhile, Overwritten, checked, look, validate, write
+from app.configs_tool.alter import AlteredMeanwhile, Overwritten, checked, known_configs, validate, write
 from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Wanted
@@ -59,7 +59,7 @@ def altered(
     levels: MemoryLevels, wanted: Wanted, place: ConfigPlace = ONE, between: Callable[[], None] = lambda: None
 ) -> bool:
     """The pass of the command; `between`: what happens after the validation."""
-    alteration, _ = checked(place, wanted, look(levels, place))
+    alteration, _ = checked(place, wanted, known_configs(levels, place))
     validate(levels, alteration)
     between()
     return write(levels, alteration, lambda seconds: False)
@@ -75,7 +75,7 @@ def test_what_was_written_is_waited_for_and_seen() -> None:
 def test_rows_tell_before_and_after_and_no_secret() -> None:
     levels = MemoryLevels("b", set_at={ONE: {SECRET: "hush", NAME: "7"}})
     wanted = {SECRET: "hushed", NAME: None, "background.threads": "11"}
-    alteration, _ = checked(ONE, wanted, look(levels, ONE))
+    alteration, _ = checked(ONE, wanted, known_configs(levels, ONE))
     assert [tuple(row.values()) for row in alteration.rows()] == [
         (SECRET, "update", "[hidden]", "[hidden]"),
         (NAME, "delete", "7", None),

@@ -9,7 +9,7 @@ import pytest
 
 from app.configs_tool.alteration_values import resolved, wanted_configs
 from app.configs_tool.flags import EntityType, Flags, check_flags, place_of
-from app.configs_tool.tool_cluster import asked_cluster
+from app.configs_tool.tool_cluster import cluster_access
 from app.properties.config_providers import ConfigProvider, EnvVarConfigProvider, FileConfigProvider
 from app.properties.mistakes import ConfigurationError
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
@@ -147,8 +147,8 @@ def test_cluster_is_an_alias_of_the_file_or_an_address_with_a_clients_file(tmp_p
     file.write_text("clusters=a,b\na.bootstrap.servers=h1:1\nb.bootstrap.servers=h2:2\na->b.enabled=true\n")
     (tmp_path / "secret.properties").write_text("password=hush\n")
     client.write_text(f"ssl.key.password=${{file:{tmp_path}/secret.properties:password}}\n")
-    assert asked_cluster(Flags(cluster="b"), file).properties["bootstrap.servers"] == "h2:2"
-    asked = asked_cluster(Flags(bootstrap_server="h3:3", command_config=client), file)
+    assert cluster_access(Flags(cluster="b"), file).properties["bootstrap.servers"] == "h2:2"
+    asked = cluster_access(Flags(bootstrap_server="h3:3", command_config=client), file)
     assert asked.properties == {"bootstrap.servers": "h3:3", "ssl.key.password": "hush"}
     assert "hush" not in repr(asked)
 
@@ -157,6 +157,6 @@ def test_cluster_that_is_in_no_file_is_told_with_those_that_are(tmp_path: Path) 
     file = tmp_path / "mirror.properties"
     file.write_text("clusters=a,b\na.bootstrap.servers=h1:1\nb.bootstrap.servers=h2:2\na->b.enabled=true\n")
     with pytest.raises(WrongUsage, match=r"--cluster c: .* has a, b"):
-        asked_cluster(Flags(cluster="c"), file)
+        cluster_access(Flags(cluster="c"), file)
     with pytest.raises(ConfigurationError, match="cannot be read"):
-        asked_cluster(Flags(bootstrap_server="h:1", command_config=tmp_path / "none"), file)
+        cluster_access(Flags(bootstrap_server="h:1", command_config=tmp_path / "none"), file)

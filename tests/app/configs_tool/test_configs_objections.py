@@ -6,7 +6,7 @@ import pytest
 
 from app.configs_tool.config_groups import BY_NAME, GROUPS, Level
 from app.configs_tool.masking import HIDDEN, shown
-from app.configs_tool.objections import Known, notes, objections
+from app.configs_tool.objections import KnownConfigs, notes, objections
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, LevelledEntry, Scope, Synonym
 from sinks.notify.secret_texts import without_secrets
@@ -26,7 +26,7 @@ BROKER = {
     "node.id": entry("1", Origin.STATIC, read_only=True),
     "reporter.token": entry(None, Origin.BROKER, read_only=True),
 }
-KNOWN = Known({}, BROKER, ["1", "2"])
+KNOWN = KnownConfigs({}, BROKER, ["1", "2"])
 JAAS = "org.apache.kafka.common.security.{} required {};"
 
 
@@ -93,7 +93,7 @@ def test_unknown_names_and_deletions_of_what_is_not_set_are_noted() -> None:
 
 
 def test_login_for_a_listener_that_runs_is_noted_for_brokers_take_it_and_do_not_use_it() -> None:
-    known = Known({}, BROKER | {"listeners": entry("PLAINTEXT://:1,SASL://:2", Origin.STATIC)}, ["1"])
+    known = KnownConfigs({}, BROKER | {"listeners": entry("PLAINTEXT://:1,SASL://:2", Origin.STATIC)}, ["1"])
     logins = {f"listener.name.{listener}.plain.sasl.jaas.config": "x" for listener in ("sasl", "new")}
     (note,) = notes(ONE, logins, known)
     assert note.startswith("listener.name.sasl.plain.sasl.jaas.config: the listener sasl runs already")

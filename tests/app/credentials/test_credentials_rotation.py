@@ -50,7 +50,7 @@ def target() -> MemoryUsers:
 
 
 @pytest.fixture
-def ends(source: MemoryUsers, target: MemoryUsers) -> list[UserCluster]:
+def clusters(source: MemoryUsers, target: MemoryUsers) -> list[UserCluster]:
     return [UserCluster("a", source, "alice", True), UserCluster("b", target, "alice", False)]
 
 
@@ -64,10 +64,10 @@ def in_force(store: CredentialStore) -> str | None:
 
 
 def test_both_clusters_and_the_store_have_the_new_password(
-    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, ends: list[UserCluster]
+    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, clusters: list[UserCluster]
 ) -> None:
     before = store.version("alice")
-    written = rotate(store, "alice", "new", ends)
+    written = rotate(store, "alice", "new", clusters)
     assert written == [Written("b", "alice", SHA_512, 8192), Written("a", "alice", SHA_512, 8192)]
     assert passwords(source) == passwords(target) == {"new"}
     assert in_force(store) == "new"
@@ -83,74 +83,74 @@ def test_every_mechanism_is_written_and_the_target_gets_the_sources_iterations(s
 
 
 def test_a_target_that_refuses_leaves_the_source_and_the_store_with_the_old_password(
-    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, ends: list[UserCluster]
+    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, clusters: list[UserCluster]
 ) -> None:
     target.policy = lambda upsertion: "too short"
     with pytest.raises(RotationInterrupted, match=r"too short.*lockstep credentials rotate alice") as caught:
-        rotate(store, "alice", "geheim", ends)
+        rotate(store, "alice", "geheim", clusters)
     assert "geheim" not in str(caught.value)
     assert passwords(source) == passwords(target) == {"old"}
     assert in_force(store) == "old"
 
 
 def test_a_rotation_that_stopped_between_the_clusters_goes_on_with_the_same_password(
-    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, ends: list[UserCluster]
+    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, clusters: list[UserCluster]
 ) -> None:
     source.denied.add("alter")
     with pytest.raises(RotationInterrupted):
-        rotate(store, "alice", "new", ends)
+        rotate(store, "alice", "new", clusters)
     assert (passwords(source), passwords(target), in_force(store)) == ({"old"}, {"new"}, "old")
     source.denied.clear()
-    rotate(store, "alice", None, ends)
+    rotate(store, "alice", None, clusters)
     assert (passwords(source), passwords(target), in_force(store)) == ({"new"}, {"new"}, "new")
 
 
 def test_a_rotation_that_stopped_before_the_store_goes_on(
-    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, ends: list[UserCluster]
+    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, clusters: list[UserCluster]
 ) -> None:
     with pytest.raises(Crash):
-        rotate(Crashing(store.path, EncoderSettings("s", iterations=2)), "alice", "new", ends)
+        rotate(Crashing(store.path, EncoderSettings("s", iterations=2)), "alice", "new", clusters)
     assert (passwords(source), passwords(target), in_force(store)) == ({"new"}, {"new"}, "old")
-    rotate(store, "alice", None, ends)
+    rotate(store, "alice", None, clusters)
     assert in_force(store) == "new"
     assert store.pending("alice") is None
 
 
 def test_trouble_that_can_be_seen_before_leaves_nothing_under_way(
-    store: CredentialStore, target: MemoryUsers, ends: list[UserCluster]
+    store: CredentialStore, target: MemoryUsers, clusters: list[UserCluster]
 ) -> None:
     target.reachable = False
     with pytest.raises(LockstepError, match="no answer"):
-        rotate(store, "alice", "new", ends)
+        rotate(store, "alice", "new", clusters)
     assert store.pending("alice") is None
 
 
 def test_another_password_is_not_taken_while_one_is_under_way_but_anew(
-    store: CredentialStore, source: MemoryUsers, ends: list[UserCluster]
+    store: CredentialStore, source: MemoryUsers, clusters: list[UserCluster]
 ) -> None:
     store.begin("alice", "first")
     with pytest.raises(LockstepError, match="set alice --both"):
-        rotate(store, "alice", "second", ends)
-    rotate(store, "alice", "second", ends, anew=True)
+        rotate(store, "alice", "second", clusters)
+    rotate(store, "alice", "second", clusters, anew=True)
     assert passwords(source) == {"second"}
     assert in_force(store) == "second"
 
 
 def test_a_user_whom_no_cluster_has_is_made_only_if_it_is_said_how(store: CredentialStore) -> None:
-    ends = [UserCluster("a", MemoryUsers("a"), "alice", True), UserCluster("b", MemoryUsers("b"), "alice", False)]
+    clusters = [UserCluster("a", MemoryUsers("a"), "alice", True), UserCluster("b", MemoryUsers("b"), "alice", False)]
     with pytest.raises(LockstepError, match="no SCRAM user of a and b"):
-        rotate(store, "alice", "new", ends)
+        rotate(store, "alice", "new", clusters)
     assert store.pending("alice") is None
-    rotate(store, "alice", "new", ends, otherwise={SHA_256: 4096})
-    assert [end.users.describe() for end in ends] == [{"alice": {SHA_256: 4096}}] * 2
+    rotate(store, "alice", "new", clusters, otherwise={SHA_256: 4096})
+    assert [end.users.describe() for end in clusters] == [{"alice": {SHA_256: 4096}}] * 2
 
 
 def test_a_cluster_that_is_not_written_still_says_which_mechanisms_there_are(
     store: CredentialStore, source: MemoryUsers
 ) -> None:
     target = MemoryUsers("b")
-    ends = [UserCluster("a", source, "alice", True, to_write=False), UserCluster("b", target, "alice", False)]
-    rotate(store, "alice", "new", ends, otherwise={SHA_256: 4096})
+    clusters = [UserCluster("a", source, "alice", True, to_write=False), UserCluster("b", target, "alice", False)]
+    rotate(store, "alice", "new", clusters, otherwise={SHA_256: 4096})
     assert target.describe() == {"alice": {SHA_512: 8192}}
     assert passwords(source) == {"old"}
 
@@ -164,10 +164,10 @@ def test_a_user_is_written_by_the_name_that_he_has_on_the_target(store: Credenti
 
 
 def test_without_a_password_and_with_none_under_way_there_is_nothing_to_do(
-    store: CredentialStore, source: MemoryUsers, ends: list[UserCluster]
+    store: CredentialStore, source: MemoryUsers, clusters: list[UserCluster]
 ) -> None:
     with pytest.raises(LockstepError, match="no new password of alice is under way"):
-        rotate(store, "alice", None, ends)
+        rotate(store, "alice", None, clusters)
     assert source.writes == 0
 
 
@@ -176,13 +176,13 @@ def test_no_upsertion_shows_its_password() -> None:
 
 
 def test_each_credential_is_told_of_at_once_also_one_that_was_not_taken(
-    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, ends: list[UserCluster]
+    store: CredentialStore, source: MemoryUsers, target: MemoryUsers, clusters: list[UserCluster]
 ) -> None:
     told: list[tuple[str, str | None]] = []
     source.reachable = False
     with pytest.raises(LockstepError):
-        rotate(store, "alice", "new", ends, tell=lambda one, error: told.append((one.cluster, error)))
+        rotate(store, "alice", "new", clusters, tell=lambda one, error: told.append((one.cluster, error)))
     assert told == []
     source.reachable = True
-    rotate(store, "alice", "new", ends, tell=lambda one, error: told.append((one.cluster, error)))
+    rotate(store, "alice", "new", clusters, tell=lambda one, error: told.append((one.cluster, error)))
     assert told == [("b", None), ("a", None)]

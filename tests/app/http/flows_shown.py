@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cache
 
 from app.http.page_history import INTERVAL, SAMPLES, FlowHistory
-from sinks.engine.effective_drift import Case, DriftGroup
+from sinks.engine.effective_drift import DifferingConfig, DriftGroup
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.ledger import utc_now
@@ -155,7 +155,7 @@ def _troubled() -> Report:
         (Outcome(failed, ItemFault("POLICY_VIOLATION", "at most 7 days")),),
         trouble=trouble,
         paused=frozenset({Kind.ACL}),
-        effective=(DriftGroup(Case(Kind.TOPIC_CONFIG, "retention.ms", "604800000", "86400000"), 120),),
+        effective=(DriftGroup(DifferingConfig(Kind.TOPIC_CONFIG, "retention.ms", "604800000", "86400000"), 120),),
         listed=_listed(3),
         seconds={"observe": 0.3},
     )

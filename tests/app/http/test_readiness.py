@@ -9,7 +9,7 @@ import pytest
 
 from app.http.readiness import Answer, readiness
 from app.http.remedies import OTHERWISE, advice
-from sinks.engine.effective_drift import Case, DriftGroup
+from sinks.engine.effective_drift import DifferingConfig, DriftGroup
 from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
@@ -119,7 +119,7 @@ def test_a_reason_beside_the_state_is_told_as_well() -> None:
 
 
 def test_groups_without_an_offset_and_defaults_that_differ_are_remarks() -> None:
-    differing = (DriftGroup(Case(Kind.TOPIC_CONFIG, "retention.ms", "1", "2"), 3),)
+    differing = (DriftGroup(DifferingConfig(Kind.TOPIC_CONFIG, "retention.ms", "1", "2"), 3),)
     found = readiness(replace(IN_STEP, effective=differing), {"TOO_OLD": 1, "SYNCED": 2}, 1)
     assert found.answer is Answer.YES
     assert [finding.about for finding in found.findings] == ["group-offset", "effective"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.configs_tool.masking import HIDDEN
-from app.overrides.alteration import DAMAGED, DIFFERS, Alteration
+from app.overrides.alteration import DAMAGED, DIFFERS, OverrideAlteration
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.overrides import Level, Override
 from streaming.flow import Flow
@@ -12,11 +12,11 @@ AB, BA, CA = Flow("a", "b"), Flow("b", "a"), Flow("c", "a")
 SECRET = "lockstep.listener.webhook.secret"
 
 
-def alteration(level: Level, flows: list[Flow], before: dict[Flow, dict[tuple[str, ...], str]]) -> Alteration:
+def alteration(level: Level, flows: list[Flow], before: dict[Flow, dict[tuple[str, ...], str]]) -> OverrideAlteration:
     """Of topics, and of a secret."""
     wanted = {"topics": "orders", SECRET: "t0ps3cr3t", "groups": None}
     kept = {"topics": Override("orders"), SECRET: Override("c0d3d", encoded=True), "groups": None}
-    return Alteration(level, flows, before, wanted, kept)
+    return OverrideAlteration(level, flows, before, wanted, kept)
 
 
 def test_only_the_ledgers_concerned_change_and_others_stay_as_they_are_known() -> None:

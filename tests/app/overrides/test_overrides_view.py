@@ -11,7 +11,7 @@ from app.overrides.overridable import can_be_overridden
 from app.overrides.passwords import SECRET, override_of
 from app.overrides.view import OwnView, Source, default_views, flow_views
 from app.properties.mistakes import Findings
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from app.settings.load import read_properties
 from sinks.engine.overrides import InLedger, Override
 from streaming.errors import LockstepError

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.properties.mistakes import Entry, Findings, Mistake
 from app.properties.parse import parse, read
-from app.properties.places import place
+from app.properties.scoped_keys import scoped_key
 from app.properties.shown import shown
 
 KEYS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
@@ -105,4 +105,4 @@ def test_neither_repr_nor_shown_gives_a_secret_away() -> None:
     entries, _ = parsed("a.sasl.jaas.config=hush\nb.ssl.keystore.password=hush\nc.token=hush\n")
     for entry in entries.values():
         assert "hush" not in repr(entry)
-        assert "hush" not in shown(place(entry.key, ["a", "b"]), entry)
+        assert "hush" not in shown(scoped_key(entry.key, ["a", "b"]), entry)

@@ -10,8 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli.rights_command import commands, rights
-from app.rights.judged import Finding, Verdict, judge
-from app.rights.needed import Right, needed_rights
+from app.rights.flow_rights import Right, rights_of_flow
+from app.rights.rights_check import RightFinding, RightVerdict, right_findings
 from app.rights.rights_table import RULES
 from app.settings import Settings, load
 from sinks.kafka.ports.allowed import Allowed
@@ -33,7 +33,7 @@ def settings_of(folder: Path, *lines: str) -> Settings:
 def places(folder: Path, *lines: str) -> set[tuple[str, ...]]:
     """Cluster, name and operation of what is needed, optional rights left out."""
     (flow,) = settings_of(folder, *lines).flows
-    return {(one.cluster, one.resource_name, one.operation) for one in needed_rights(flow) if not one.optional}
+    return {(one.cluster, one.resource_name, one.operation) for one in rights_of_flow(flow) if not one.optional}
 
 
 MM2 = {
@@ -97,7 +97,7 @@ def test_the_commands_grant_every_right_once(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, "sync.topic.acls.enabled=false")
     lines = [shlex.split(line) for line in commands(settings, "User:the job") if line and not line.startswith("#")]
     granted = [(line[2], line[i + 1]) for line in lines for i, word in enumerate(line) if word == "--operation"]
-    assert len(granted) == len(needed_rights(settings.flows[0]))
+    assert len(granted) == len(rights_of_flow(settings.flows[0]))
     assert all(line[0] == "kafka-acls.sh" and "User:the job" in line for line in lines)
     assert next(line for line in lines if "a." in line)[-4:] == ["--topic", "a.", "--resource-pattern-type", "prefixed"]
 
@@ -114,22 +114,32 @@ def test_lockstep_rights_prints_the_commands_and_connects_to_nothing(tmp_path: P
 @pytest.mark.parametrize(
     ("right", "allowed", "verdict", "reason"),
     [
-        (PREFIX, {"a.x": frozenset({"ALTER"}), LEDGER.resource_name: frozenset[str]()}, Verdict.GRANTED, "on 1 topics"),
-        (PREFIX, {"a.x": frozenset({"ALTER"}), "a.y": frozenset[str]()}, Verdict.MISSING, "on 1 of 2 topics, e.g. a.y"),
-        (PREFIX, {}, Verdict.UNKNOWN, "none may be seen"),
-        (PREFIX, {"a.x": "TOPIC_AUTHORIZATION_FAILED"}, Verdict.UNKNOWN, "none may be seen"),
-        (ALL, {"x": frozenset({"DESCRIBE_CONFIGS"})}, Verdict.GRANTED, "on 1 topics"),
-        (LEDGER, {LEDGER.resource_name: frozenset({"READ"})}, Verdict.GRANTED, ""),
-        (LEDGER, {LEDGER.resource_name: frozenset({"WRITE"})}, Verdict.MISSING, ""),
-        (LEDGER, {LEDGER.resource_name: "TOPIC_AUTHORIZATION_FAILED"}, Verdict.MISSING, "may not even be seen"),
-        (LEDGER, {LEDGER.resource_name: "UNKNOWN_TOPIC_OR_PART"}, Verdict.UNKNOWN, "does not exist yet"),
+        (
+            PREFIX,
+            {"a.x": frozenset({"ALTER"}), LEDGER.resource_name: frozenset[str]()},
+            RightVerdict.GRANTED,
+            "on 1 topics",
+        ),
+        (
+            PREFIX,
+            {"a.x": frozenset({"ALTER"}), "a.y": frozenset[str]()},
+            RightVerdict.MISSING,
+            "on 1 of 2 topics, e.g. a.y",
+        ),
+        (PREFIX, {}, RightVerdict.UNKNOWN, "none may be seen"),
+        (PREFIX, {"a.x": "TOPIC_AUTHORIZATION_FAILED"}, RightVerdict.UNKNOWN, "none may be seen"),
+        (ALL, {"x": frozenset({"DESCRIBE_CONFIGS"})}, RightVerdict.GRANTED, "on 1 topics"),
+        (LEDGER, {LEDGER.resource_name: frozenset({"READ"})}, RightVerdict.GRANTED, ""),
+        (LEDGER, {LEDGER.resource_name: frozenset({"WRITE"})}, RightVerdict.MISSING, ""),
+        (LEDGER, {LEDGER.resource_name: "TOPIC_AUTHORIZATION_FAILED"}, RightVerdict.MISSING, "may not even be seen"),
+        (LEDGER, {LEDGER.resource_name: "UNKNOWN_TOPIC_OR_PART"}, RightVerdict.UNKNOWN, "does not exist yet"),
     ],
 )
 def test_a_right_is_judged_by_what_the_cluster_says_of_the_topics_it_is_about(
-    right: Right, allowed: dict[str, frozenset[str] | str], verdict: Verdict, reason: str
+    right: Right, allowed: dict[str, frozenset[str] | str], verdict: RightVerdict, reason: str
 ) -> None:
     replicated = {right.cluster: [name for name in allowed if name != LEDGER.resource_name]}
-    (found,) = judge([right], {right.cluster: Allowed(frozenset(), allowed)}, replicated, PROBE)
+    (found,) = right_findings([right], {right.cluster: Allowed(frozenset(), allowed)}, replicated, PROBE)
     assert found.verdict is verdict
     assert reason in found.reason
 
@@ -137,33 +147,38 @@ def test_a_right_is_judged_by_what_the_cluster_says_of_the_topics_it_is_about(
 @pytest.mark.parametrize(
     ("groups", "verdict", "reason"),
     [
-        ({"g": frozenset({"DESCRIBE", "READ"})}, Verdict.GRANTED, ""),
-        ({"g": frozenset({"DESCRIBE"})}, Verdict.MISSING, "on 1 of 1 groups, e.g. g"),
-        ({"g": "GROUP_AUTHORIZATION_FAILED"}, Verdict.MISSING, "may not even be seen"),
-        ({"g": "GROUP_ID_NOT_FOUND"}, Verdict.UNKNOWN, "no group yet"),
+        ({"g": frozenset({"DESCRIBE", "READ"})}, RightVerdict.GRANTED, ""),
+        ({"g": frozenset({"DESCRIBE"})}, RightVerdict.MISSING, "on 1 of 1 groups, e.g. g"),
+        ({"g": "GROUP_AUTHORIZATION_FAILED"}, RightVerdict.MISSING, "may not even be seen"),
+        ({"g": "GROUP_ID_NOT_FOUND"}, RightVerdict.UNKNOWN, "no group yet"),
     ],
 )
 def test_a_right_on_groups_is_judged_by_what_the_cluster_says_of_groups(
-    groups: dict[str, frozenset[str] | str], verdict: Verdict, reason: str
+    groups: dict[str, frozenset[str] | str], verdict: RightVerdict, reason: str
 ) -> None:
     right = Right("b", "GROUP", "*", "LITERAL", "READ", "commits")
-    (found,) = judge([right], {"b": Allowed(frozenset(), groups=groups)}, {"b": ()}, PROBE)
+    (found,) = right_findings([right], {"b": Allowed(frozenset(), groups=groups)}, {"b": ()}, PROBE)
     assert found.verdict is verdict
     assert reason in found.reason
 
 
 @pytest.mark.parametrize("name", [PROBE, LEDGER.resource_name])
-@pytest.mark.parametrize(("may", "verdict"), [(True, Verdict.GRANTED), (False, Verdict.MISSING)])
-def test_whether_topics_may_be_created_is_tried(name: str, may: bool, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("may", "verdict"), [(True, RightVerdict.GRANTED), (False, RightVerdict.MISSING)])
+def test_whether_topics_may_be_created_is_tried(name: str, may: bool, verdict: RightVerdict) -> None:
     pattern = ("a.", "PREFIXED") if name == PROBE else (name, "LITERAL")
     right = Right("b", "TOPIC", *pattern, "CREATE", "creates")
-    assert judge([right], {"b": Allowed(frozenset(), {}, {name: may})}, {"b": []}, PROBE) == [Finding(right, verdict)]
+    assert right_findings([right], {"b": Allowed(frozenset(), {}, {name: may})}, {"b": []}, PROBE) == [
+        RightFinding(right, verdict)
+    ]
 
 
 def test_a_right_on_the_cluster_is_what_the_cluster_lists() -> None:
     right = Right("a", "CLUSTER", "kafka-cluster", "LITERAL", "DESCRIBE", "hears", optional=True)
-    assert judge([right], {"a": Allowed(frozenset({"DESCRIBE"}))}, {"a": []}, PROBE)[0].verdict is Verdict.GRANTED
-    assert judge([right], {"a": Allowed(frozenset())}, {"a": []}, PROBE)[0].verdict is Verdict.MISSING
+    assert (
+        right_findings([right], {"a": Allowed(frozenset({"DESCRIBE"}))}, {"a": []}, PROBE)[0].verdict
+        is RightVerdict.GRANTED
+    )
+    assert right_findings([right], {"a": Allowed(frozenset())}, {"a": []}, PROBE)[0].verdict is RightVerdict.MISSING
 
 
 def test_groups_need_their_rights_where_they_are_synced_and_none_elsewhere(tmp_path: Path) -> None:

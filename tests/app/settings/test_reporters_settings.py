@@ -12,7 +12,7 @@ from app.properties.config_providers import resolve_all
 from app.properties.keys import JMX_REPORTER
 from app.properties.mistakes import Findings
 from app.properties.parse import parse
-from app.properties.places import Properties
+from app.properties.scoped_keys import Properties
 from app.properties.shown import hidden_texts
 from app.settings.metric_reporters import reporters
 from sinks.engine.metrics import Metrics

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.output import DONE, FAILED
-from app.configs_tool.alter import AlteredMeanwhile, checked, look, validate, write
+from app.configs_tool.alter import AlteredMeanwhile, checked, known_configs, validate, write
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import Origin
@@ -78,7 +78,7 @@ def test_of_two_commands_for_the_same_config_one_holds_and_who_fails_is_told_why
 def test_what_kafkas_tool_wrote_between_look_and_write_is_told_and_stays(
     shared: Three, theirs: tuple[str, str], now: str | None
 ) -> None:
-    alteration, _ = checked(TWO, {NAME: "13", OTHER: "9"}, look(shared.levels, TWO))
+    alteration, _ = checked(TWO, {NAME: "13", OTHER: "9"}, known_configs(shared.levels, TWO))
     validate(shared.levels, alteration)
     shared.kafka_configs("--alter", *BROKER, *theirs)
     wait_for(lambda: shared.own(TWO).get(NAME) == now, SOON, "the broker to show what Kafka's tool wrote")
@@ -88,7 +88,7 @@ def test_what_kafkas_tool_wrote_between_look_and_write_is_told_and_stays(
 
 
 def test_other_config_that_kafkas_tool_wrote_in_between_stays_beside_ours(shared: Three) -> None:
-    alteration, _ = checked(TWO, {NAME: "13"}, look(shared.levels, TWO))
+    alteration, _ = checked(TWO, {NAME: "13"}, known_configs(shared.levels, TWO))
     validate(shared.levels, alteration)
     shared.kafka_configs("--alter", *BROKER, "--add-config", f"{OTHER}=9")
     assert write(shared.levels, alteration, lambda seconds: False) in (True, False)

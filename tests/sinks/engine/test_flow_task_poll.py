@@ -25,15 +25,15 @@ from tests.sinks.scripted_pass import ScriptedPass
 
 
 def test_look_reaches_the_next_pass_once(task: FlowTask, passes: ScriptedPass) -> None:
-    assert not task.look(["x"], 0)
-    task.look(["y"], 0)
+    assert not task.request_pass(["x"], 0)
+    task.request_pass(["y"], 0)
     task.step(None)
     task.step(None)
     assert passes.asked == [({"x", "y"}, False), (set(), False)]
 
 
 def test_look_at_nothing_in_particular_is_a_look_at_everything(task: FlowTask, passes: ScriptedPass) -> None:
-    task.look([], 0)
+    task.request_pass([], 0)
     task.step(None)
     task.step(None)
     assert passes.asked == [(set(), True), (set(), False)]
@@ -42,7 +42,7 @@ def test_look_at_nothing_in_particular_is_a_look_at_everything(task: FlowTask, p
 def test_look_does_not_wait_for_the_time_of_the_next_try(task: FlowTask, passes: ScriptedPass) -> None:
     passes.error = WrongCluster("other")
     task.step(None)
-    task.look(["x"], 0)
+    task.request_pass(["x"], 0)
     task.step(None)
     assert passes.asked == [(set(), False), ({"x"}, False)]
 
@@ -53,8 +53,8 @@ def test_look_returns_when_a_pass_was_done_and_whether_it_went_well(
 ) -> None:
     passes.error = error
     with ThreadPoolExecutor(1) as pool:
-        looking = pool.submit(task.look, ["x"], 30.0)
-        wait_for(lambda: task._mailbox.is_asked(), 30.0, "the request for a look")
+        looking = pool.submit(task.request_pass, ["x"], 30.0)
+        wait_for(lambda: task._mailbox.has_request(), 30.0, "the request for a look")
         task.step(None)
         assert looking.result(timeout=30) is (error is None)
 
@@ -72,8 +72,8 @@ def test_pass_under_way_when_a_look_is_asked_for_does_not_count(task: FlowTask, 
     with ThreadPoolExecutor(2) as pool:
         stepping = pool.submit(task.step, None)
         assert asked.wait(30), "no pass began within 30 s"
-        looking = pool.submit(task.look, ["x"], 30.0)
-        wait_for(lambda: task._mailbox.is_asked(), 30.0, "the request for a look")
+        looking = pool.submit(task.request_pass, ["x"], 30.0)
+        wait_for(lambda: task._mailbox.has_request(), 30.0, "the request for a look")
         go_on.set()
         stepping.result(timeout=30)
         assert not looking.done()
@@ -83,7 +83,7 @@ def test_pass_under_way_when_a_look_is_asked_for_does_not_count(task: FlowTask, 
 
 
 def test_look_gives_up_after_its_time(task: FlowTask) -> None:
-    assert not task.look(["x"], 0.01)
+    assert not task.request_pass(["x"], 0.01)
 
 
 def test_pass_over_real_clusters_brings_the_change_that_was_asked_for() -> None:
@@ -93,6 +93,6 @@ def test_pass_over_real_clusters_brings_the_change_that_was_asked_for() -> None:
     task = FlowTask(world.reconcile, Metrics("0"))
     task.step(None)
     world.target.topics["a.x"].overrides["retention.ms"] = "666"
-    task.look(["x"], 0)
+    task.request_pass(["x"], 0)
     task.step(None)
     assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}

@@ -16,7 +16,7 @@ LATER = SettingChange("topics", "orders,bills", "bills")
 def test_call_waits_for_the_next_pass_which_then_looks_at_everything(task: FlowTask, passes: ScriptedPass) -> None:
     told: list[int] = []
     task.step(None)
-    task.tell(lambda: told.append(len(passes.asked)), [CHANGE])
+    task.add_call(lambda: told.append(len(passes.asked)), [CHANGE])
     assert told == []
     task.step(None)
     task.step(None)
@@ -62,7 +62,7 @@ def test_build_that_fails_loses_neither_calls_nor_changes_nor_who_comes_meanwhil
     other, told = ScriptedPass(), list[str]()
 
     def fails() -> ScriptedPass:
-        task.tell(lambda: told.append("meanwhile"), [LATER])
+        task.add_call(lambda: told.append("meanwhile"), [LATER])
         raise LockstepError("no such truststore")
 
     def build() -> ScriptedPass:
@@ -70,7 +70,7 @@ def test_build_that_fails_loses_neither_calls_nor_changes_nor_who_comes_meanwhil
 
     builds = [fails, lambda: other]
     task.renew(build, [CHANGE])  # type: ignore[arg-type]
-    task.tell(lambda: told.append("before"), [])
+    task.add_call(lambda: told.append("before"), [])
     assert task.step(None).reason == "no such truststore"
     assert (told, passes.asked, passes.noted) == ([], [], [])
     assert task.step(None).reason is None
@@ -104,8 +104,8 @@ def test_call_that_fails_is_made_again_and_those_before_it_are_not(
         told.append("second")
 
     task.step(None)
-    task.tell(lambda: told.append("first"), [CHANGE])
-    task.tell(call, [LATER])
+    task.add_call(lambda: told.append("first"), [CHANGE])
+    task.add_call(call, [LATER])
     assert task.step(None).reason == "not now"
     assert (told, passes.noted) == (["first"], [])
     clock.now += flow_settings().pace.full_comparison_interval
@@ -120,7 +120,7 @@ def test_audit_that_fails_is_written_again_and_the_call_is_not_made_twice(
     told: list[str] = []
     passes.unnoted = [ClusterUnreachable("b: no broker")]
     task.step(None)
-    task.tell(lambda: told.append("once"), [CHANGE])
+    task.add_call(lambda: told.append("once"), [CHANGE])
     assert task.step(None).reason == "b: no broker"
     clock.now += flow_settings().pace.full_comparison_interval
     assert task.step(None).reason is None
@@ -133,7 +133,7 @@ def test_reload_that_comes_while_the_audit_is_written_is_done_by_the_next_pass(
 ) -> None:
     newer = ScriptedPass()
     passes.while_noting = lambda: task.renew(lambda: newer, [LATER])  # type: ignore[arg-type, return-value]
-    task.tell(lambda: None, [CHANGE])
+    task.add_call(lambda: None, [CHANGE])
     task.step(None)
     assert (passes.asked, passes.noted) == ([(set(), True)], [CHANGE])
     task.step(None)
@@ -151,7 +151,7 @@ def test_look_that_is_asked_for_while_a_build_fails_is_answered_by_no_pass_and_m
         return other
 
     task.renew(build, [])  # type: ignore[arg-type]
-    assert not task.look(["x"], 0)
+    assert not task.request_pass(["x"], 0)
     task.step(None)
     clock.now += flow_settings().pace.full_comparison_interval
     task.step(None)

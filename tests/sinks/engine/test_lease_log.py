@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sinks.engine.lease_log import MARGIN, LeaseLog
-from sinks.engine.lease_records import Act, Heard, LeaseRecord, decoded, encoded
+from sinks.engine.lease_records import Act, LeaseRecord, ReadRecord, decoded, encoded
 from sinks.engine.seal import Seal
 from tests.sinks.builders import NOON
 
@@ -16,13 +16,15 @@ SECONDS = 25.0
 SECRET = "a secret of sixteen or more"
 
 
-def record(act: Act, holder: str, number: int, term: int, after: str | None = None, to: str | None = None) -> Heard:
+def record(
+    act: Act, holder: str, number: int, term: int, after: str | None = None, to: str | None = None
+) -> ReadRecord:
     """What a process said."""
     found = LeaseRecord(act, holder, number, after, term, SECONDS, holder, "here", NOON, to)
-    return Heard(found.name, found)
+    return ReadRecord(found.name, found)
 
 
-def read(me: str, *records: Heard, now: float = 0.0) -> LeaseLog:
+def read(me: str, *records: ReadRecord, now: float = 0.0) -> LeaseLog:
     """What a process knows that read all of these; its own it wrote a second before."""
     log = LeaseLog(me, SECONDS)
     for one in records:
@@ -121,8 +123,8 @@ def test_claim_that_is_written_again_leads_to_nothing() -> None:
 def test_silence_lasts_as_long_as_the_longer_of_both_leases() -> None:
     found = RENEWED.record
     assert found is not None
-    longer = LeaseLog("y", SECONDS).begun(Heard(found.name, replace(found, seconds=60.0)), 0.0)
-    shorter = LeaseLog("y", SECONDS).begun(Heard(found.name, replace(found, seconds=5.0)), 0.0)
+    longer = LeaseLog("y", SECONDS).begun(ReadRecord(found.name, replace(found, seconds=60.0)), 0.0)
+    shorter = LeaseLog("y", SECONDS).begun(ReadRecord(found.name, replace(found, seconds=5.0)), 0.0)
     assert not longer.claimable(60.0)
     assert longer.claimable(60.0 + MARGIN)
     assert not shorter.claimable(SECONDS)
@@ -140,8 +142,8 @@ def test_record_survives_its_bytes_and_its_signature_is_of_its_flow() -> None:
     seal = Seal("a->b", SECRET)
     _, value = encoded("a->b", RENEWED.record, seal, 7)
     assert decoded("a->b", value, seal) == RENEWED
-    assert decoded("a->b", value, Seal("a->b", SECRET + "!")) == Heard("x/1", None)
-    assert decoded("a->b", value, Seal("c->b", SECRET)) == Heard("x/1", None)
+    assert decoded("a->b", value, Seal("a->b", SECRET + "!")) == ReadRecord("x/1", None)
+    assert decoded("a->b", value, Seal("c->b", SECRET)) == ReadRecord("x/1", None)
 
 
 @pytest.mark.parametrize("absurd", [{"seconds": 1e15}, {"seconds": float("nan")}, {"term": 2**63 - 1}, {"term": -1}])
@@ -167,6 +169,6 @@ def test_record_with_another_signature_neither_claims_nor_ends_a_lease() -> None
     log = read("x", FIRST)
     for act in (Act.CLAIM, Act.RELEASE, Act.RENEWAL):
         found = record(act, "forger", 0, 9, after=log.last)
-        log = log.taken(Heard(found.name, None), 0.0)
+        log = log.taken(ReadRecord(found.name, None), 0.0)
     assert log.mine == 1
     assert not log.given_up().claimable(SECONDS)

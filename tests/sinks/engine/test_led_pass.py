@@ -174,7 +174,7 @@ def test_status_says_who_leads_and_the_kinds_of_the_other_stand_by(pair: Pair) -
     assert standby.state is FlowState.NO_HEARTBEAT
     assert str(standby.reason).startswith("one on here (since")
     assert standby.as_json()["leader"]["client"] == "one"
-    assert not tasks[1].look((), 0.0)
+    assert not tasks[1].request_pass((), 0.0)
 
 
 def test_flow_that_stood_by_goes_on_by_itself_once_the_other_ended(pair: Pair) -> None:

@@ -34,17 +34,17 @@ def mailbox() -> Mailbox:
 
 def test_what_was_taken_does_not_come_again(mailbox: Mailbox) -> None:
     mailbox.renew(build(), [FIRST])
-    mailbox.ask(["x"], 0)
+    mailbox.request_pass(["x"], 0)
     mailbox.take()
     mail = mailbox.take()
     assert (mail.requested, mail.everything, mail.build, mail.calls, mail.changes) == (frozenset(), False, None, (), ())
-    assert not mailbox.is_asked()
+    assert not mailbox.has_request()
 
 
 def test_build_that_failed_comes_again_with_its_changes_and_the_calls_after_it(mailbox: Mailbox) -> None:
     calls, first = Calls(), build()
     mailbox.renew(first, [FIRST])
-    mailbox.tell(calls.one, [SECOND])
+    mailbox.add_call(calls.one, [SECOND])
     mail = mailbox.take()
     mailbox.give_back(mail.build, mail.calls, mail.changes)
     again = mailbox.take()
@@ -55,7 +55,7 @@ def test_call_that_comes_while_a_build_fails_is_made_after_it(mailbox: Mailbox) 
     calls, first = Calls(), build()
     mailbox.renew(first, [FIRST])
     mail = mailbox.take()
-    mailbox.tell(calls.one, [SECOND])
+    mailbox.add_call(calls.one, [SECOND])
     mailbox.give_back(mail.build, mail.calls, mail.changes)
     again = mailbox.take()
     assert (again.build, again.calls, again.changes) == (first, (calls.one,), (FIRST, SECOND))
@@ -64,10 +64,10 @@ def test_call_that_comes_while_a_build_fails_is_made_after_it(mailbox: Mailbox) 
 def test_newer_build_that_comes_meanwhile_counts_alone_and_all_changes_are_audited(mailbox: Mailbox) -> None:
     calls, newer = Calls(), build()
     mailbox.renew(build(), [FIRST])
-    mailbox.tell(calls.one, [])
+    mailbox.add_call(calls.one, [])
     mail = mailbox.take()
     mailbox.renew(newer, [SECOND])
-    mailbox.tell(calls.two, [])
+    mailbox.add_call(calls.two, [])
     mailbox.give_back(mail.build, mail.calls, mail.changes)
     again = mailbox.take()
     assert (again.build, again.calls, again.changes) == (newer, (calls.two,), (FIRST, SECOND))
@@ -75,7 +75,7 @@ def test_newer_build_that_comes_meanwhile_counts_alone_and_all_changes_are_audit
 
 def test_call_for_plugins_that_a_build_replaces_is_not_made_but_its_change_is_audited(mailbox: Mailbox) -> None:
     calls, newer = Calls(), build()
-    mailbox.tell(calls.one, [FIRST])
+    mailbox.add_call(calls.one, [FIRST])
     mailbox.renew(newer, [SECOND])
     mail = mailbox.take()
     assert (mail.build, mail.calls, mail.changes, mail.everything) == (newer, (), (FIRST, SECOND), True)
@@ -83,9 +83,9 @@ def test_call_for_plugins_that_a_build_replaces_is_not_made_but_its_change_is_au
 
 def test_calls_that_failed_come_before_those_that_came_meanwhile(mailbox: Mailbox) -> None:
     calls = Calls()
-    mailbox.tell(calls.one, [FIRST])
+    mailbox.add_call(calls.one, [FIRST])
     mail = mailbox.take()
-    mailbox.tell(calls.two, [SECOND])
+    mailbox.add_call(calls.two, [SECOND])
     mailbox.give_back(None, mail.calls, mail.changes)
     again = mailbox.take()
     assert (again.calls, again.changes) == ((calls.one, calls.two), (FIRST, SECOND))
@@ -94,10 +94,10 @@ def test_calls_that_failed_come_before_those_that_came_meanwhile(mailbox: Mailbo
 def test_what_a_failed_pass_should_have_compared_the_next_one_does_but_nobody_asks_for_it_at_once(
     mailbox: Mailbox,
 ) -> None:
-    mailbox.ask(["x"], 0)
-    mailbox.ask([], 0)
+    mailbox.request_pass(["x"], 0)
+    mailbox.request_pass([], 0)
     mailbox.owe(mailbox.take())
-    assert not mailbox.is_asked(), "a retry waits for its time"
+    assert not mailbox.has_request(), "a retry waits for its time"
     again = mailbox.take()
     assert (again.requested, again.everything) == ({"x"}, True)
     assert not mailbox.take().everything
@@ -106,11 +106,11 @@ def test_what_a_failed_pass_should_have_compared_the_next_one_does_but_nobody_as
 def test_look_that_is_asked_for_during_a_pass_waits_for_the_next_one(mailbox: Mailbox) -> None:
     running = mailbox.take()
     answers: list[bool] = []
-    asking = threading.Thread(target=lambda: answers.append(mailbox.ask(["x"], SOON)))
+    asking = threading.Thread(target=lambda: answers.append(mailbox.request_pass(["x"], SOON)))
     asking.start()
-    wait_for(mailbox.is_asked, SOON, "the question")
+    wait_for(mailbox.has_request, SOON, "the question")
     mailbox.done(running.number)
-    assert not mailbox.ask([], 0), "the pass under way began before it was asked for"
+    assert not mailbox.request_pass([], 0), "the pass under way began before it was asked for"
     mail = mailbox.take()
     assert "x" in mail.requested
     assert answers == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.effective_drift import Case, DriftGroup
+from sinks.engine.effective_drift import DifferingConfig, DriftGroup
 from sinks.engine.model import Change, Kind, Op
 from sinks.engine.plan import Plan, Refusal, Unobserved, join_plans, make_plan
 from sinks.flow_settings import Limits
@@ -159,7 +159,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
 
 
 def test_configs_in_force_with_two_values_are_told_and_are_no_change() -> None:
-    group = DriftGroup(Case(Kind.TOPIC_CONFIG, "retention.ms", "1", "2"), 3)
+    group = DriftGroup(DifferingConfig(Kind.TOPIC_CONFIG, "retention.ms", "1", "2"), 3)
     plain, told = make_plan(FLOW, []), make_plan(FLOW, [], effective=[group])
     assert (told.changes, told.digest) == ((), plain.digest)
     assert join_plans(FLOW, [plain, told]).as_json()["effective"] == [

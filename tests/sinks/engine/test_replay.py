@@ -8,8 +8,8 @@ import pytest
 
 from sinks.engine.ledger import Entry, Ledger, milliseconds
 from sinks.engine.model import Kind
-from sinks.engine.resigning import newest_records, resigned
 from sinks.engine.seal import TOLERATED_MS, Seal
+from sinks.engine.unsigned_records import lacking_signature, newest_records
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import NOON
@@ -63,12 +63,12 @@ def test_what_was_there_can_be_looked_at_and_signed_anew(stage: Stage) -> None:
     stage.now += LATER
     stage.put("")
     stage.replay(1)
-    (found,) = resigned(newest_records(stage.cluster.read_log(TOPIC), SEAL), SEAL)
+    (found,) = lacking_signature(newest_records(stage.cluster.read_log(TOPIC), SEAL), SEAL)
     assert found.row() == ("PAUSED", "acl", "")
     stage.now += LATER
     stage.cluster.append_log(TOPIC, [(found.key, SEAL.wrap(found.key, found.data, milliseconds(stage.now)))])
     assert stage.opened().paused() == {Kind.ACL}
-    assert resigned(newest_records(stage.cluster.read_log(TOPIC), SEAL), SEAL) == []
+    assert lacking_signature(newest_records(stage.cluster.read_log(TOPIC), SEAL), SEAL) == []
 
 
 def test_clocks_that_differ_by_minutes_are_no_replay(stage: Stage) -> None:

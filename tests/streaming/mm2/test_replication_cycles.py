@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from streaming.flow import Flow
-from streaming.mm2.replication_cycles import endless_rounds
+from streaming.mm2.replication_cycles import endless_cycles
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
 
 
@@ -19,7 +19,7 @@ def policies(policy: type[DefaultReplicationPolicy], *names: str) -> Mapping[Flo
 
 
 def rounds(given: Mapping[Flow, ReplicationPolicy]) -> list[str]:
-    return [" ".join(flow.name for flow in whole) for whole in endless_rounds(given)]
+    return [" ".join(flow.name for flow in whole) for whole in endless_cycles(given)]
 
 
 def test_a_policy_with_the_alias_in_the_name_ends_every_round() -> None:

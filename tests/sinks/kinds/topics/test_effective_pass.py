@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sinks.engine.effective_drift import Case, grouped
+from sinks.engine.effective_drift import DifferingConfig, grouped
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import EFFECTIVE, Metrics
 from sinks.engine.model import Kind
@@ -124,7 +124,7 @@ def test_what_is_kept_is_the_last_look_at_each_topic_that_is_there(
 
 def expected(last: dict[str, list[str]]) -> object:
     counts = Counter(name for names in last.values() for name in names)
-    return grouped({Case(Kind.TOPIC_CONFIG, name, WEEK, DAY): count for name, count in counts.items()})
+    return grouped({DifferingConfig(Kind.TOPIC_CONFIG, name, WEEK, DAY): count for name, count in counts.items()})
 
 
 def test_topics_that_differ_in_the_same_way_share_what_is_kept() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from app.properties.keys import Live
 from app.properties.live import live
 from app.properties.mistakes import Findings
-from app.properties.places import Place, Properties
+from app.properties.scoped_keys import Properties, ScopedKey
 from app.settings.job_settings import Settings
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
@@ -24,7 +24,7 @@ from streaming.reconfiguration import Reconfigurable, check_agrees
 log = logging.getLogger(__name__)
 
 
-def changed_names(before: Settings, after: Mapping[Place, str], flow: Flow) -> frozenset[str]:
+def changed_names(before: Settings, after: Mapping[ScopedKey, str], flow: Flow) -> frozenset[str]:
     """Names of the keys that differ where they hold for a flow, and replace something of the flow."""
     old, reporters = before.values, before.reporters.values()
     others = {name for one in reporters if isinstance(one, Reconfigurable) for name in one.reconfigurable_configs()}
@@ -33,9 +33,9 @@ def changed_names(before: Settings, after: Mapping[Place, str], flow: Flow) -> f
     return frozenset(where.name for where in differ if live(where, ()) in (Live.FLOW, Live.QUERY))
 
 
-def tell(flow: FlowSettings, names: Collection[str], properties: Mapping[str, str]) -> None:
+def reconfigure_plugins(flow: FlowSettings, names: Collection[str], properties: Mapping[str, str]) -> None:
     """Tells the plug-ins of a flow that goes on. One that raises is logged: the others, and the job, go on."""
-    for plugin in told(flow, names):
+    for plugin in plugins_that_take(flow, names):
         try:
             plugin.reconfigure(properties)
         except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything
@@ -44,26 +44,26 @@ def tell(flow: FlowSettings, names: Collection[str], properties: Mapping[str, st
             log.error("%s: %s took the new values and then failed with them: %s", flow.flow.name, name, kind)
 
 
-def told(flow: FlowSettings, names: Collection[str]) -> Iterator[Reconfigurable]:
+def plugins_that_take(flow: FlowSettings, names: Collection[str]) -> Iterator[Reconfigurable]:
     """The plug-ins of a flow that take one of these keys while they run."""
     for plugin in flow.plugins:
         if isinstance(plugin, Reconfigurable) and not set(names).isdisjoint(plugin.reconfigurable_configs()):
             yield plugin
 
 
-def taken(flow: FlowSettings, names: Collection[str]) -> bool:
+def can_stay(flow: FlowSettings, names: Collection[str]) -> bool:
     """Whether the flow can stay as it is while these keys change."""
-    known = {name for plugin in told(flow, names) for name in plugin.reconfigurable_configs()}
+    known = {name for plugin in plugins_that_take(flow, names) for name in plugin.reconfigurable_configs()}
     return set(names) <= known
 
 
-def kept_flow(before: Settings, flow: Flow, properties: Properties, findings: Findings) -> FlowSettings | None:
+def flow_that_stays(before: Settings, flow: Flow, properties: Properties, findings: Findings) -> FlowSettings | None:
     """The flow as it runs, if it can stay; what its plug-ins object to is a mistake. None: it is created again."""
     running = next((one for one in before.flows if one.flow == flow), None)
     names = changed_names(before, properties.values(), flow)
-    if running is None or not taken(running, names):
+    if running is None or not can_stay(running, names):
         return None
-    for plugin in told(running, names):
+    for plugin in plugins_that_take(running, names):
         validate(plugin, properties.of_flow(flow), names, findings, properties, flow)
     return running
 

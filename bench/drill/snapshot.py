@@ -58,7 +58,7 @@ def read_logs(bootstrap: str, starts: Mapping[TopicPartition, int]) -> Logs:
 
 
 @dataclass(frozen=True)
-class Moment:
+class Snapshot:
     """What counts if the source is lost now. Partitions by their names on the source.
 
     `positions` on the source, `committed` and `checkpoints` on the target, `ends` of the target's logs.
@@ -83,7 +83,7 @@ class Target:
         """Ends the reading of the checkpoints."""
         self._tail.close()
 
-    def moment(self, commits: Commits) -> Moment:
+    def moment(self, commits: Commits) -> Snapshot:
         """Now. Nothing is committed on the source meanwhile; the ends come last, for the offsets must be below them."""
         with commits.lock:
             positions = dict(commits.committed)
@@ -92,7 +92,7 @@ class Target:
                 raise LockstepError(f"offsets on the target cannot be read: {next(iter(seen.errors.items()))}")
             committed = {group: self._ours(seen.items[group]) for group in self._groups}
             checkpoints = self._newest_checkpoints()
-            return Moment(positions, committed, checkpoints, self.ends())
+            return Snapshot(positions, committed, checkpoints, self.ends())
 
     def ends(self) -> dict[TopicPartition, int]:
         """Of the target's logs that are there."""

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from app.rights.needed import EVERY, Right
+from app.rights.flow_rights import EVERY, Right
 from sinks.kafka.ports.allowed import Allowed
 
 
-class Verdict(str, Enum):
+class RightVerdict(str, Enum):
     """Whether a right is there. UNKNOWN: the cluster cannot say it yet."""
 
     GRANTED = "granted"
@@ -19,63 +19,65 @@ class Verdict(str, Enum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class RightFinding:
     """A right, whether it is there, and what the verdict rests on."""
 
     right: Right
-    verdict: Verdict
+    verdict: RightVerdict
     reason: str = ""
 
 
-def judge(
+def right_findings(
     rights: Iterable[Right], allowed: Mapping[str, Allowed], replicated: Mapping[str, Collection[str]], probe: str
-) -> list[Finding]:
+) -> list[RightFinding]:
     """`allowed` and `replicated`, the names of replicated topics there, by alias; `probe`: a remote topic's name."""
-    return [_judged(right, allowed[right.cluster], replicated[right.cluster], probe) for right in rights]
+    return [_check(right, allowed[right.cluster], replicated[right.cluster], probe) for right in rights]
 
 
-def _judged(right: Right, allowed: Allowed, replicated: Collection[str], probe: str) -> Finding:
+def _check(right: Right, allowed: Allowed, replicated: Collection[str], probe: str) -> RightFinding:
     if right.resource_type == "CLUSTER":
         granted = right.operation in allowed.cluster
-        return Finding(right, Verdict.GRANTED if granted else Verdict.MISSING)
+        return RightFinding(right, RightVerdict.GRANTED if granted else RightVerdict.MISSING)
     if right.resource_type == "GROUP":
         return _of_groups(right, allowed)
     literal = right.pattern_type == "LITERAL" and right.resource_name != EVERY
     created = right.resource_name if literal else probe
     if right.operation == "CREATE" and created in allowed.creatable:
-        return Finding(right, Verdict.GRANTED if allowed.creatable[created] else Verdict.MISSING)
+        return RightFinding(right, RightVerdict.GRANTED if allowed.creatable[created] else RightVerdict.MISSING)
     return _of_topic(right, allowed) if literal else _of_topics(right, allowed, replicated)
 
 
-def _of_groups(right: Right, allowed: Allowed) -> Finding:
+def _of_groups(right: Right, allowed: Allowed) -> RightFinding:
     of_prefix = right.resource_name if right.pattern_type == "PREFIXED" else ""
     asked = {group: words for group, words in allowed.groups.items() if group.startswith(of_prefix)}
     seen = {group: words for group, words in asked.items() if isinstance(words, frozenset)}
     hidden = sum(words == "GROUP_AUTHORIZATION_FAILED" for words in asked.values())
     lacking = sorted(group for group, words in seen.items() if right.operation not in words)
     if hidden:
-        return Finding(right, Verdict.MISSING, "groups may not even be seen")
+        return RightFinding(right, RightVerdict.MISSING, "groups may not even be seen")
     if lacking:
-        return Finding(right, Verdict.MISSING, f"on {len(lacking)} of {len(seen)} groups, e.g. {lacking[0]}")
+        return RightFinding(right, RightVerdict.MISSING, f"on {len(lacking)} of {len(seen)} groups, e.g. {lacking[0]}")
     if not seen:
-        return Finding(right, Verdict.UNKNOWN, "there is no group yet")
-    return Finding(right, Verdict.GRANTED)
+        return RightFinding(right, RightVerdict.UNKNOWN, "there is no group yet")
+    return RightFinding(right, RightVerdict.GRANTED)
 
 
-def _of_topic(right: Right, allowed: Allowed) -> Finding:
+def _of_topic(right: Right, allowed: Allowed) -> RightFinding:
     seen = allowed.topics.get(right.resource_name, "UNKNOWN_TOPIC_OR_PART")
     if isinstance(seen, frozenset):
-        return Finding(right, Verdict.GRANTED if right.operation in seen else Verdict.MISSING)
+        return RightFinding(right, RightVerdict.GRANTED if right.operation in seen else RightVerdict.MISSING)
     if seen == "TOPIC_AUTHORIZATION_FAILED":
-        return Finding(right, Verdict.MISSING, "the topic may not even be seen")
-    return Finding(right, Verdict.UNKNOWN, "the topic does not exist yet")
+        return RightFinding(right, RightVerdict.MISSING, "the topic may not even be seen")
+    return RightFinding(right, RightVerdict.UNKNOWN, "the topic does not exist yet")
 
 
-def _of_topics(right: Right, allowed: Allowed, replicated: Collection[str]) -> Finding:
+def _of_topics(right: Right, allowed: Allowed, replicated: Collection[str]) -> RightFinding:
     seen = {name: words for name in replicated if isinstance(words := allowed.topics.get(name), frozenset)}
     lacking = sorted(name for name, words in seen.items() if right.operation not in words)
     if lacking:
-        return Finding(right, Verdict.MISSING, f"on {len(lacking)} of {len(seen)} topics, e.g. {lacking[0]}")
+        return RightFinding(right, RightVerdict.MISSING, f"on {len(lacking)} of {len(seen)} topics, e.g. {lacking[0]}")
     if not seen:
-        return Finding(right, Verdict.UNKNOWN, "no such topic is there, or none may be seen: DESCRIBE shows them")
-    return Finding(right, Verdict.GRANTED, f"on {len(seen)} topics that can be seen")
+        return RightFinding(
+            right, RightVerdict.UNKNOWN, "no such topic is there, or none may be seen: DESCRIBE shows them"
+        )
+    return RightFinding(right, RightVerdict.GRANTED, f"on {len(seen)} topics that can be seen")

@@ -59,7 +59,7 @@ def _newest(key: bytes, values: list[bytes | None], seal: Seal) -> Raw:
     return Raw(key, None, unsealed(newest)) if replayed else last
 
 
-def resigned(records: Iterable[Raw], seal: Seal) -> list[Raw]:
+def lacking_signature(records: Iterable[Raw], seal: Seal) -> list[Raw]:
     """Those that the seal would refuse as they are."""
     return [record for record in records if not _accepted(record, seal)]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.settings import ConfigurationError, Settings, load
-from app.settings.kept_plugins import changed_names, taken, tell
+from app.settings.plugin_reconfiguration import can_stay, changed_names, reconfigure_plugins
 from app.settings.stored_overrides import Reference
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
@@ -71,7 +71,7 @@ def test_reconfigurable_plugin_stays_and_is_told_once_everything_is_known_to_be_
     flow = of(after, AB)
     assert flow is of(file.settings, AB)
     assert flow.topic_filter.should_replicate_topic("abc"), "told before all of the file was adopted"
-    tell(flow, {"my.size"}, after.plugin_properties[AB])
+    reconfigure_plugins(flow, {"my.size"}, after.plugin_properties[AB])
     assert flow.topic_filter.should_replicate_topic("abcde")
 
 
@@ -96,7 +96,7 @@ def test_another_key_beside_those_that_a_plugin_takes_makes_the_flow_anew(file: 
 
 def test_plugin_that_fails_after_all_is_logged_without_its_values(file: File, caplog: pytest.LogCaptureFixture) -> None:
     flow = of(file.settings, AB)
-    tell(flow, {"my.size"}, {"my.size": "t0ps3cr3t"})
+    reconfigure_plugins(flow, {"my.size"}, {"my.size": "t0ps3cr3t"})
     assert "a->b: BySize took the new values and then failed with them: ValueError" in caplog.text
     assert "t0ps3cr3t" not in caplog.text
 
@@ -126,5 +126,5 @@ def test_names_that_differ_are_those_of_the_flow_and_of_all(file: File) -> None:
     after = file.again(BASE.replace("my.size=3", "my.size=4") + "a->b.my.key=1\nb->a.my.other=2\n")
     names = changed_names(file.settings, after.values, AB)
     assert names == {"my.size", "my.key"}
-    assert not taken(of(file.settings, AB), names)
-    assert taken(of(file.settings, AB), {"my.size"})
+    assert not can_stay(of(file.settings, AB), names)
+    assert can_stay(of(file.settings, AB), {"my.size"})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.properties import keys
 from app.properties.mistakes import Findings
 from app.properties.parse import parse
-from app.properties.places import Place, Properties, place
+from app.properties.scoped_keys import Properties, ScopedKey, scoped_key
 from streaming.flow import Flow
 
 A_TO_B = Flow("a", "b")
@@ -91,24 +91,24 @@ def test_mm2s_own_keys_that_look_like_client_settings_are_none() -> None:
 
 def test_the_prefix_may_stand_before_the_flow_or_behind_it() -> None:
     for written in ("lockstep.a->b.topics", "a->b.lockstep.topics"):
-        assert place(written, ("a", "b")) == Place(A_TO_B, True, "topics")
+        assert scoped_key(written, ("a", "b")) == ScopedKey(A_TO_B, True, "topics")
 
 
 def test_keys_of_lockstep_keep_their_prefix_and_may_be_a_flows() -> None:
     for written in ("lockstep.a->b.observe.rate", "a->b.lockstep.observe.rate"):
-        assert place(written, ("a", "b")) == Place(A_TO_B, True, "lockstep.observe.rate")
-    assert place("lockstep.observe.rate", ("a", "b")) == Place(None, True, "lockstep.observe.rate")
-    assert place("observe.rate", ("a", "b")) == Place(None, False, "observe.rate")
+        assert scoped_key(written, ("a", "b")) == ScopedKey(A_TO_B, True, "lockstep.observe.rate")
+    assert scoped_key("lockstep.observe.rate", ("a", "b")) == ScopedKey(None, True, "lockstep.observe.rate")
+    assert scoped_key("observe.rate", ("a", "b")) == ScopedKey(None, False, "observe.rate")
 
 
 def test_the_longest_alias_takes_a_key() -> None:
-    assert place("us.east.ssl.protocol", ("us", "us.east")) == Place("us.east", False, "ssl.protocol")
+    assert scoped_key("us.east.ssl.protocol", ("us", "us.east")) == ScopedKey("us.east", False, "ssl.protocol")
 
 
 def test_a_key_that_holds_for_all_is_not_taken_for_a_clusters_of_that_name() -> None:
-    assert place("topics.exclude", ("topics", "b")) == Place(None, False, "topics.exclude")
-    assert place("topics.bootstrap.servers", ("topics", "b")) == Place("topics", False, "bootstrap.servers")
-    assert place("lockstep.http.port", ("http", "b")) == Place(None, True, "lockstep.http.port")
+    assert scoped_key("topics.exclude", ("topics", "b")) == ScopedKey(None, False, "topics.exclude")
+    assert scoped_key("topics.bootstrap.servers", ("topics", "b")) == ScopedKey("topics", False, "bootstrap.servers")
+    assert scoped_key("lockstep.http.port", ("http", "b")) == ScopedKey(None, True, "lockstep.http.port")
 
 
 def test_two_spellings_of_one_key_are_a_warning_and_the_last_one_holds() -> None:

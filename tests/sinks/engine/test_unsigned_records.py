@@ -6,8 +6,8 @@ import pytest
 
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Kind
-from sinks.engine.resigning import newest_records, resigned
 from sinks.engine.seal import Seal
+from sinks.engine.unsigned_records import lacking_signature, newest_records
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import History
@@ -27,12 +27,12 @@ def test_ledger_that_was_signed_again_is_the_same_under_the_new_secret(before: S
     ledger.put_histories({TopicPartition("t", 0): History(10, 5, 0)})
     with pytest.raises(LedgerUntrusted):
         Ledger(TOPIC, cluster, None, 1, seal=NEW)
-    signed = resigned(newest_records(cluster.read_log(TOPIC), NEW), NEW)
+    signed = lacking_signature(newest_records(cluster.read_log(TOPIC), NEW), NEW)
     cluster.append_log(TOPIC, [(record.key, NEW.wrap(record.key, record.data, 1)) for record in signed])
     after = Ledger(TOPIC, cluster, None, 1, seal=NEW)
     assert (after.paused(), after.get(Entry.CLUSTER_ID, "a")) == ({Kind.TOPIC}, "id")
     assert [where for where, _ in after.histories()] == [TopicPartition("t", 0)]
-    assert resigned(newest_records(cluster.read_log(TOPIC), NEW), NEW) == []
+    assert lacking_signature(newest_records(cluster.read_log(TOPIC), NEW), NEW) == []
 
 
 def test_rows_show_what_is_signed_but_no_override_s_value() -> None:

@@ -30,7 +30,7 @@ class Right:
     optional: bool = False
 
 
-def needed_rights(settings: FlowSettings, rules: Iterable[Rule] = RULES) -> list[Right]:
+def rights_of_flow(settings: FlowSettings, rules: Iterable[Rule] = RULES) -> list[Right]:
     """What a flow needs of these rules as it is set, sorted. What has two reasons is there once, with the first."""
     found: dict[tuple[str, ...], Right] = {}
     for rule in (rule for rule in rules if rule.when(settings)):

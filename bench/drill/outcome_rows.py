@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from bench.drill.count import Moved, Partition
-from bench.drill.look import Logs, Moment
 from bench.drill.readers import PLACES, Reader
+from bench.drill.snapshot import Logs, Snapshot
 from streaming.mm2.records import TopicPartition
 
 CALM, AFTER, DURING = ("not killed", "killed", "while it catches up")
@@ -51,7 +51,7 @@ def row_from_json(saved: Mapping[str, Any]) -> Row:
 
 
 def rows(
-    number: int, moment: str, readers: Sequence[Reader], seen: Moment, source: Logs, target: Logs
+    number: int, moment: str, readers: Sequence[Reader], seen: Snapshot, source: Logs, target: Logs
 ) -> Iterator[Row]:
     """`source` and `target`: the logs when all was over, by the partitions' names on the source."""
     for one in readers:

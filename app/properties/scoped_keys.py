@@ -22,7 +22,7 @@ Scope = Flow | str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScopedKey:
     """Where a key holds; `ours`: it carries the prefix, or begins with `lockstep.` by its own name."""
 
     scope: Scope
@@ -30,7 +30,7 @@ class Place:
     name: str
 
 
-def place(key: str, aliases: Iterable[str]) -> Place:
+def scoped_key(key: str, aliases: Iterable[str]) -> ScopedKey:
     """The place of a key as written. What names no cluster and no flow of theirs holds for all, known or not."""
     rest = key.removeprefix(PREFIX)
     ours = rest != key
@@ -47,10 +47,10 @@ def place(key: str, aliases: Iterable[str]) -> Place:
     return _named(None, ours, rest)
 
 
-def _named(scope: Scope, ours: bool, name: str) -> Place:
+def _named(scope: Scope, ours: bool, name: str) -> ScopedKey:
     bare = name.removeprefix(PREFIX)
     ours = ours or bare != name
-    return Place(scope, ours, PREFIX + bare if ours and PREFIX + bare in OURS else bare)
+    return ScopedKey(scope, ours, PREFIX + bare if ours and PREFIX + bare in OURS else bare)
 
 
 class Properties:
@@ -58,26 +58,26 @@ class Properties:
 
     def __init__(self, entries: Mapping[str, Entry], aliases: Sequence[str], findings: Findings) -> None:
         self.aliases = tuple(aliases)
-        self.by_place: dict[Place, Entry] = {}
+        self.by_key: dict[ScopedKey, Entry] = {}
         for entry in sorted(entries.values(), key=lambda entry: entry.line):
-            where = place(entry.key, aliases)
-            if earlier := self.by_place.get(where):
+            where = scoped_key(entry.key, aliases)
+            if earlier := self.by_key.get(where):
                 findings.warn(
                     entry, f"says the same as {earlier.key} in line {earlier.line}; this one, the last, holds"
                 )
-            self.by_place[where] = entry
+            self.by_key[where] = entry
 
     def override(self, entries: Iterable[Entry]) -> None:
         """Takes over what is stronger than the file; the keys name a flow and carry the prefix."""
-        self.by_place |= {place(entry.key, self.aliases): entry for entry in entries}
+        self.by_key |= {scoped_key(entry.key, self.aliases): entry for entry in entries}
 
-    def values(self) -> dict[Place, str]:
+    def values(self) -> dict[ScopedKey, str]:
         """The resolved text of every line, secrets among it."""
-        return {where: entry.value for where, entry in self.by_place.items()}
+        return {where: entry.value for where, entry in self.by_key.items()}
 
     def at(self, scope: Scope, ours: bool, name: str) -> Entry | None:
         """The entry at a place."""
-        return self.by_place.get(Place(scope, ours, name))
+        return self.by_key.get(ScopedKey(scope, ours, name))
 
     def entry(self, name: str, flow: Flow | None = None) -> Entry | None:
         """The entry that holds for Lockstep: with the prefix before without it, the flow's before all flows'."""
@@ -95,7 +95,7 @@ class Properties:
     def get(self, key: Key[T], flow: Flow | None = None) -> T:
         """The value that holds for Lockstep; the default where there is none, or one that is a mistake."""
         entry = self.entry(key.name, flow)
-        if entry is None or (key.acts is Acts.PREFIXED and not place(entry.key, self.aliases).ours):
+        if entry is None or (key.acts is Acts.PREFIXED and not scoped_key(entry.key, self.aliases).ours):
             return key.default
         return parsed(key, entry)
 
@@ -134,7 +134,7 @@ class Properties:
             for scope in scopes:
                 values |= {
                     where.name: entry.value
-                    for where, entry in self.by_place.items()
+                    for where, entry in self.by_key.items()
                     if where.scope == scope and where.ours is ours and entry.problem is None
                 }
         return values
@@ -144,7 +144,7 @@ class Properties:
         found: dict[str, Entry] = {}
         for ours in (False, True):
             for slot in reversed(slots(role, alias, flow)):
-                for where, entry in self.by_place.items():
+                for where, entry in self.by_key.items():
                     if where.ours is ours and (name := slot.client_name(where)) is not None:
                         found[name] = entry
         return {name: entry.value for name, entry in sorted(found.items()) if entry.problem is None}
@@ -158,7 +158,7 @@ class Slot:
     prefix: str
     names: frozenset[str] | None = None
 
-    def client_name(self, where: Place) -> str | None:
+    def client_name(self, where: ScopedKey) -> str | None:
         """The client's name for a key at this place; None for a key that is no client setting of this slot."""
         name = where.name.removeprefix(self.prefix)
         if where.scope != self.scope or not where.name.startswith(self.prefix) or where.name in kafka_names()["mirror"]:
