@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from app.translated_offsets import translate_offsets
+from app.application_offsets import translate_offsets
 
 __all__ = ["translate_offsets"]
 

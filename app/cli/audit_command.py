@@ -1,4 +1,4 @@
-"""Commands on what is remembered: `pause`, `resume`, `audit`."""
+"""`lockstep audit`: what the audit topic of each flow has."""
 
 from __future__ import annotations
 
@@ -8,78 +8,21 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Annotated, Any
 
 import orjson
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, KindArgument, OutputOption, loaded
-from app.cli.output import Output, complain, print_json, print_line, print_table
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
+from app.cli.output import Output, print_json, print_line, print_table
 from app.cli.printable import one_line
-from app.cli.running import ask
 from app.cli.since import parse_since
 from app.properties.nearest import nearest
-from app.settings import Settings
-from app.wiring import audit as flow_audit
-from app.wiring import both_clusters, guard, ledger
-from sinks.engine.audit import Audit
+from app.wiring import both_clusters
 from sinks.engine.audit_events import EVENT_KINDS, Event, events_of, read_audit
-from sinks.engine.ledger import Entry, utc_now
-from sinks.engine.model import Kind
+from sinks.engine.ledger import utc_now
 from sinks.engine.times import utc_text
-from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Tail
-from streaming.errors import LockstepError
-
-FOLLOWS_WITHIN = 10.0
-"""Seconds until a running job has taken over what was paused."""
-
-
-def pause(kind: KindArgument, config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None) -> None:
-    """Stops one kind of a flow, durably. What differs of it is not known until `lockstep resume`."""
-    _remember(loaded(config, flow), kind, "")
-
-
-def resume(kind: KindArgument, config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None) -> None:
-    """Starts a paused kind again."""
-    _remember(loaded(config, flow), kind, None)
-
-
-def _remember(settings: Settings, kind: Kind, value: str | None) -> None:
-    for one in settings.flows:
-        with both_clusters(settings, one) as clusters:
-            opened = guard(one, clusters.source, clusters.target).open_for_target(
-                partial(ledger, one, clusters.target, to_write=True)
-            )
-            before = opened.get(Entry.PAUSED, kind.value)
-            opened.put({(Entry.PAUSED, (kind.value,)): value})
-            print_line(f"{one.flow.name}: {kind} is {'active' if value is None else 'paused'}")
-            if before != value:
-                _record(flow_audit(one, clusters.target), one, kind, paused=value is not None)
-    _notify_job(settings)
-
-
-def _record(events: Audit, flow: FlowSettings, kind: Kind, *, paused: bool) -> None:
-    """What is paused stays so, and the next flow's turn comes, whatever becomes of the event."""
-    try:
-        events.record_pause(flow.flow, kind, paused=paused)
-    except LockstepError as error:
-        complain(f"{flow.flow.name}: the audit topic does not have it: {error}")
-
-
-def _notify_job(settings: Settings) -> None:
-    """A pass that compares everything reads the ledger first; one that is under way ends before it begins."""
-    interval = max(one.pace.full_comparison_interval for one in settings.flows)
-    body = {"flows": [one.flow.name for one in settings.flows], "wait_seconds": FOLLOWS_WITHIN}
-    try:
-        looked = ask(settings, "POST", "/look", FOLLOWS_WITHIN * len(settings.flows) + 5, body)["looked"]
-    except LockstepError:
-        complain(f"no job answers here; one that runs elsewhere follows within {interval:g} s")
-        return
-    for name in (name for name, done in looked.items() if not done):
-        complain(f"{name}: the running job has been told, and has not followed within {FOLLOWS_WITHIN:g} s")
-
 
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="Only events from then on: 15m, 1h, 2d ago, or a time in UTC.")

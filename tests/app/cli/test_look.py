@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.cli.audit_command import _notify_job
+from app.cli.pause_command import _notify_job
 from app.http.api import Api, Server
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
