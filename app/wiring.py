@@ -75,7 +75,7 @@ def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = Fal
 
 
 class LazyJvm:
-    """A Java process for a command, started when somebody needs it first; ends with `stack`."""
+    """A Java process for a command, started when it is needed first; ends with `stack`."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack

@@ -59,7 +59,7 @@ class WrongCluster(LockstepError):
 
 
 class LedgerUntrusted(LockstepError):
-    """The ledger is gone, damaged, not compacted, not signed, or of a newer version. Terminal until somebody looked."""
+    """The ledger is gone, damaged, not compacted, not signed, or of a newer version. It stays so until it is mended."""
 
     code = "LEDGER_UNTRUSTED"
 

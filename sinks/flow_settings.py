@@ -56,8 +56,8 @@ class AclRules:
     """How a flow's ACLs are synced. `full`: `sync.full.acl.enabled`; `deletes`: `lockstep.sync.acl.deletes.enabled`.
 
     `protected`: principals of the target, the job's own above all, whose ACLs, users and quotas are never touched.
-    `adopted`: users that may be overwritten although somebody else created them. `verify_interval`: seconds between two
-    logins of a user on the source, `lockstep.scram.users.verify.interval.seconds`. `stage_writes`: ALLOW WRITE of
+    `adopted`: users that may be overwritten although Lockstep did not create them. `verify_interval`: seconds between
+    two logins of a user on the source, `lockstep.scram.users.verify.interval.seconds`. `stage_writes`: ALLOW WRITE of
     topics waits until the target takes over.
     """
 

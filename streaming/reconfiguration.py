@@ -12,9 +12,9 @@ from streaming.errors import LockstepError
 class Reconfigurable(Protocol):
     """Kafka's interface of this name, for plug-ins: filters, listeners, providers, reporters.
 
-    A plug-in of a flow that has these three methods can stay when its properties change, and is told of them; one that
-    has not is created again. A reporter of metrics stays in any case, and is told if it has them. Both calls get every
-    property that holds, also those that did not change.
+    A plug-in of a flow that has these three methods can stay when its properties change, and gets them; one that
+    has not is created again. A reporter of metrics stays in any case, and gets them if it has these. Both calls get
+    every property that holds, also those that did not change.
     """
 
     def reconfigurable_configs(self) -> Collection[str]:

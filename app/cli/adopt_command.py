@@ -1,4 +1,4 @@
-"""`lockstep adopt`: takes over what MM2, or somebody by hand, made on the target just as the source has it."""
+"""`lockstep adopt`: takes over what MM2 or an operator made on the target just as the source has it."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def adopt(
 def _found(
     settings: Settings, stack: ExitStack, kind: Kind, *, lead: bool, writes: bool
 ) -> tuple[list[Found], list[Failed]]:
-    """Of each flow that keeps the kind in step; flows that cannot be looked at are complained of."""
+    """Of each flow that keeps the kind in step; flows that cannot be observed are complained of."""
     flows = [one for one in settings.flows if one.enabled.get(kind, False)]
     off = {one.flow.name: one.disabled_reasons.get(kind, "not enabled") for one in settings.flows if one not in flows}
     if not flows:
@@ -160,7 +160,7 @@ def _ask(found: Sequence[Found]) -> None:
 
 
 def _compared_again(row: Found, stack: ExitStack) -> Found:
-    """While somebody thought about it the clusters may have changed, and a job may have led the flow."""
+    """While the prompt waited the clusters may have changed, and a job may have led the flow."""
     stack.enter_context(row.one.reconcile.leading())
     now = Found(row.one, adoptable(row.one.reconcile, row.plan.kind))
     if now.plan.digest != row.plan.digest:

@@ -113,13 +113,13 @@ def _describe(flags: Flags, there: Opened, output: Output) -> int:
         raise WrongUsage(f"{named(place)}: {said(seen.errors[place])}")
     for broken, fault in seen.errors.items():
         complain(f"{named(broken)}: {said(fault)}")
-    told = {one: views(one, seen.items[one], flags.every) for one in places if one in seen.items}
+    configs_of = {one: views(one, seen.items[one], flags.every) for one in places if one in seen.items}
     if output is Output.JSON:
-        entities = [_entity(one) | {"configs": [row.as_json() for row in told[one]]} for one in told]
+        entities = [_entity(one) | {"configs": [row.as_json() for row in configs_of[one]]} for one in configs_of]
         failed = [(named(one), LockstepError(said(fault))) for one, fault in seen.errors.items()]
         print_json(with_failures({"entities": entities}, failed))
     else:
-        for one, rows in told.items():
+        for one, rows in configs_of.items():
             print_line(f"{'All' if flags.every and one != DEFAULT_OF_ALL else 'Dynamic'} configs of {named(one)}:")
             for row in rows:
                 for line in row.lines():
@@ -175,7 +175,7 @@ def _print_altered(alteration: Alteration, result: str, output: Output) -> None:
         print_json(_entity(alteration.place) | {"result": result, "changes": alteration.rows()})
         return
     for row in alteration.rows():
-        print_line(f"  {row['name']}: {_told(row['before'])} -> {_told(row['after'])}")
+        print_line(f"  {row['name']}: {_shown_value(row['before'])} -> {_shown_value(row['after'])}")
     if result == "validated":
         print_line(f"Validated for {named(alteration.place)}; nothing was written.")
     elif alteration.place == DEFAULT_OF_ALL:
@@ -188,7 +188,7 @@ def _entity(place: ConfigPlace) -> dict[str, Any]:
     return {"entity_type": ENTITY_TYPES[place.scope], "entity_name": place.name}
 
 
-def _told(value: str | None) -> str:
+def _shown_value(value: str | None) -> str:
     return "not set" if value is None else value
 
 

@@ -1,4 +1,4 @@
-"""`lockstep ledger`: what a flow remembers; to be used once somebody has looked at it."""
+"""`lockstep ledger`: what a flow remembers; for an operator who has checked it."""
 
 from __future__ import annotations
 

@@ -139,17 +139,17 @@ def _compare_all(
 
 
 def _check_names(found: Sequence[Found], groups: Sequence[str], *, back: bool) -> None:
-    """Raises WrongUsage with every group that has no offsets to tell, in any flow."""
-    told = {row.group for flow in found for row in flow.one.group_offsets}
+    """Raises WrongUsage with every group that has no offsets to show, in any flow."""
+    listed = {row.group for flow in found for row in flow.one.group_offsets}
     there = [
         (row.one.flow, (row.one.clusters.target if back else row.one.clusters.source).groups.names()) for row in found
     ]
-    if wrong := [f"{group} {wrong_group(group, there, back=back)}" for group in groups if group not in told]:
+    if wrong := [f"{group} {wrong_group(group, there, back=back)}" for group in groups if group not in listed]:
         raise WrongUsage("\n".join(wrong))
 
 
 def _compare(one: SinglePass) -> Found:
-    """Raises LockstepError where groups cannot be looked at."""
+    """Raises LockstepError where groups cannot be observed."""
     compared = one.compare()
     for reason in compared.trouble.faulted.values():
         raise LockstepError(reason)
@@ -157,7 +157,7 @@ def _compare(one: SinglePass) -> Found:
 
 
 def _execute(found: Sequence[Found], yes: bool, stack: ExitStack) -> list[Failed]:
-    """Writes what was found to the sources, looked at once more while no other process writes; what of it failed."""
+    """Writes what was found to the sources, compared once more while no other process writes; what of it failed."""
     pending = sum(len(row.compared.plan.changes) for row in found)
     if not pending:
         return []

@@ -1,4 +1,4 @@
-"""The options that every command takes, and what to do with a flow that cannot be looked at."""
+"""The options that every command takes, and what to do with a flow that cannot be observed."""
 
 from __future__ import annotations
 

@@ -87,13 +87,13 @@ def _describe(asked: Selection, every: bool, output: Output) -> int:
             failed.append((flow.name, entries))
         else:
             stored[flow] = entries
-    told, damaged = _views(asked, stored, every)
+    views, damaged = _views(asked, stored, every)
     failed += damaged
     if output is Output.JSON:
-        entities = [_entity(name) | {"configs": [row.as_json() for row in rows]} for name, rows in told.items()]
+        entities = [_entity(name) | {"configs": [row.as_json() for row in rows]} for name, rows in views.items()]
         print_json(with_failures({"entities": entities}, failed))
     else:
-        for name, rows in told.items():
+        for name, rows in views.items():
             print_line(f"{'All' if every else 'Dynamic'} configs of Lockstep for {_named(name)}:")
             for row in rows:
                 for line in row.lines():
@@ -111,15 +111,15 @@ def _views(
         ways[""] = partial(default_views, stored, properties, file, every)
     if asked.name != "":
         ways |= {flow.name: partial(flow_views, flow, own, properties, file, every) for flow, own in stored.items()}
-    told: dict[str, list[OwnView]] = {}
+    views: dict[str, list[OwnView]] = {}
     damaged: list[Failed] = []
     for name, view in ways.items():
         try:
-            told[name] = view()
+            views[name] = view()
         except LockstepError as error:
             complain(f"{_named(name)}: {error}")
             damaged.append((_named(name), error))
-    return told, damaged
+    return views, damaged
 
 
 def _alter(asked: Selection, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:
@@ -204,7 +204,7 @@ def _print_altered(
         print_json(with_failures(document, [("not written", LockstepError(reason)) for reason in failed]))
         return
     for row in alteration.rows():
-        print_line(f"  {row['name']}: {_told(row['before'])} -> {_told(row['after'])}")
+        print_line(f"  {row['name']}: {_shown_value(row['before'])} -> {_shown_value(row['after'])}")
     if result == "validated":
         print_line(f"Validated for {_named(asked.name or '')}; nothing was written.")
     else:
@@ -219,5 +219,5 @@ def _named(name: str) -> str:
     return f"the flow {name}" if name else "all flows"
 
 
-def _told(value: str | None) -> str:
+def _shown_value(value: str | None) -> str:
     return "not set" if value is None else value

@@ -62,4 +62,4 @@ def _notify_job(settings: Settings) -> None:
         complain(f"no job answers here; one that runs elsewhere follows within {interval:g} s")
         return
     for name in (name for name, done in looked.items() if not done):
-        complain(f"{name}: the running job has been told, and has not followed within {FOLLOWS_WITHIN:g} s")
+        complain(f"{name}: the running job was asked, and has not followed within {FOLLOWS_WITHIN:g} s")

@@ -41,7 +41,7 @@ class Planned:
 
     @property
     def paused(self) -> list[Kind]:
-        """Kinds that are enabled, asked for, and were left out because somebody paused them."""
+        """Kinds that are enabled, asked for, and were left out because they are paused."""
         paused, enabled = self.one.reconcile.paused, self.one.flow.enabled
         return [kind for kind in self.one.kinds if kind in paused and enabled.get(kind, False)]
 
@@ -199,7 +199,7 @@ def _apply(row: Planned) -> tuple[Outcome, ...]:
 
 
 def _ask(planned: list[Planned]) -> None:
-    """Returns where there is nothing to ask, or somebody said yes, which takes as long as it takes."""
+    """Returns where there is nothing to ask, or the operator agreed, however long that takes."""
     changes = sum(len(row.plan.changes) for row in planned)
     if not changes:
         return
@@ -211,7 +211,7 @@ def _ask(planned: list[Planned]) -> None:
 
 
 def _compared_again(row: Planned, stack: ExitStack, force: bool) -> Planned:
-    """What was agreed to may have changed while somebody thought about it, and a job may have led the flow."""
+    """What was agreed to may have changed while the prompt waited, and a job may have led the flow."""
     stack.enter_context(row.one.reconcile.leading())
     now = Planned(row.one, row.one.compare(force=force))
     if now.plan.digest != row.plan.digest:

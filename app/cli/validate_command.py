@@ -73,7 +73,7 @@ def _mistake(mistake: Mistake) -> dict[str, Any]:
 
 
 def _rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
-    """What is missing is said even where it is why the flow itself cannot be looked at."""
+    """What is missing is said even where it is why the flow itself cannot be observed."""
     found = [as_json(finding) for finding in check_rights(settings, flow, clusters)]
     also = {"ledger": who_writes_ledger(flow, clusters)}
     if any(row["verdict"] == RightVerdict.MISSING.value and not row["optional"] for row in found):

@@ -1,4 +1,4 @@
-"""Names on a command line that a flow does not replicate, and why: nobody is to be told that all is well with them."""
+"""Names on a command line that a flow does not replicate, and why: they must not look as if all were well with them."""
 
 from __future__ import annotations
 

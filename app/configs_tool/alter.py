@@ -1,4 +1,4 @@
-"""Altering the configs of one place: looked at, validated, looked at again, written, and seen to be there.
+"""Altering the configs of one place: read, validated, read again, written, and read until they show it.
 
 The place is in the state before or in the state after, never between: IncrementalAlterConfigs (KIP-339) is all or
 nothing for a place. What cannot be known, e.g. after a connection was lost, is looked up, and said.
@@ -19,11 +19,11 @@ from sinks.notify.secret_texts import without_secrets
 from streaming.errors import LockstepError, WrongUsage
 
 Wait = Callable[[float], bool]
-"""Waits so many seconds; returns True at once when somebody wants it ended."""
+"""Waits so many seconds; returns True at once when it is to end."""
 
 POLL_EVERY = 0.25
 POLLS = 40
-"""How often, in seconds, and how many times at most, a place is looked at until it shows what was written."""
+"""How often, in seconds, and how many times at most, a place is read until it shows what was written."""
 
 MEND = frozenset({"INVALID_CONFIG", "INVALID_REQUEST", "POLICY_VIOLATION", "TOPIC_EXCEPTION"})
 """Faults of what was asked, not of the cluster."""
@@ -32,15 +32,15 @@ WORDS = {"UNKNOWN_TOPIC_OR_PART": "there is no such topic"}
 """Faults that brokers send without a word."""
 
 ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PART", "BROKER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION"})
-"""Faults of a place that is not there: whoever named it is to be told so."""
+"""Faults of a place that is not there, which is then said."""
 
 
 class AlteredMeanwhile(LockstepError):
-    """Somebody else altered the same configs between the look and the write. Nothing was written."""
+    """Another client altered the same configs after they were read. Nothing was written."""
 
 
 class Overwritten(LockstepError):
-    """It was written, and somebody else wrote the same configs at the same time: theirs came last."""
+    """It was written, and another client wrote the same configs at the same time: its values came last."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,11 @@ def validate(levels: ConfigLevels, alteration: Alteration) -> None:
 
 
 def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
-    """Writes it, unless the place has changed since it was looked at; returns whether the place shows it by now.
+    """Writes it, unless the place has changed since it was read; returns whether the place shows it by now.
 
-    Brokers have no compare-and-set: what somebody else writes between this last look and the write is overwritten, in
-    these configs alone. Raises AlteredMeanwhile, Overwritten, WrongUsage and LockstepError; each says whether
-    anything was written.
+    Brokers have no compare-and-set: what another client writes between the last reading and the write is
+    overwritten, in these configs alone. Raises AlteredMeanwhile, Overwritten, WrongUsage and LockstepError; each says
+    whether anything was written.
     """
     place = alteration.place
     _raise_if_altered(alteration, described(levels, place))
@@ -131,8 +131,8 @@ def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
         return True
     if others := _of_others(alteration, described(levels, place)):
         raise Overwritten(
-            f"{named(place)}: written, but somebody else wrote at the same time, and came last: {others}. Look with "
-            "--describe, and say it again if you still want it"
+            f"{named(place)}: written, but another client wrote at the same time, and came last: {others}. Look with "
+            "--describe, and repeat the command if you still want it"
         )
     return False
 
@@ -148,7 +148,7 @@ def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait, polls: int =
 
 
 def holds(place: ConfigPlace, wanted: Wanted, now: Levels) -> bool:
-    """Whether these values are what is set at the place; of one that is not told, whether it is set."""
+    """Whether these values are what is set at the place; of one that is not shown, whether it is set."""
     own = own_levels(place, now)
     return all(
         name not in own if value is None else name in own and own[name] in (None, value)
@@ -166,8 +166,8 @@ def named(place: ConfigPlace) -> str:
 def _raise_if_altered(alteration: Alteration, now: Levels) -> None:
     if altered := _altered(alteration, now, alteration.wanted):
         raise AlteredMeanwhile(
-            f"{named(alteration.place)}: somebody else altered it meanwhile: {altered}; nothing was written. Look with "
-            "--describe, and say it again if you still want it"
+            f"{named(alteration.place)}: another client altered it meanwhile: {altered}; nothing was written. Look "
+            "with --describe, and repeat the command if you still want it"
         )
 
 
@@ -182,10 +182,10 @@ def _altered(alteration: Alteration, now: Levels, names: Iterable[str]) -> str:
     before, after = (own_levels(alteration.place, levels) for levels in (alteration.known.before, now))
     known = {**alteration.known.there, **now}
     altered = [name for name in names if (name in before, before.get(name)) != (name in after, after.get(name))]
-    return "; ".join(f"{name} is {_told(name, after, known)}, was {_told(name, before, known)}" for name in altered)
+    return "; ".join(f"{name} is {_value(name, after, known)}, was {_value(name, before, known)}" for name in altered)
 
 
-def _told(name: str, own: Mapping[str, str | None], known: Levels) -> str:
+def _value(name: str, own: Mapping[str, str | None], known: Levels) -> str:
     if name not in own:
         return "not set"
     return shown(name, own[name], known) or "set"
@@ -211,7 +211,7 @@ def _lost(levels: ConfigLevels, alteration: Alteration, reason: str, wait: Wait)
     if written:
         return LockstepError(f"{begin}; a look shows that all of it was written")
     if others:
-        return LockstepError(f"{begin}, and somebody else wrote at the same time: {others}. Look with --describe")
+        return LockstepError(f"{begin}, and another client wrote at the same time: {others}. Look with --describe")
     # A request that a broker has got and not begun with may come late.
     return LockstepError(
         f"{begin}; a look shows that nothing of it was written. Look once more with --describe before you say it again"

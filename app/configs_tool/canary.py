@@ -4,7 +4,7 @@
 - The canary is watched for a time: it answers, the value is in force there, and no partition is offline or
   under-replicated that was not before.
 - All well: it becomes the cluster-wide default, and the canary's override goes.
-- Anything else (trouble, an error, somebody who ends it): both levels get back what they had.
+- Anything else (trouble, an error, an end by the operator): both levels get back what they had.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WATCH_EVERY = 1.0
 TAKE_BACK_EVERY, TAKE_BACK_TRIES = 2.0, 30
 """Seconds between tries to take back, and how many: a broker that is restarting is back within a minute."""
 
-PARTITIONS_TOLD = 5
+PARTITIONS_LISTED = 5
 
 Note = Callable[[str], None]
 """Takes a line about its progress."""
@@ -50,7 +50,7 @@ class NotTakenBack(LockstepError):
 
 @dataclass(frozen=True)
 class Canary:
-    """What a canary needs. `seconds`: how long it is watched; `wait` ends early when somebody wants it ended.
+    """What a canary needs. `seconds`: how long it is watched; `wait` returns early when it is to end.
 
     `pause` waits in any case: what is being taken back is taken back.
     """
@@ -115,14 +115,14 @@ class Canary:
 
     def _look(self, override: Alteration, before: Troubled) -> None:
         if not holds(override.place, override.wanted, described(self.levels, override.place)):
-            raise LockstepError(f"{named(override.place)} has another value now: somebody else altered it")
+            raise LockstepError(f"{named(override.place)} has another value now: another client altered it")
         now = self.partitions.troubled()
         for what, new in (
             ("offline", now.offline - before.offline),
             ("under-replicated", now.under_replicated - before.under_replicated),
         ):
             if new:
-                raise LockstepError(f"{len(new)} partitions are {what} that were not before: {_told(new)}")
+                raise LockstepError(f"{len(new)} partitions are {what} that were not before: {_listed(new)}")
 
     def _promote(self, override: Alteration, default: Alteration, written: list[Alteration]) -> None:
         self._write(default, written)
@@ -151,7 +151,7 @@ def _back(alteration: Alteration, levels: ConfigLevels, pause: Callable[[float],
             pause(TAKE_BACK_EVERY)
         try:
             there = own_levels(alteration.place, described(levels, alteration.place))
-            # What is not set any more must not be deleted again: somebody else may have been here.
+            # What is not set any more must not be deleted again: another client may have written it.
             due = {name: value for name, value in wanted.items() if value is not None or name in there}
             fault = levels.alter({alteration.place: due})[alteration.place] if due else None
         except LockstepError as error:
@@ -183,6 +183,6 @@ def _command(alteration: Alteration) -> str:
     return begin + (f" --add-config '{added}'" if added else "") + (f" --delete-config {deleted}" if deleted else "")
 
 
-def _told(partitions: frozenset[Partition]) -> str:
-    shown = [f"{topic}-{number}" for topic, number in sorted(partitions)[:PARTITIONS_TOLD]]
-    return ", ".join(shown) + (", …" if len(partitions) > PARTITIONS_TOLD else "")
+def _listed(partitions: frozenset[Partition]) -> str:
+    shown = [f"{topic}-{number}" for topic, number in sorted(partitions)[:PARTITIONS_LISTED]]
+    return ", ".join(shown) + (", …" if len(partitions) > PARTITIONS_LISTED else "")

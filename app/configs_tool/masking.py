@@ -23,5 +23,5 @@ def is_secret(name: str, known: Mapping[str, LevelledEntry]) -> bool:
 
 
 def shown(name: str, value: str | None, known: Mapping[str, LevelledEntry]) -> str | None:
-    """A value as it may be told."""
+    """A value as it may be shown."""
     return HIDDEN if value is not None and is_secret(name, known) else value

@@ -1,4 +1,4 @@
-"""What is wrong with an alteration, as far as it can be told before a broker is asked, and what to do instead."""
+"""What is wrong with an alteration, as far as it can be known before a broker is asked, and what to do instead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigPlace, Levels, Scope, Wanted
 
 NEAR = 0.85
-"""How like a known name an unknown one must be to count as a slip, not as a config of somebody's own."""
+"""How like a known name an unknown one must be to count as a slip, not as a config of a user's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def own_origin(place: ConfigPlace) -> Origin:
 
 
 def own_levels(place: ConfigPlace, levels: Levels) -> dict[str, str | None]:
-    """What is set at the place itself, by name; a value that is not told is None."""
+    """What is set at the place itself, by name; a value that is not shown is None."""
     own = own_origin(place)
     found: dict[str, str | None] = {}
     for name, entry in levels.items():

@@ -109,7 +109,7 @@ class DirectoryCredentialProvider:
             return None
         except (OSError, RuntimeError) as error:
             raise LockstepError(
-                f"{file} cannot be seen: {getattr(error, 'strerror', 'its links lead round')}"
+                f"{file} cannot be seen: {getattr(error, 'strerror', 'its links form a cycle')}"
             ) from None
         if not stat.S_ISREG(found.st_mode) or not inside:
             raise LockstepError(f"{file} is no regular file in this folder, and not taken for a password")

@@ -35,7 +35,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class ListedUser:
-    """A user in the store: the versions of the password in force and of the one under way, where there is one."""
+    """A user in the store: the versions of the current password and of the one under way, where there is one."""
 
     user: str
     version: str | None
@@ -60,11 +60,11 @@ class CredentialStore:
         ]
 
     def version(self, user: str) -> str | None:
-        """The version of the password in force; decodes nothing."""
+        """The version of the current password; decodes nothing."""
         return _version(self._entry(user).current)
 
     def credential(self, user: str) -> Credential | None:
-        """The password in force. Raises LockstepError where the secret is another one."""
+        """The current password. Raises LockstepError where the secret is another one."""
         return self._decoded(user, self._entry(user).current)
 
     def pending(self, user: str) -> Credential | None:
@@ -82,7 +82,7 @@ class CredentialStore:
         return version
 
     def begin(self, user: str, password: str, *, anew: bool = False) -> Credential:
-        """Keeps a password as under way, beside the one in force. `anew`: instead of another that is under way.
+        """Keeps a password as under way, beside the current one. `anew`: instead of another that is under way.
 
         Raises LockstepError where there is such another.
         """
@@ -95,14 +95,14 @@ class CredentialStore:
         return pending
 
     def promote(self, user: str, version: str) -> None:
-        """The password under way is in force from now on. Raises LockstepError where it is another one by now."""
+        """Makes the password under way the current one. Raises LockstepError where it is another one by now."""
         with self._changed() as document:
             entry = document.users.get(user, StoredUser())
             if entry.pending is not None and entry.pending.version == version:
                 document.users[user] = StoredUser(entry.pending)
             elif entry.current is None or entry.current.version != version:
                 raise LockstepError(
-                    f"the password of {user} was changed by somebody else meanwhile: what the clusters have may be "
+                    f"the password of {user} was changed by another command meanwhile: what the clusters have may be "
                     f"another one than the store; run `lockstep credentials set {user} --both`"
                 )
 

@@ -163,9 +163,9 @@ def what_to_try(job: LocalJob, a: LocalCluster, b: LocalCluster) -> list[str]:
     ]
 
 
-def _stay(told: Sequence[str], check: Callable[[], None]) -> None:
+def _stay(lines: Sequence[str], check: Callable[[], None]) -> None:
     """Until Ctrl-C. Raises LockstepError when the job or MM2 has ended."""
-    for line in ("", *told):
+    for line in ("", *lines):
         print_line(line)
     sys.stdout.flush()
     forever = threading.Event()

@@ -17,7 +17,7 @@ CALLED: Mapping[Command, str] = {
     Command.REVERSE: "failback",
     Command.RESUME: "failback --done",
 }
-"""What somebody types, where that is another word."""
+"""What an operator types, where that is another word."""
 
 
 def diagram() -> str:

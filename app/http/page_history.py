@@ -118,7 +118,7 @@ class FlowHistory:
             return list(self._samples)
 
     def groups(self) -> GroupSummary:
-        """As the last pass that looked at groups saw them."""
+        """As the last pass that compared groups saw them."""
         with self._lock:
             return self._groups or GroupSummary({}, {})
 

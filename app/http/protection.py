@@ -30,7 +30,7 @@ HEADERS: Mapping[str, str] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""The page needs its own files and nothing else, no other page may show it in a frame, and nothing that it is told is
+"""The page needs its own files and nothing else, no other page may show it in a frame, and nothing that it receives is
 ever taken for HTML (trusted types)."""
 
 HEALTH, READY = "/health", "/ready"

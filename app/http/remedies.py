@@ -44,7 +44,7 @@ REMEDIES: Sequence[Remedy] = (
         "INVALID_REPLICATION_FACTOR|NOT_ENOUGH_REPLICAS",
         "Set replication.factor to what the target's brokers can hold.",
     ),
-    _remedy("ledger", "Read docs/safety.md first: the flow writes nothing until somebody looked at its ledger."),
+    _remedy("ledger", "Read docs/safety.md first: the flow writes nothing until its ledger is in order."),
     _remedy(
         "cluster.id|another cluster|pinned",
         "Make sure where the address leads: docs/safety.md, before anything else is done.",

@@ -87,8 +87,8 @@ def flow_in_job(
     observers: Sequence[Observer] = (),
     commits: CommitFeed | None = None,
 ) -> FlowReconcile:
-    """A flow of a running job; `gateway` is py4j's, to the driver's JVM. `observers`: told of its passes beside the
-    listeners of these settings.
+    """A flow of a running job; `gateway` is py4j's, to the driver's JVM. `observers`: get the reports of its
+    passes, beside the listeners of these settings.
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
     may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target.
@@ -133,7 +133,7 @@ def flow_in_job(
 def _observers(
     settings: Settings, flow: FlowSettings, source: KafkaCluster, target: KafkaCluster, metrics: Metrics
 ) -> list[Observer]:
-    """None where nobody wants to be told anything."""
+    """None where no listener is configured."""
     chosen, internal = flow.listeners, flow.internal
     topics, groups = chosen.topics, chosen.groups
     if wants_nothing(topics) and wants_nothing(groups):

@@ -91,7 +91,7 @@ class PreflightWatch:
 
     def _failed(self, trouble: str, began: float) -> Preflight:
         if trouble != self._trouble:
-            log.warning("%s: whether it could fail over cannot be told: %s", self._task.flow.name, trouble)
+            log.warning("%s: whether it could fail over is not known: %s", self._task.flow.name, trouble)
         self._trouble = trouble
         return Preflight(utc_now(), self._clock() - began, trouble=trouble)
 

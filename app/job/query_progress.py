@@ -28,7 +28,7 @@ FROM_KAFKA = "Kafka"
 
 
 class QueryMetrics(Protocol):
-    """Who is told, by target."""
+    """Who gets it, by target."""
 
     def query_runs(self, target: str, runs: bool) -> None:
         """Spark started or ended a query."""

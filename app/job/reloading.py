@@ -68,9 +68,9 @@ class Reloading:
         try:
             settings = self._reread(self._settings)
         except ConfigurationError as error:
-            told = "; ".join(error.lines)
-            log.error("%s was read again and is left aside, nothing changed: %s", self._path, told)
-            self._finish(Reloaded(error=told))
+            reason = "; ".join(error.lines)
+            log.error("%s was read again and is not used, nothing changed: %s", self._path, reason)
+            self._finish(Reloaded(error=reason))
             return
         found = [line for line in changed_lines(self._settings, settings) if line.live is not None]
         for line in found:

@@ -138,7 +138,7 @@ class Job:
         self._reporters.adopt(settings.reporters, settings.job_properties, settings.hidden)
 
     def run(self) -> bool:
-        """True when no flow ended in error, or standing by."""
+        """True when no flow ended in error, or while it stood by."""
         with ending_signals(self._stop.set, self._reloading.request if self._reloading else lambda: None):
             self._run()
         return all(task.status().state is not FlowState.ERROR and not task.stands_by for task in self._tasks.values())

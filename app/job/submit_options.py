@@ -131,15 +131,15 @@ def submit_options(options: Sequence[str]) -> list[str]:
     given = given_by(options)
     said = defaults() if given.file is None else given.all()
     merged = with_lockstep(given.all(), connector_jars)
-    told = ["--properties-file", str(given.file or SPARK_DEFAULTS)]
+    options = ["--properties-file", str(given.file or SPARK_DEFAULTS)]
     for name, value in merged.items():
         if name in given.properties or said.get(name) != value:
-            told += ["--conf", f"{name}={value}"]
-    return [*told, *given.rest]
+            options += ["--conf", f"{name}={value}"]
+    return [*options, *given.rest]
 
 
 def split_environment(arguments: str, connector: Callable[[], Sequence[Path]]) -> tuple[dict[str, str], str]:
-    """PYSPARK_SUBMIT_ARGS as the properties to start with, and what of it is left to be told to spark-submit.
+    """PYSPARK_SUBMIT_ARGS as the properties to start with, and what of it is left for spark-submit.
 
     A flag left there, such as `--jars`, would win over what was merged. Raises LockstepError.
     """

@@ -1,4 +1,4 @@
-"""An alteration of overrides: what the ledgers hold after it, and how it is told without secrets. Pure."""
+"""An alteration of overrides: what the ledgers hold after it, and how it is shown without secrets. Pure."""
 
 from __future__ import annotations
 

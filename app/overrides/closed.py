@@ -89,7 +89,7 @@ def refusals(stored: InLedger, opened: Collection[str]) -> list[str]:
 
 def _misplaced(name: str, override: Override) -> str | None:
     if override.encoded and not is_hidden(name):
-        return "an encoded password stands under a name whose value is shown: somebody may want to read it"
+        return "an encoded password stands under a name whose value is shown, where anyone could read it"
     if is_secret(name) and not override.encoded and not override.reference:
         return "a secret that is not encoded was not written by Lockstep"
     return None

@@ -142,7 +142,7 @@ def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> 
     if entry is not None and not (
         key and key.acts is Acts.PREFIXED and not scoped_key(entry.key, properties.aliases).ours
     ):
-        yield OwnLevel(Source.FILE, _told(name, _text_of(entry)), f"{file}:{entry.line}")
+        yield OwnLevel(Source.FILE, _shown_value(name, _text_of(entry)), f"{file}:{entry.line}")
     if key is not None:
         yield OwnLevel(Source.DEFAULT, _default(key.default), WORDS[Source.DEFAULT])
 
@@ -152,10 +152,10 @@ def _text_of(entry: Entry) -> str:
 
 
 def _value_of(name: str, override: Override) -> str | None:
-    return HIDDEN if override.encoded and not is_hidden(name) else _told(name, override.value)
+    return HIDDEN if override.encoded and not is_hidden(name) else _shown_value(name, override.value)
 
 
-def _told(name: str, value: str) -> str | None:
+def _shown_value(name: str, value: str) -> str | None:
     return None if is_hidden(name) else value
 
 

@@ -1,4 +1,4 @@
-"""When a running job must take over overrides that somebody wrote to a ledger meanwhile."""
+"""When a running job must take over overrides that were written to a ledger meanwhile."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class OverrideWatch:
         """`in_force`: None for a flow whose ledger could not be read. `opened`: what the file lets overrides say."""
         self._in_force, self._opened = dict(in_force), opened
         self._seen: dict[Flow, InLedger] = {}
-        self._told: dict[Flow, InLedger] = {}
+        self._reported: dict[Flow, InLedger] = {}
 
     def see(self, flow: Flow, ledger: Ledger) -> None:
-        """Raises OverridesUnknown: without its overrides, a flow would do what it was told not to do.
+        """Raises OverridesUnknown: without its overrides, a flow would do what it must not do.
 
         Raises OverridesRefused for overrides that nobody can have written by the rules of the file.
         """
@@ -46,13 +46,13 @@ class OverrideWatch:
             )
 
     def differing(self) -> frozenset[Flow]:
-        """The flows whose ledger holds something else than is in force; each such content is told of once."""
+        """The flows whose ledger holds something else than is in force; each such content counts once."""
         differ = {flow: seen for flow, seen in self._seen.items() if seen != (self._in_force.get(flow) or {})}
-        told, self._told = self._told, dict(differ)
-        return frozenset(flow for flow, seen in differ.items() if told.get(flow) != seen)
+        reported, self._reported = self._reported, dict(differ)
+        return frozenset(flow for flow, seen in differ.items() if reported.get(flow) != seen)
 
     def unknown(self, flow: Flow) -> bool:
-        """Whether the flow's settings were made without a look at its ledger."""
+        """Whether the flow's settings were made without its ledger."""
         return self._in_force.get(flow) is None
 
     def adopt(self, in_force: Mapping[Flow, InLedger | None]) -> None:

@@ -1,4 +1,4 @@
-"""Which values of a file may be told to people: in messages, logs, reloads, the audit topic. Pure.
+"""Which values of a file may be shown to people: in messages, logs, reloads, the audit topic. Pure.
 
 A value is shown only if its key is in the table of keys, is not secret, and the value stands there as it is: it came
 from no reference, and was no encoded override. What else a file holds may be a secret, whatever its key is called.
@@ -24,7 +24,7 @@ IN_URL = re.compile(r"//([^/@\s]*?):?([^/@:\s]*)@")
 
 
 def may_be_shown(where: ScopedKey, entry: Entry) -> bool:
-    """Whether the value may be told."""
+    """Whether the value may be shown."""
     return _is_open(where, entry) and not entry.is_referred
 
 
@@ -41,7 +41,7 @@ def _is_open(where: ScopedKey, entry: Entry) -> bool:
 
 
 def shown_keys(properties: Properties) -> frozenset[ScopedKey]:
-    """The places of those that may be told."""
+    """The keys whose values may be shown."""
     return frozenset(where for where, entry in properties.by_key.items() if may_be_shown(where, entry))
 
 

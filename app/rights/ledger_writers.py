@@ -8,7 +8,7 @@ from sinks.engine.model import ALLOW
 from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, TOPIC, WILDCARD, AclBinding
 
 WRITING = frozenset({"ALL", "WRITE", "ALTER", "ALTER_CONFIGS", "DELETE"})
-"""Operations with which somebody changes what the ledger says, or makes it forget."""
+"""Operations that change what the ledger says, or make it forget."""
 
 
 def ledger_writers(topic: str, bindings: Iterable[AclBinding]) -> list[str]:

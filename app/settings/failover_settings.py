@@ -10,7 +10,7 @@ from streaming.flow import Flow
 
 
 def failover_rules(properties: Properties, flow: Flow, listener: FailoverListener) -> FailoverRules:
-    """The limits of `preflight`, the proof of a fence, and who is told."""
+    """The limits of `preflight`, the proof of a fence, and who is notified."""
     return FailoverRules(
         max_loss=properties.get(keys.FAILOVER_MAX_LOSS, flow) or 0,
         max_loss_age=properties.get(keys.FAILOVER_MAX_LOSS_AGE, flow),

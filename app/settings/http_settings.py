@@ -1,4 +1,4 @@
-"""The job's own server: who can reach it must be told apart where that is more than this machine."""
+"""The job's own server: its clients must prove who they are where that is more than this machine."""
 
 from __future__ import annotations
 

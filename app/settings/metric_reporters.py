@@ -25,7 +25,7 @@ READ = (
     keys.PUSH_USERNAME,
     keys.PUSH_PASSWORD,
 )
-"""What must be sound before a reporter is made: `check` says what is not, and need not be told twice."""
+"""What must be sound before a reporter is made: `check` says what is not, and need not be said twice."""
 
 OURS = "Lockstep's own reporters are written package.module:Class"
 

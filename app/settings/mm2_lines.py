@@ -36,7 +36,7 @@ INTERVALS: Mapping[str, tuple[tuple[Kind, ...], str]] = {
         f"{MM2_ONLY} lists groups every second, or as lockstep.{keys.SYNC_GROUP_OFFSETS_INTERVAL.name} says",
     ),
 }
-"""Intervals for which Lockstep has none of its own: the kinds that they are about, and when those are looked at."""
+"""Intervals for which Lockstep has none of its own: the kinds that they are about, and when those are polled."""
 
 
 def check_mm2_lines(properties: Properties, flow: Flow, findings: Findings) -> None:

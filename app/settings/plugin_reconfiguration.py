@@ -3,7 +3,7 @@
 | what differs for a flow                                  | what becomes of it                              |
 |----------------------------------------------------------|-------------------------------------------------|
 | nothing                                                  | it stays                                        |
-| only keys that its Reconfigurable plug-ins can take      | it stays, and they are told                     |
+| only keys that its Reconfigurable plug-ins can take      | it stays, and they get the new values           |
 | anything else                                            | its settings and all its plug-ins are replaced  |
 """
 

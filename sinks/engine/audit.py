@@ -107,7 +107,7 @@ class Audit:
         self._append([Event(**base, **of_entry(plan.kind, ADOPT, key)) for key in sorted(plan.items)])
 
     def record_pause(self, flow: Flow, kind: Kind, *, paused: bool) -> None:
-        """Writes what waits, and that somebody paused or resumed a kind. Raises as `flush`; the event waits then."""
+        """Writes what waits, and that a kind was paused or resumed. Raises as `flush`; the event waits then."""
         self._append([Event(**self._base(flow, ""), **of_entry(kind, PAUSE if paused else RESUME, ()))])
 
     def record_settings(self, flow: Flow, changes: Iterable[SettingChange]) -> None:

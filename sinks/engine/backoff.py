@@ -1,4 +1,4 @@
-"""Changes that the target refused: each is set aside by itself and tried again ever less often. Pure."""
+"""Changes that the target refused: each backs off by itself and is tried again ever less often. Pure."""
 
 from __future__ import annotations
 
@@ -109,5 +109,5 @@ class Backoff:
         }
 
     def waiting(self, now: float) -> list[Refusal]:
-        """Everything set aside, for `status`."""
+        """Every change that backs off, for `status`."""
         return [self._refusal(backed_off, now) for backed_off in self._changes.values()]

@@ -1,4 +1,4 @@
-"""Kinds that would delete more than the limits allow write nothing until somebody says that it is meant. Pure."""
+"""Kinds that would delete more than the limits allow write nothing until an operator confirms it. Pure."""
 
 from __future__ import annotations
 

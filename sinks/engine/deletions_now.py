@@ -1,6 +1,6 @@
 """What is about to be deleted must be ours now: another process may have written the ledger since it was read.
 
-`lockstep apply` deletes an ACL that is ours and lets go of it, somebody adds the same by hand, and the running job,
+`lockstep apply` deletes an ACL that is ours and lets go of it, an operator adds the same by hand, and the running job,
 which reads the ledger once per full comparison, would take that for its own.
 """
 

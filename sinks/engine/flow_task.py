@@ -47,7 +47,7 @@ class FlowTask:
         clock: Callable[[], float] = time.monotonic,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """`wake`: called, from any thread, when somebody asks for a pass."""
+        """`wake`: called, from any thread, when a pass is requested."""
         self.flow = reconcile.settings.flow
         self._wake, self._report = wake, Report(Plan(self.flow))
         self._reconcile, self._metrics, self._clock = reconcile, metrics, clock

@@ -32,10 +32,10 @@ RESERVED = 10.0
 class LeaseLog:
     """What one process, `me`, has read so far. `seconds`: of its own lease.
 
-    `last`: the name of the newest record. `read_at`: when somebody who may lead was read last; None: never. `leader`:
-    the newest record of the one that leads, or its RELEASE. `live`: it was heard since this process listens. `mine`:
-    the term in which this process leads. `confirmed`: when it began to write the newest record that says so and that it
-    read back. `wanted_by`: the holder that asks for it.
+    `last`: the name of the newest record. `read_at`: when one of a process that may lead was read last; None: never.
+    `leader`: the newest record of the one that leads, or its RELEASE. `live`: it was read since this process
+    follows the log. `mine`: the term in which this process leads. `confirmed`: when it began to write the newest record
+    that says so and that it read back. `wanted_by`: the holder that asks for it.
     """
 
     me: str

@@ -1,7 +1,7 @@
 """What a flow remembers, in one compacted topic on its target: cluster ids, what it created, which kinds are paused.
 
 A ledger that was there once never counts as empty. What is gone, damaged, not compacted, not signed as it must be, or
-written by a newer version stops the flow (`LedgerUntrusted`) until somebody has looked.
+written by a newer version stops the flow (`LedgerUntrusted`) until an operator has checked it.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ class Contents:
         before = max(older, self.signed_at.get(key, 0))
         if at < before - TOLERATED_MS:
             raise LedgerUntrusted(
-                f"it was signed {(before - at) // 1000} s before the one that it replaces: somebody wrote an old "
-                f"record again. {SIGN_COMMAND} shows what was there, and signs that anew"
+                f"it was signed {(before - at) // 1000} s before the one that it replaces: an old record was "
+                f"written again. {SIGN_COMMAND} shows what was there, and signs that anew"
             )
         if at or before:
             self.signed_at[key] = max(at, before)
@@ -115,7 +115,7 @@ class Contents:
             name, rest = _parts(key)
         except (ValueError, TypeError):
             if data is None:
-                # How somebody mends what is in no key of ours: with a tombstone.
+                # How an operator mends what is in no key of ours: with a tombstone.
                 return
             raise
         if name == HISTORY_KEY:

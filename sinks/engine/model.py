@@ -122,7 +122,7 @@ def key_as_text(kind: Kind, key: Key) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one change: applied when `error` is None. `already`: it was so before, by somebody else's hand."""
+    """What became of one change: applied when `error` is None. `already`: another client had done it before."""
 
     change: Change
     error: ItemFault | None = None

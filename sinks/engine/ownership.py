@@ -7,7 +7,7 @@
 | `OWNED topic name` = `UNLEARNED` | Lockstep created it, and did not learn the topic's id yet                   |
 | `OWNED topic name` = id          | Lockstep created the topic with this id; one with another id is not ours    |
 
-An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh: later, somebody else may
+An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh: later, another client may
 have created the same by hand. A topic that a version without ids created is ours once the offset histories
 (`TOPIC_IDS`), which know the ids of both sides, name the id that it has now; until then it is never deleted.
 """
@@ -98,7 +98,7 @@ def lost(contents: Contents, kind: Kind, present: Mapping[Key, str]) -> set[Key]
     """Keys that are not ours any more, where all of the target's were seen: `present`, with their topics' ids.
 
     A topic that a listing lacks may only lag behind: it is another one once it has another id. Of other kinds, what is
-    missing was deleted by somebody else; a list without anything is not believed.
+    missing was deleted by another client; a list without anything is not believed.
     """
     owned = {key[1:]: value for key, value in contents.values(Entry.OWNED).items() if key[0] == kind.value}
     if kind.row.data:

@@ -37,10 +37,10 @@ class PinStore(Protocol):
 
     @property
     def where(self) -> str:
-        """For messages: where somebody finds them."""
+        """For messages: where they are."""
 
     def of(self, flow: Flow) -> Pins | None:
-        """What was kept for a flow. Raises LedgerUntrusted where that cannot be told."""
+        """What was kept for a flow. Raises LedgerUntrusted where that cannot be known."""
 
     def keep(self, flow: Flow, pins: Pins | None) -> None:
         """Keeps them; None: forgets them. Raises LockstepError."""

@@ -4,7 +4,7 @@ There is one pass, and everything that looks or writes goes through it: the job,
 `status` without a job, `offsets`. They differ in how a pass is started, and in the steps that they leave out: who only
 looks calls `compare` and goes no further.
 
-What is true is looked at here, and a plan is made from that alone, so that a pass that runs twice finds nothing to do
+What is true is observed here, and a plan is made from that alone, so that a pass that runs twice finds nothing to do
 the second time: foreachBatch is at-least-once.
 """
 
@@ -145,7 +145,7 @@ class FlowReconcile:
             self._parts.keep(compared.context)
         compared.watch.lap("record")
         report = replace(report, seconds=compared.watch.laps)
-        self._tell(report)
+        self._notify(report)
         return report
 
     def _write(self, compared: Compared, progress: Progress) -> tuple[Outcome, ...]:
@@ -210,10 +210,10 @@ class FlowReconcile:
         return [full, *self._intervals.waking(enabled - self._ledger.paused, now)]
 
     def report_only(self, compared: Compared) -> Report:
-        """The report of a pass that ends with its plan: nothing is written, recorded or told."""
+        """The report of a pass that ends with its plan: nothing is written or recorded, and no observer gets it."""
         return replace(self._report(compared, ()), effective=compared.plan.effective)
 
-    def _tell(self, report: Report) -> None:
+    def _notify(self, report: Report) -> None:
         for observer in self._parts.observers:
             try:
                 observer.passed(report)

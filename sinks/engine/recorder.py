@@ -19,7 +19,7 @@ class Recorder:
 
     def __init__(self, audit: Audit, topic_ids: TopicIds) -> None:
         self._audit, self._topic_ids = audit, topic_ids
-        self._told: frozenset[tuple[Kind, Op, Key]] = frozenset()
+        self._recorded: frozenset[tuple[Kind, Op, Key]] = frozenset()
 
     def record(self, plan: Plan, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
         """Both are written, whatever becomes of the other. Raises ClusterUnreachable, LockstepError.
@@ -45,9 +45,9 @@ class Recorder:
 
     def record_refusals(self, plan: Plan, outcomes: Sequence[Outcome]) -> None:
         """A refusal stands in the plan until it is mended, but is an event once; what failed now is one already."""
-        known = self._told | {(o.change.kind, o.change.op, o.change.key) for o in outcomes}
+        known = self._recorded | {(o.change.kind, o.change.op, o.change.key) for o in outcomes}
         self._audit.record(plan, (), [refusal for refusal in plan.refused if refusal.place not in known])
-        self._told = frozenset(refusal.place for refusal in plan.refused)
+        self._recorded = frozenset(refusal.place for refusal in plan.refused)
 
 
 def is_event(outcome: Outcome) -> bool:

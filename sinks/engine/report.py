@@ -18,11 +18,11 @@ from sinks.kinds.topics.listing import Listed
 
 @dataclass(frozen=True)
 class Report:
-    """`everything`: the pass compared all of both sides. `polled`: topics whose configs it looked at.
+    """`everything`: the pass compared all of both sides. `polled`: topics whose configs it polled.
 
     `trouble`: what stopped kinds. `idle`: kinds that were paused or waited for their interval, `paused` those of them
     that `lockstep pause` stopped. `missing_topics`: MM2's internal topics that do not exist yet, each with its cluster.
-    `seconds`: by phase. `groups`: None where they are not looked at. `effective`: configs that differ in effect, of all
+    `seconds`: by phase. `groups`: None where they are not compared. `effective`: configs that differ in effect, of all
     topics, also those that this pass did not look at. `now`: monotonic seconds at its start; `due`: when the next pass
     is wanted without any other reason. `stream_moved`: MM2 wrote something that a group waits for.
     `failover`: how far one is, by the ledger. `ended`: why nothing is written for the flow any more; all kinds are
@@ -49,7 +49,7 @@ class Report:
 
 
 class Observer(Protocol):
-    """Is told of every pass that came to its end, and must neither wait nor raise what the pass would care about."""
+    """Gets the report of every pass that ended; must neither wait nor raise what the pass would care about."""
 
     def passed(self, report: Report) -> None:
         """Called at the end of each pass, from its thread."""

@@ -63,7 +63,7 @@ class Seal:
         if value is None or not SIGNED.recognizes(value):
             raise LedgerUntrusted(
                 "it is not signed, but the properties file has lockstep.ledger.secret. If you have just set that, look "
-                f"at what the ledger holds and sign it with {SIGN_COMMAND}; if not, somebody else wrote it"
+                f"at what the ledger holds and sign it with {SIGN_COMMAND}; if not, another program wrote it"
             )
         found = SIGNED.decode(value)
         if not hmac.compare_digest(found["signature"], self._signature(self._secret, key, found["data"], found["at"])):

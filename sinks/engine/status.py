@@ -144,7 +144,7 @@ class FlowStatus:
     nothing is pending for them, so they count for no kind. `leader`: who leads the flow; None where nobody does, or
     nobody knows. `failure`: what the reason of ERROR is to programs. `failover`: how far one is, and what it would
     cost. `verify`: how its records stand, None where the job does not compare them. `commits`: where those of groups
-    come from; None where groups are not looked at."""
+    come from; None where groups are not compared."""
 
     flow: Flow
     state: FlowState

@@ -18,7 +18,7 @@ MOST_NAMED = 20
 
 
 class Comparing(str, Enum):
-    """STARTING: nothing was looked at yet. STANDBY: another process leads the flow, and compares. ENDED: the flow does
+    """STARTING: nothing was compared yet. STANDBY: another process leads the flow, and compares. ENDED: the flow does
     not go on after a failover, so there is nothing to compare. FAULTED: see the reason; it is tried again."""
 
     STARTING = "STARTING"

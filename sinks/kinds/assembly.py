@@ -28,7 +28,7 @@ def no_progress(done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class GroupScope:
-    """Which groups a command asks for: None all. `back`: from the target to the source. `shown`: they are looked at
+    """Which groups a command asks for: None all. `back`: from the target to the source. `shown`: they are listed
     even where no offset is to be written."""
 
     groups: Collection[str] | None = None

@@ -2,7 +2,7 @@
 
 In each pass a controller is asked, in this order:
 
-1. `poll`: does anything differ, looked at as cheaply as possible?
+1. `poll`: does anything differ? As cheaply as possible.
 2. `compare`: if so, what is to be changed? The answer is a `Comparison`: a plan, and what to do with its outcomes.
 3. `status`: how do its kinds stand?
 
@@ -29,7 +29,7 @@ class PassContext:
     """What a pass knows when its controllers poll.
 
     `now`: monotonic seconds. `signalled`: changes that the source's metadata log tells of; `signal_works`: whether
-    none means that nothing changed. `requested`: upstream topics that somebody asked for. `everything`: compare all of
+    none means that nothing changed. `requested`: upstream topics that were asked for. `everything`: compare all of
     both sides. `idle`: kinds that are paused, disabled, or wait for their interval.
     """
 
@@ -58,7 +58,7 @@ class Comparison:
 
     Until it is settled a comparison counts as not made: what differed is compared again. `present`: by kind, all that
     the target has of it, each with its topic's id or ""; kinds of which not all was seen are left out. `alike`: by
-    kind, what the target has just as the source has it, whoever made it; asked for where somebody wants to adopt it.
+    kind, what the target has just as the source has it, whoever made it; asked for where it is to be adopted.
     """
 
     plan: Plan
@@ -113,7 +113,7 @@ class GroupSummary:
 class ControllerStatus:
     """What a controller knows of besides this pass's plan: refused changes that wait, what could not be observed, and
     kinds that a cluster does not support, each with the reason. `effective`: configs that differ in effect, of all
-    topics. `polled`: how many items this pass looked at. `due`: when the controller is to be polled again without any
+    topics. `polled`: how many items this pass polled. `due`: when the controller is to be polled again without any
     other reason, in monotonic seconds. `stream_moved`: MM2 wrote something that the stream has not brought yet."""
 
     refused: Sequence[Refusal] = ()

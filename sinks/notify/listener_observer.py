@@ -1,4 +1,4 @@
-"""Listeners as an observer of passes: told last, of what was seen, and never waited for."""
+"""Listeners as an observer of passes: they learn last, of what was seen, and nothing waits for them."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class ListenerObserver:
         self._announcements, self._groups = announcements, groups
         self._listed_at: float | None = None
         self._names: frozenset[str] = frozenset()
-        self._told: frozenset[str] = frozenset()
+        self._announced: frozenset[str] = frozenset()
 
     def passed(self, report: Report) -> None:
         """Tells; a source that shows no topic at all is not believed. Raises ClusterUnreachable, RightsMissing."""
         if report.listed is None or not report.listed.source:
             return
-        self._announcements.tell_topics(replicated_topics(report.listed))
+        self._announcements.announce_topics(replicated_topics(report.listed))
         if self._groups:
-            self._tell_groups(report, report.listed)
+            self._announce_groups(report, report.listed)
 
-    def _tell_groups(self, report: Report, listed: Listed) -> None:
+    def _announce_groups(self, report: Report, listed: Listed) -> None:
         rested = self._listed_at is None or report.now - self._listed_at >= REST
         if not rested and not report.everything:
             return
@@ -53,8 +53,8 @@ class ListenerObserver:
             direction = forward(self._settings, self._source, self._target, listed)
             seen = replicated_offsets(direction, names)
             # One that could not be read is not gone.
-            self._told = frozenset(seen.items) | (self._told & seen.errors.keys())
-            self._announcements.tell_groups(self._told)
+            self._announced = frozenset(seen.items) | (self._announced & seen.errors.keys())
+            self._announcements.announce_groups(self._announced)
             self._names = names
 
     def close(self, *, replaced: bool) -> None:

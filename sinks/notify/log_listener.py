@@ -75,14 +75,14 @@ class KeyedLog:
         """Makes the topic say this and nothing else; what it says already is not written again.
 
         It is read before each writing: so a restart writes differences only, and what a call before left half
-        written, or somebody else wrote, is mended.
+        written, or another client wrote, is mended.
         """
         self._refresh()
-        news: list[Record] = [(key, None) for key in sorted(self._values.keys() - wanted.keys())]
-        news += [(key, value) for key, value in sorted(wanted.items()) if self._values.get(key) != value]
-        if news and not self._values:
+        changed: list[Record] = [(key, None) for key in sorted(self._values.keys() - wanted.keys())]
+        changed += [(key, value) for key, value in sorted(wanted.items()) if self._values.get(key) != value]
+        if changed and not self._values:
             self._cluster.create_log(self._topic, self._factor, CONFIGS)
-        left = iter(news)
+        left = iter(changed)
         while part := list(islice(left, RECORDS_IN_A_WRITE)):
             self._cluster.append_log(self._topic, part)
 

@@ -31,8 +31,8 @@ CountFailure = Callable[[str], None]
 class MetricsReporter(Protocol):
     """Kafka's `MetricsReporter`, over Prometheus' registry in place of Kafka's own.
 
-    It may also have `configure(properties)`, which must not connect, and be `Reconfigurable`: then it is told when one
-    of the properties that it names differs. One that is not keeps those that it was configured with.
+    It may also have `configure(properties)`, which must not connect, and be `Reconfigurable`: then it is called when
+    one of the properties that it names differs. One that is not keeps those that it was configured with.
     """
 
     def init(self, registry: CollectorRegistry) -> None:
@@ -80,7 +80,7 @@ class Reporters:
         for name, reporter in wanted.items():
             if name not in self._running:
                 self._running[name] = self._begin(name, reporter, values)
-            self._running[name].notifier.tell(values)
+            self._running[name].notifier.deliver(values)
 
     def _begin(self, name: str, reporter: MetricsReporter, properties: Mapping[str, str]) -> _Running:
         return _Running(name, reporter, properties, self._registry, self._count, self._patience, self._secrets)

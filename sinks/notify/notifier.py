@@ -71,7 +71,7 @@ class _Call:
 
 
 class Notifier(Generic[T]):
-    """One listener. While a call runs, newer sets wait, and of those only the newest is told."""
+    """One listener. While a call runs, newer sets wait, and of those only the newest is delivered."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Notifier(Generic[T]):
         self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
         self._thread.start()
 
-    def tell(self, current: T) -> None:
+    def deliver(self, current: T) -> None:
         """The set as it is now. Returns at once, and does nothing where it is the same as before."""
         with self._changed:
             if self._latest.want(current, time.monotonic()):
@@ -115,7 +115,7 @@ class Notifier(Generic[T]):
 
     def _run(self) -> None:
         while (current := self._next()) is not None:
-            self._tell_once(current)
+            self._deliver_once(current)
         try:
             self._close()
         except BaseException as error:  # noqa: BLE001 - a listener of the user's may raise anything
@@ -132,7 +132,7 @@ class Notifier(Generic[T]):
                     return None
                 self._changed.wait(wait)
 
-    def _tell_once(self, current: T) -> None:
+    def _deliver_once(self, current: T) -> None:
         call = _Call(self._count)
         overdue = threading.Timer(self._patience.limit, self._overdue, (call,))
         overdue.daemon = True
@@ -150,7 +150,7 @@ class Notifier(Generic[T]):
 
     def _took(self, call: _Call, current: T) -> None:
         with self._changed:
-            self._latest.told(current)
+            self._latest.delivered(current)
             recovered = self._trouble.over()
         call.say(Result.OK)
         if recovered:
@@ -160,12 +160,12 @@ class Notifier(Generic[T]):
         with self._changed:
             wait = self._latest.failed(current, time.monotonic())
         call.say(Result.FAILED)
-        self._complain(f"failed, and is told again in {wait:.0f} s: {self._shown(error)}")
+        self._complain(f"failed, and is called again in {wait:.0f} s: {self._shown(error)}")
 
     def _overdue(self, call: _Call) -> None:
         if call.say(Result.TIMEOUT):
             self._complain(
-                f"has taken longer than {self._patience.limit:g} s; when it comes back, it is told the newest set"
+                f"has taken longer than {self._patience.limit:g} s; when it comes back, it gets the newest set"
             )
 
     def _complain(self, what: str) -> None:

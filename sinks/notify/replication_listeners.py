@@ -1,4 +1,4 @@
-"""Who is told which topics and groups are replicated (KAFKA-14903), and how, so that no listener can hurt a batch.
+"""Who learns which topics and groups are replicated (KAFKA-14903), and how, so that no listener can hurt a batch.
 
 A listener gets the whole current set at the start and after each change of it, under every replication policy. It is
 called in a thread of its own. One that raises, hangs or is slow is counted and logged, and costs a batch nothing.
@@ -32,14 +32,14 @@ class TopicListener(Protocol):
     """MM2's `TopicListener`. It may also have `configure(properties)`, which must not connect, and `close()`."""
 
     def topics_changed(self, upstream_to_downstream: Mapping[str, str]) -> None:
-        """All replicated topics: name on the source to name on the target. What raises is told again later."""
+        """All replicated topics: name on the source to name on the target. A call that raises is repeated later."""
 
 
 class GroupListener(Protocol):
     """MM2's `GroupListener`. It may also have `configure(properties)`, which must not connect, and `close()`."""
 
     def groups_changed(self, groups: AbstractSet[str]) -> None:
-        """All replicated consumer groups. What raises is told again later."""
+        """All replicated consumer groups. A call that raises is repeated later."""
 
 
 class DefaultTopicListener:
@@ -66,9 +66,9 @@ def count_no_call(flow: Flow, listener: str, result: str) -> None:
 
 
 class Announcements:
-    """Tells the listeners of one flow what is replicated now.
+    """Announces to the listeners of one flow what is replicated now.
 
-    Only what was really seen may be told: after an observation that failed, tell nothing, not the empty set.
+    Only what was really seen may be announced: after an observation that failed, nothing, not the empty set.
     """
 
     def __init__(
@@ -91,23 +91,23 @@ class Announcements:
         self._topics: Notifier[dict[str, str]] | None = None
         if not wants_nothing(topics):
             # A copy for each call: what a listener does to its argument is its own affair.
-            self._topics = notifier(TOPIC, topics, lambda told: topics.topics_changed(dict(told)))
+            self._topics = notifier(TOPIC, topics, lambda current: topics.topics_changed(dict(current)))
         self._groups: Notifier[frozenset[str]] | None = None
         if not wants_nothing(groups):
             self._groups = notifier(GROUP, groups, groups.groups_changed)
 
-    def tell_topics(self, upstream_to_downstream: Mapping[str, str]) -> None:
+    def announce_topics(self, upstream_to_downstream: Mapping[str, str]) -> None:
         """All topics that are replicated now; whether anything differs is found out here. Returns at once."""
         if self._topics is not None:
-            self._topics.tell(dict(upstream_to_downstream))
+            self._topics.deliver(dict(upstream_to_downstream))
 
-    def tell_groups(self, groups: AbstractSet[str]) -> None:
+    def announce_groups(self, groups: AbstractSet[str]) -> None:
         """All groups that are replicated now; whether anything differs is found out here. Returns at once."""
         if self._groups is not None:
-            self._groups.tell(frozenset(groups))
+            self._groups.deliver(frozenset(groups))
 
     def close(self, within: float | None = None) -> bool:
-        """Tells what waits to be told, closes both listeners; whether both were, after at most so many seconds.
+        """Delivers what waits, closes both listeners; whether both were, after at most so many seconds.
 
         None: as long as one call may take. 0 returns at once: what waits is dropped, and a call that runs goes on
         by itself. A listener that hangs is left behind, and closed if it comes back.

@@ -34,7 +34,7 @@ SCHEMA = StructType(
         StructField("position", LongType()),
     ]
 )
-"""A record that was looked at. `seen`: a `Seen`; of COMMIT and UNKNOWN_VALUE the group and the partition are there.
+"""A record that was read. `seen`: a `Seen`; of COMMIT and UNKNOWN_VALUE the group and the partition are there.
 
 `committed`: DELETED where the offset was deleted. `position`: the record's offset in `__consumer_offsets`; all records
 of a group lie in one partition of it.

@@ -12,7 +12,7 @@ PROBE = "topic"
 
 
 def endless_cycles(policies: Mapping[Flow, ReplicationPolicy]) -> list[tuple[Flow, ...]]:
-    """The cycles that no policy ends, each once, sorted; the shortest one through each flow is looked at.
+    """The cycles that no policy ends, each once, sorted; of those through a flow the shortest.
 
     A policy that puts the alias into the name sees where a topic has been. IdentityReplicationPolicy cannot, so there
     only the topic filters keep a topic from going round for ever.

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from app.application_offsets import translate_offsets
 from app.plugins import OLD_NAMES, load_plugin
 from app.settings import load
-from app.application_offsets import translate_offsets
 from sinks.kinds.users.credentials import Credential, CredentialProvider
 from sinks.notify.metrics_reporting import MetricsReporter
 from sinks.notify.replication_listeners import TopicListener

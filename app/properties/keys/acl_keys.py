@@ -65,7 +65,7 @@ SCRAM_ADOPT: Key[tuple[str, ...]] = Key(
     PATTERNS,
     (),
     "Lockstep",
-    "SCRAM users of the target that get the source's passwords although somebody else created them.",
+    "SCRAM users of the target that get the source's passwords although Lockstep did not create them.",
 )
 SCRAM_VERIFY = Key(
     "lockstep.scram.users.verify.interval.seconds",

@@ -1,4 +1,4 @@
-"""The failover: what makes a flow ready for it, how a fence is proven, and who is told."""
+"""The failover: what makes a flow ready for it, how a fence is proven, and who is notified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told: listeners, and reporters of metrics."""
+"""Who is notified: listeners, and reporters of metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TOPIC_LISTENER = Key(
     CLASS,
     f"{MIRROR}DefaultTopicListener",
     "KAFKA-14903",
-    "The class that is told which topics are replicated; lockstep.listeners:LogListener and "
+    "The class that learns which topics are replicated; lockstep.listeners:LogListener and "
     "lockstep.listeners:WebhookListener are there.",
 )
 GROUP_LISTENER = Key(
@@ -18,7 +18,7 @@ GROUP_LISTENER = Key(
     CLASS,
     f"{MIRROR}DefaultGroupListener",
     "KAFKA-14903",
-    "The class that is told which groups are; the same two are there.",
+    "The class that learns which groups are; the same two are there.",
 )
 LISTENER_TIMEOUT = Key(
     "lockstep.listener.timeout", DURATION_SECONDS, 10.0, "Lockstep", "How long one call of a listener may take."

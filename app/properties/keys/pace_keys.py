@@ -1,4 +1,4 @@
-"""How often and how much is looked at, what a plan may delete, and where the job listens."""
+"""How often and how much is polled, what a plan may delete, and where the job listens."""
 
 from __future__ import annotations
 

@@ -41,4 +41,4 @@ class PlainGroupWatch:
         return found | set(seen.errors)
 
     def close(self) -> None:
-        """The reader is somebody else's."""
+        """Whoever made the reader closes it."""

@@ -91,7 +91,7 @@ def test_value_that_goes_well_becomes_the_default_and_the_override_goes(
         (end, "ended before it was through"),
         (lose_replicas, "2 partitions are under-replicated that were not before: orders-0, orders-1"),
         (lose_leader, "1 partitions are offline that were not before: orders-0"),
-        (meddle, "broker 2 has another value now: somebody else altered it"),
+        (meddle, "broker 2 has another value now: another client altered it"),
     ],
 )
 def test_value_that_goes_wrong_is_taken_back(
@@ -106,7 +106,7 @@ def test_value_that_goes_wrong_is_taken_back(
 
 def test_default_that_somebody_else_altered_meanwhile_stays_theirs() -> None:
     stage = Stage({1: lambda stage: stage.levels.alter({DEFAULT_OF_ALL: {NAME: "4"}}) and None})
-    with pytest.raises(TakenBack, match="somebody else altered it meanwhile"):
+    with pytest.raises(TakenBack, match="another client altered it meanwhile"):
         stage.run({NAME: "9"})
     assert kept(stage.levels) == {DEFAULT_OF_ALL: {NAME: "4"}}
 

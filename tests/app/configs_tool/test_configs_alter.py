@@ -126,7 +126,7 @@ def test_two_who_alter_at_once_are_told_and_the_first_holds(other: str | None) -
 def test_who_is_overwritten_at_once_is_told_with_what_holds_now(lost: bool, begin: str) -> None:
     levels = Shared("b", set_at={ONE: {NAME: "7"}}, theirs={NAME: "8"}, lost=lost)
     with pytest.raises(
-        LockstepError, match=rf"{begin}.*somebody else wrote at the same time.*{NAME} is 8, was 7"
+        LockstepError, match=rf"{begin}.*another client wrote at the same time.*{NAME} is 8, was 7"
     ) as told:
         altered(levels, {NAME: "9", "background.threads": "11"})
     assert "background" not in str(told.value)

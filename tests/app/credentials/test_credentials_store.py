@@ -196,7 +196,7 @@ def test_while_a_password_is_under_way_nothing_else_replaces_it_unasked(path: Pa
         with pytest.raises(LockstepError, match="lockstep credentials rotate alice"):
             attempt()
     store.begin("alice", "newer", anew=True)
-    with pytest.raises(LockstepError, match="changed by somebody else"):
+    with pytest.raises(LockstepError, match="changed by another command"):
         store.promote("alice", pending.version)
     assert store.remove("alice", force=True)
 

@@ -53,7 +53,7 @@ def test_old_record_that_is_written_again_stops_the_flow(
     stage.put(second)
     ledger = stage.opened()
     stage.replay(-2)
-    with pytest.raises(LedgerUntrusted, match="somebody wrote an old record again"):
+    with pytest.raises(LedgerUntrusted, match="an old record was written again"):
         ledger.refresh() if running else stage.opened()
 
 

@@ -26,7 +26,7 @@ def test_another_set_is_told_at_once_although_the_one_before_failed() -> None:
 def test_the_set_before_is_told_again_where_another_one_failed_in_between() -> None:
     latest: Latest[int] = Latest(Patience())
     latest.want(1, 0.0)
-    latest.told(1)
+    latest.delivered(1)
     latest.want(2, 1.0)
     latest.failed(2, 1.0)
     latest.want(1, 1.5)
@@ -52,7 +52,7 @@ def test_the_listener_ends_up_with_the_newest_set_and_never_gets_what_it_has(
             assert told is not None
             assert told == newest != has
             if step == "call":
-                latest.told(told)
+                latest.delivered(told)
                 has = told
             else:
                 latest.failed(told, now)

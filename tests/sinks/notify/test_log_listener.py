@@ -154,8 +154,8 @@ def test_one_that_was_never_called_closes_nothing(cluster: Closable) -> None:
 
 def test_told_by_a_flow_it_writes_what_waits_before_it_is_closed(cluster: Closable) -> None:
     told = Announcements(Flow("a", "b"), listening(cluster), listening(cluster))
-    told.tell_topics({"orders": "a.orders"})
-    told.tell_groups({"billing"})
+    told.announce_topics({"orders": "a.orders"})
+    told.announce_groups({"billing"})
     assert told.close()
     assert cluster.closed
     assert cluster.read_log(TOPICS) == [ORDERS]

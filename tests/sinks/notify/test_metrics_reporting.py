@@ -135,7 +135,7 @@ def test_what_init_raises_is_counted_logged_once_and_init_is_called_again(
     called(other, "init")
     assert counts == {"acme:R": 3}
     (said,) = caplog.messages
-    assert said.startswith("the metrics reporter acme:R failed, and is told again in ")
+    assert said.startswith("the metrics reporter acme:R failed, and is called again in ")
     assert f"{type(error).__name__}: {error}" in said
 
 

@@ -19,8 +19,8 @@ from tests.sinks.notify.listening import BOTH, IMPATIENT, ORDERS, SOON, Counts, 
 def test_the_whole_set_is_told_at_the_start_even_an_empty_one() -> None:
     listener = Remembers()
     with announcing(listener, listener) as told:
-        told.tell_topics(BOTH)
-        told.tell_groups(set())
+        told.announce_topics(BOTH)
+        told.announce_groups(set())
     assert listener.topics == [BOTH]
     assert listener.groups == [frozenset()]
 
@@ -30,7 +30,7 @@ def test_the_whole_set_is_told_again_when_it_changed_and_only_then() -> None:
     with announcing(listener, counts=counts) as told:
         for current in (ORDERS, BOTH, {}, ORDERS):
             for _ in range(3):
-                told.tell_topics(dict(current))
+                told.announce_topics(dict(current))
             wait_for(partial(listener.was_told, current), SOON, "the call")
     assert listener.topics == [ORDERS, BOTH, {}, ORDERS]
     assert counts == {("topic", "ok"): 4}
@@ -43,8 +43,8 @@ def test_a_listener_that_inherits_from_kafkas_own_is_told_and_kafkas_own_is_nobo
 
     topics, groups = Topics(), Groups()
     with announcing(topics, groups) as told:
-        told.tell_topics(ORDERS)
-        told.tell_groups({"g"})
+        told.announce_topics(ORDERS)
+        told.announce_groups({"g"})
     assert (topics.topics, groups.groups) == ([ORDERS], [frozenset({"g"})])
     assert not wants_nothing(topics)
     assert wants_nothing(DefaultTopicListener())
@@ -53,7 +53,7 @@ def test_a_listener_that_inherits_from_kafkas_own_is_told_and_kafkas_own_is_nobo
 def test_names_that_stay_as_they_are_are_told_as_well() -> None:
     listener = Remembers()
     with announcing(listener) as told:
-        told.tell_topics({"orders": "orders"})
+        told.announce_topics({"orders": "orders"})
     assert listener.topics == [{"orders": "orders"}]
 
 
@@ -66,17 +66,17 @@ def test_a_set_that_the_caller_or_the_listener_changes_afterwards_changes_nothin
 
     listener, mine = Spoils(), dict(ORDERS)
     with announcing(listener) as told:
-        told.tell_topics(mine)
+        told.announce_topics(mine)
         mine["users"] = "a.users"
         wait_for(lambda: listener.topics, SOON, "the call")
-        told.tell_topics(ORDERS)
+        told.announce_topics(ORDERS)
     assert listener.topics == [ORDERS]
 
 
 def test_a_listener_that_raises_is_counted_and_told_again_later() -> None:
     listener, counts = Remembers(failing(3, OSError("disk full"))), Counts()
     with announcing(listener, counts=counts) as told:
-        told.tell_topics(ORDERS)
+        told.announce_topics(ORDERS)
         wait_for(lambda: listener.topics, SOON, "the call that goes well")
     assert listener.topics == [ORDERS]
     assert counts == {("topic", "failed"): 3, ("topic", "ok"): 1}
@@ -85,7 +85,7 @@ def test_a_listener_that_raises_is_counted_and_told_again_later() -> None:
 def test_a_listener_that_wants_to_end_the_process_has_failed_and_no_more() -> None:
     listener, counts = Remembers(failing(1, SystemExit(3))), Counts()
     with announcing(groups=listener, counts=counts) as told:
-        told.tell_groups({"billing"})
+        told.announce_groups({"billing"})
         wait_for(lambda: listener.groups, SOON, "the call that goes well")
     assert counts == {("group", "failed"): 1, ("group", "ok"): 1}
 
@@ -94,10 +94,10 @@ def test_trouble_is_logged_once_and_so_is_its_end(caplog: pytest.LogCaptureFixtu
     caplog.set_level(logging.INFO)
     listener = Remembers(failing(5, OSError("disk full")))
     with announcing(listener) as told:
-        told.tell_topics(ORDERS)
+        told.announce_topics(ORDERS)
         wait_for(lambda: listener.topics, SOON, "the call that goes well")
     failed, recovered = caplog.messages
-    assert "the topic listener tests.sinks.notify.listening:Remembers failed, and is told again" in failed
+    assert "the topic listener tests.sinks.notify.listening:Remembers failed, and is called again" in failed
     assert "OSError: disk full" in failed
     assert recovered.endswith("works again")
 
@@ -105,7 +105,7 @@ def test_trouble_is_logged_once_and_so_is_its_end(caplog: pytest.LogCaptureFixtu
 def test_no_log_shows_a_secret_that_a_listener_gives_away(caplog: pytest.LogCaptureFixture) -> None:
     listener = Remembers(failing(1, ValueError("cannot log in\nwith hunter2hunter2 or hunter2")))
     with announcing(listener, secrets=("hunter2", "", "hunter2hunter2")) as told:
-        told.tell_topics(ORDERS)
+        told.announce_topics(ORDERS)
         wait_for(lambda: listener.topics, SOON, "the call that goes well")
     assert "ValueError: cannot log in with [hidden] or [hidden]" in caplog.text
 
@@ -114,10 +114,10 @@ def test_telling_never_waits_for_a_listener_that_hangs() -> None:
     hangs = Hangs()
     listener = Remembers(hangs)
     with announcing(listener) as told:
-        told.tell_topics(ORDERS)
+        told.announce_topics(ORDERS)
         assert hangs.entered.wait(SOON)
         start = time.monotonic()
-        told.tell_topics(BOTH)
+        told.announce_topics(BOTH)
         assert time.monotonic() - start < 1
         assert listener.topics == []
         hangs.go.set()
@@ -127,11 +127,11 @@ def test_of_the_sets_that_came_meanwhile_a_hanging_listener_is_told_the_newest_a
     hangs, counts = Hangs(), Counts()
     listener = Remembers(hangs)
     with announcing(listener, counts=counts, patience=IMPATIENT) as told:
-        told.tell_topics(ORDERS)
+        told.announce_topics(ORDERS)
         assert hangs.entered.wait(SOON)
         wait_for(lambda: counts["topic", "timeout"], SOON, "the time limit")
         for number in range(50):
-            told.tell_topics({"orders": f"a{number}.orders"})
+            told.announce_topics({"orders": f"a{number}.orders"})
         hangs.go.set()
         wait_for(lambda: len(listener.topics) == 2, SOON, "the second call")
     assert listener.topics == [ORDERS, {"orders": "a49.orders"}]
@@ -143,13 +143,13 @@ def test_a_hanging_listener_costs_one_thread_and_holds_up_no_other() -> None:
     hangs = Hangs()
     hanging, other = Remembers(hangs), Remembers()
     with announcing(hanging, other) as told:
-        told.tell_topics(ORDERS)
+        told.announce_topics(ORDERS)
         assert hangs.entered.wait(SOON)
         before = threading.active_count()
         for number in range(50):
-            told.tell_topics({"orders": f"a{number}.orders"})
+            told.announce_topics({"orders": f"a{number}.orders"})
         assert threading.active_count() <= before
-        told.tell_groups({"billing"})
+        told.announce_groups({"billing"})
         wait_for(lambda: other.groups, SOON, "the other listener's call")
         hangs.go.set()
 
@@ -157,10 +157,10 @@ def test_a_hanging_listener_costs_one_thread_and_holds_up_no_other() -> None:
 def test_listeners_are_closed_once_after_what_waited_was_told() -> None:
     listener = Remembers()
     with announcing(listener) as told:
-        told.tell_topics(ORDERS)
+        told.announce_topics(ORDERS)
         assert told.close()
         assert told.close()
-        told.tell_topics(BOTH)
+        told.announce_topics(BOTH)
     assert (listener.topics, listener.closed) == ([ORDERS], 1)
 
 
@@ -185,7 +185,7 @@ def test_closing_takes_no_longer_than_its_limit_and_a_listener_that_comes_back_i
     hangs = Hangs()
     listener = Remembers(hangs)
     with announcing(listener, patience=IMPATIENT) as told:
-        told.tell_topics(ORDERS)
+        told.announce_topics(ORDERS)
         assert hangs.entered.wait(SOON)
         assert not told.close()
         assert "did not end within 0.05 s and is left behind" in caplog.text
@@ -198,9 +198,9 @@ def test_closing_within_no_time_drops_what_waits() -> None:
     hangs = Hangs()
     listener = Remembers(hangs)
     with announcing(listener) as told:
-        told.tell_topics(ORDERS)
+        told.announce_topics(ORDERS)
         assert hangs.entered.wait(SOON)
-        told.tell_topics(BOTH)
+        told.announce_topics(BOTH)
         assert not told.close(within=0)
         hangs.go.set()
     assert (listener.topics, listener.closed) == ([ORDERS], 1)
@@ -219,6 +219,6 @@ def test_a_close_that_raises_is_logged_and_breaks_nothing(caplog: pytest.LogCapt
 def test_the_default_listeners_cost_no_thread() -> None:
     before = threading.active_count()
     with announcing() as told:
-        told.tell_topics(ORDERS)
-        told.tell_groups({"billing"})
+        told.announce_topics(ORDERS)
+        told.announce_groups({"billing"})
         assert threading.active_count() <= before

@@ -181,7 +181,7 @@ def test_neither_the_address_beyond_its_host_nor_the_secret_is_logged(
     caplog.set_level(logging.INFO)
     server.statuses = [200, 503, 404]
     told = Announcements(Flow("a", "b"), webhook(server.address), DefaultGroupListener())
-    told.tell_topics({})
+    told.announce_topics({})
     told.close()
     with pytest.raises(WebhookFailed) as failed:
         webhook(server.address).topics_changed({})

@@ -1,4 +1,4 @@
-"""Flows that lead round."""
+"""Flows that form a cycle."""
 
 from __future__ import annotations
 
