@@ -2,91 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.faults import ClusterUnreachable, Observed
+from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import OffsetsSource
-from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.ports.group_watch import PlainGroupWatch
-from sinks.kafka.ports.groups import Offsets
 from sinks.kinds.offsets.commit_feed import MANY, CommitFeed
-from sinks.kinds.offsets.followed_groups import FollowedGroups
 from sinks.kinds.offsets.group_polls import POLL_LEAST
 from streaming.commits.commit_record import CommitBatch
-from streaming.mm2.records import TopicPartition
-from tests.sinks.builders import flow_settings
-
-X, Y = TopicPartition("x", 0), TopicPartition("y", 0)
-
-
-class CountedGroups(MemoryGroups):
-    """Counts the groups whose offsets were asked for."""
-
-    asked = 0
-
-    def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
-        self.asked += len(groups)
-        return super().committed(groups)
-
-
-@dataclass
-class Stage:
-    """A cluster whose commits also go into a log, which a stream delivers later."""
-
-    groups: CountedGroups = field(default_factory=lambda: CountedGroups("a"))
-    feed: CommitFeed = field(default_factory=CommitFeed)
-    log: list[tuple[str, TopicPartition, int | None]] = field(default_factory=list)
-    now: float = 0.0
-    compared: dict[str, Offsets] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.followed = FollowedGroups(
-            flow_settings(), self.groups, PlainGroupWatch(self.groups), self.feed, lambda: self.now
-        )
-
-    def commit(self, group: str, where: TopicPartition, offset: int | None) -> None:
-        offsets = self.groups.offsets.setdefault(group, {})
-        if offset is None:
-            offsets.pop(where, None)
-        else:
-            offsets[where] = offset
-        self.log.append((group, where, offset))
-
-    def begin(self) -> None:
-        self.log.clear()
-        self.feed.begin()
-        self.feed.put(CommitBatch())
-
-    def deliver(self, count: int | None = None) -> None:
-        taken = self.log[:count]
-        del self.log[: len(taken)]
-        batch: dict[str, dict[TopicPartition, int | None]] = {}
-        for group, where, offset in taken:
-            batch.setdefault(group, {})[where] = offset
-        self.feed.put(CommitBatch(batch))
-
-    def poll(self, everything: bool = False, after: float = 0.0) -> set[str]:
-        """The groups that moved, whose offsets are then read, as a comparison reads them."""
-        self.now += after
-        moved = self.followed.poll(self.now, everything)
-        self.compared |= self.followed.committed(moved.committed).items
-        return set(moved.committed)
-
-
-def streamed(**offsets: int) -> Stage:
-    """Groups that a stream has served for a while."""
-    stage = Stage()
-    for group, offset in offsets.items():
-        stage.commit(group, X, offset)
-    stage.begin()
-    assert stage.poll(everything=True) == set(offsets)
-    stage.groups.asked = 0
-    return stage
+from tests.sinks.kinds.offsets.streamed_groups import Stage, X, Y, streamed
 
 
 def test_while_the_stream_lives_a_commit_is_known_without_a_request() -> None:
