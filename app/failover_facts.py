@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from app.cli.rights_command import check_rights
 from app.passes import newest_heartbeat, single_pass
 from app.rights.failover_rights import failover_rights
-from app.rights.rights_check import RightFinding
-from app.rights.rights_check import RightVerdict as RightVerdict
+from app.rights.rights_check import RightFinding, RightVerdict
 from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.ledger import Ledger

@@ -1,4 +1,4 @@
-"""A command's single pass over one flow: the same pass as the job's, which looks at everything in its own time."""
+"""A command's single pass over one flow: the same as the job's, which compares everything however long it takes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LAST_HEARTBEATS = 200
 
 @dataclass(frozen=True)
 class SinglePass:
-    """`reconcile.compare` looks, `reconcile.apply` writes what was compared."""
+    """`reconcile.compare` observes, `reconcile.apply` writes what was compared."""
 
     flow: FlowSettings
     clusters: FlowClusters
@@ -70,7 +70,7 @@ def single_pass(
     obeys_failover: bool = True,
 ) -> Iterator[SinglePass]:
     """Opens both clusters for one pass over these kinds. `writes`: the command that will, inside of
-    `reconcile.leading()`, or its leadership, where it leads already; None for who only looks.
+    `reconcile.leading()`, or its leadership, where it leads already; None for who only reads.
 
     `claims`: of all flows into this target that the command compares. `obeys_failover`: False for a pass on behalf of a
     failover, and for the way back: they are made for a flow that has ended.

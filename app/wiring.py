@@ -88,7 +88,7 @@ class LazyJvm:
 
 @dataclass(frozen=True)
 class FlowClusters:
-    """Both clusters of a flow, for a command that looks or writes once; `jvm` for what only Java's client can ask."""
+    """Both clusters of a flow, for a command that reads or writes once; `jvm` for what only Java's client can ask."""
 
     source: KafkaCluster
     target: KafkaCluster

@@ -33,7 +33,7 @@ class ClusterUnreachable(LockstepError):
 
 
 def where_it_is(alias: str) -> str:
-    """What to look at where a cluster does not answer; `alias`: as messages call it, perhaps an address."""
+    """What to check where a cluster does not answer; `alias`: as messages call it, perhaps an address."""
     named = "this address" if ":" in alias else f"{alias}.bootstrap.servers"
     return f"is {named} right, and the cluster up?"
 
@@ -88,7 +88,7 @@ class DigestMismatch(LockstepError):
     """The plan made now is not the plan that was reviewed."""
 
     code = "PLAN_CHANGED"
-    remedy = "look at `lockstep plan` again, and apply what it shows now"
+    remedy = "read `lockstep plan` again, and apply what it shows now"
 
 
 K = TypeVar("K")

@@ -115,7 +115,7 @@ class Safety:
 class FailoverRules:
     """How a flow fails over. `max_loss`: records, `max_loss_age`: seconds, `max_drift`: differences of a kind, with
     which it is still ready. `proof_seconds`: how long the ends of a fence stand still; `ends_interval`: between two
-    looks at the source's ends; `preflight_interval`: between two preflights of a job, 0: it makes none. `listener`,
+    reads the source's ends; `preflight_interval`: between two preflights of a job, 0: it makes none. `listener`,
     `program`: told of each state, for at most `hook_seconds`."""
 
     max_loss: int = 0

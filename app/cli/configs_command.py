@@ -144,7 +144,7 @@ def _alter(flags: Flags, there: Opened, wanted: Wanted, output: Output) -> int:
         _print_altered(alteration, "validated", output)
         return DONE
     if not write(there.levels, alteration, threading.Event().wait):
-        complain(f"written, but {named(place)} does not show it yet: look with --describe")
+        complain(f"written, but {named(place)} does not show it yet: check with --describe")
     _print_altered(alteration, "applied", output)
     return DONE
 

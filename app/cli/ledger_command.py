@@ -44,7 +44,7 @@ def _sign(one: FlowSettings, config: ConfigOption, yes: bool) -> None:
             print_line(f"{one.flow.name}: all {len(records)} records of {topic} are signed already")
             return
         print_table(f"{one.flow.name}: {topic}", ("entry", "key", "value"), _rows(signed))
-        if not (yes or typer.confirm(f"Did you look? Sign these {len(signed)} records of {one.flow.name}?")):
+        if not (yes or typer.confirm(f"Have you checked them? Sign these {len(signed)} records of {one.flow.name}?")):
             raise typer.Exit(FAILED)
         now = milliseconds(utc_now())
         clusters.target.append_log(topic, [(record.key, seal.wrap(record.key, record.data, now)) for record in signed])

@@ -37,7 +37,7 @@ def status(
     output: OutputOption = Output.TEXT,
     watch: WatchFlag = False,
 ) -> None:
-    """How each flow stands: asks the running job, or looks at the clusters where none answers.
+    """How each flow stands: asks the running job, or observes the clusters where none answers.
 
     Exit 1: a flow is in ERROR. Exit 4: MM2's heartbeats have stopped for one (STALE).
     """
@@ -87,7 +87,7 @@ def _asked(settings: Settings) -> list[dict[str, Any]] | None:
         flows = {(row["source"], row["target"]): row for row in answer["flows"]}
         return [flows[(flow.flow.source, flow.flow.target)] for flow in settings.flows]
     except JobRefused as error:
-        complain(f"{error}; looking at the clusters instead")
+        complain(f"{error}; observing the clusters instead")
         return None
     except (NoJobAnswers, KeyError, TypeError):
         return None

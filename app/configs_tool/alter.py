@@ -1,7 +1,7 @@
 """Altering the configs of one place: read, validated, read again, written, and read until they show it.
 
 The place is in the state before or in the state after, never between: IncrementalAlterConfigs (KIP-339) is all or
-nothing for a place. What cannot be known, e.g. after a connection was lost, is looked up, and said.
+nothing for a place. What cannot be known, e.g. after a connection was lost, is read again, and said.
 """
 
 from __future__ import annotations
@@ -206,15 +206,15 @@ def _lost(levels: ConfigLevels, alteration: Alteration, reason: str, wait: Wait)
         others = "" if written else _of_others(alteration, described(levels, alteration.place))
     except LockstepError:
         return LockstepError(
-            f"{begin}, and the cluster does not answer: it is written whole or not at all, look with --describe"
+            f"{begin}, and the cluster does not answer: it is written whole or not at all, check with --describe"
         )
     if written:
-        return LockstepError(f"{begin}; a look shows that all of it was written")
+        return LockstepError(f"{begin}; --describe shows that all of it was written")
     if others:
         return LockstepError(f"{begin}, and another client wrote at the same time: {others}. Look with --describe")
     # A request that a broker has got and not begun with may come late.
     return LockstepError(
-        f"{begin}; a look shows that nothing of it was written. Look once more with --describe before you say it again"
+        f"{begin}; so far nothing of it was written. Check once more with --describe before you repeat the command"
     )
 
 

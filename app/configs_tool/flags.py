@@ -97,7 +97,7 @@ RULES: tuple[Rule, ...] = (
         "--entity-type, --entity-name and --entity-default do not go with --broker, --broker-defaults and --topic",
     ),
     (lambda f: f.short > 1, "--broker, --broker-defaults and --topic: say one of them"),
-    (lambda f: f.kind is None, "say what to look at: --entity-type brokers, topics or lockstep"),
+    (lambda f: f.kind is None, "say which entities: --entity-type brokers, topics or lockstep"),
     (
         lambda f: f.entity_default and f.entity_name is not None,
         "say --entity-name or --entity-default, not both",

@@ -33,7 +33,7 @@ CONFIG = FOLDER / "mirror.properties"
 """What MM2 and the job are both started with."""
 
 CHECKS_EVERY = 1.0
-"""Seconds between two looks at whether the job and MM2 still run."""
+"""Seconds between two checks whether the job and MM2 still run."""
 
 ARRIVES_WITHIN = 60.0
 EXCLUDED = "follower.replication.throttled.replicas"

@@ -14,7 +14,7 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 TRIGGER = 0.25
-"""Seconds between two looks at the topic's ends by Spark; without a commit there is no micro-batch."""
+"""Seconds between two checks of the topic's ends by Spark; without a commit there is no micro-batch."""
 
 CommitProbe = Callable[[str, Mapping[str, str]], CommitSource | str]
 """By a cluster's alias and Java client properties: where its stream begins, or why there is none."""

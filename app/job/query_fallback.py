@@ -21,7 +21,7 @@ SLICE = 0.5
 """Seconds that it serves at a time: a micro-batch that comes meanwhile waits so long."""
 
 PAUSE = 0.1
-"""Seconds between two looks at whether it is its turn."""
+"""Seconds between two checks whether it is its turn."""
 
 
 class QueryFallback:

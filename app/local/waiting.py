@@ -11,7 +11,7 @@ from streaming.errors import LockstepError
 T = TypeVar("T")
 
 POLL = 0.05
-"""Seconds between two looks."""
+"""Seconds between two tries."""
 
 
 class WaitedTooLong(LockstepError):

@@ -171,7 +171,7 @@ def _pace(properties: Properties, flow: Flow) -> Pace:
 
 
 def _intervals(properties: Properties, flow: Flow) -> dict[Kind, float]:
-    """Seconds between two looks at a kind, where the file has them with the prefix."""
+    """Seconds between two polls of a kind, where the file has them with the prefix."""
     given = {kind: properties.get(key, flow) for kind, key in INTERVALS.items()}
     return {kind: float(seconds) for kind, seconds in given.items() if seconds is not None}
 

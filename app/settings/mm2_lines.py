@@ -29,7 +29,7 @@ MM2_ONLY = "holds for MM2 only: Lockstep"
 INTERVALS: Mapping[str, tuple[tuple[Kind, ...], str]] = {
     "sync.topic.acls.interval.seconds": (
         (Kind.ACL,),
-        f"{MM2_ONLY} looks at ACLs when the source's metadata log tells of a change, and where none does every 10 s",
+        f"{MM2_ONLY} compares ACLs when the source's metadata log tells of a change, and where none does every 10 s",
     ),
     "refresh.groups.interval.seconds": (
         (Kind.GROUP_OFFSET,),

@@ -2,7 +2,7 @@
 
 An ACL, a user or a quota that two sources have exists once on the target, and one flow owns it. Each flow publishes the
 keys that it desires of a kind; a planned deletion of a key that another flow claims is refused instead, and so is every
-deletion while another flow that is expected to publish has not done so. In between two looks a deletion may still cross
+deletion while another flow that is expected to publish has not done so. In between two passes a deletion may still meet
 a new claim: its flow finds the item missing at its next comparison, and creates it.
 """
 

@@ -1,4 +1,4 @@
-"""How one kind stands after a pass, the same for a running job and for a command that only looks. Pure."""
+"""How one kind stands after a pass, the same for a running job and for a command that only reads. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which process leads a flow: what a pass asks before it writes, and what commands that only look have instead."""
+"""Which process leads a flow: what a pass asks before it writes, and what commands that only read have instead."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Leadership(Protocol):
 
 
 class Unled:
-    """For who looks only, and for tests of what has nothing to do with it: writes are not checked."""
+    """For who reads only, and for tests of what has nothing to do with it: writes are not checked."""
 
     leader: Leader | None = None
 

@@ -40,7 +40,7 @@ ASK_AGAIN = 5.0
 """Seconds between requests to hand over."""
 
 POLL = 0.02
-"""Seconds until a record that is waited for is looked for again."""
+"""Seconds until a record that is waited for is read for again."""
 
 
 class Lease:

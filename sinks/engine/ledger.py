@@ -50,7 +50,7 @@ class Ledger:
         seal: Seal = UNSIGNED,
         permit: Callable[[], None] = lambda: None,
     ) -> None:
-        """`writer` None: to look only. `permit`: called before each write, raises where it must not be.
+        """`writer` None: to read only. `permit`: called before each write, raises where it must not be.
 
         Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
         """
@@ -139,9 +139,9 @@ class Ledger:
         self._unread = (self._unread | {key for key, _ in records}) - {key for key, data in records if data is None}
 
     def create(self) -> Cluster:
-        """The topic is there afterwards. Who may write it. Raises LockstepError where it was opened to look only."""
+        """The topic is there afterwards. Who may write it. Raises LockstepError where it was opened to read only."""
         if self._writer is None:
-            raise LockstepError(f"{self.topic} was opened to look only")
+            raise LockstepError(f"{self.topic} was opened to read only")
         if not self._there:
             self._writer.create_log(self.topic, self._factor, CONFIGS)
             self._there = True

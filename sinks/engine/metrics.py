@@ -21,7 +21,7 @@ from streaming.flow import Flow
 from streaming.restarts import QueryState, QueryStatus
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-"""Histogram bounds in seconds: a look takes hundredths, a first comparison of a large cluster a minute."""
+"""Histogram bounds in seconds: a poll takes hundredths, a first comparison of a large cluster a minute."""
 
 EFFECTIVE = "effective"
 """The drift of configs that are set on neither side and differ in effect, as if it were a kind."""

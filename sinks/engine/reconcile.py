@@ -1,8 +1,8 @@
 """The pass: observe, desire, plan, apply, record. `FlowReconcile.run_pass` is all of it.
 
-There is one pass, and everything that looks or writes goes through it: the job, `run --once`, `plan`, `apply`,
+There is one pass, and everything that observes or writes goes through it: the job, `run --once`, `plan`, `apply`,
 `status` without a job, `offsets`. They differ in how a pass is started, and in the steps that they leave out: who only
-looks calls `compare` and goes no further.
+observes calls `compare` and goes no further.
 
 What is true is observed here, and a plan is made from that alone, so that a pass that runs twice finds nothing to do
 the second time: foreachBatch is at-least-once.

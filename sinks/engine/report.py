@@ -23,7 +23,7 @@ class Report:
     `trouble`: what stopped kinds. `idle`: kinds that were paused or waited for their interval, `paused` those of them
     that `lockstep pause` stopped. `missing_topics`: MM2's internal topics that do not exist yet, each with its cluster.
     `seconds`: by phase. `groups`: None where they are not compared. `effective`: configs that differ in effect, of all
-    topics, also those that this pass did not look at. `now`: monotonic seconds at its start; `due`: when the next pass
+    topics, also those that this pass did not compare. `now`: monotonic seconds at its start; `due`: when the next pass
     is wanted without any other reason. `stream_moved`: MM2 wrote something that a group waits for.
     `failover`: how far one is, by the ledger. `ended`: why nothing is written for the flow any more; all kinds are
     paused then.

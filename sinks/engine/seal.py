@@ -62,14 +62,14 @@ class Seal:
             return Unwrapped(value)
         if value is None or not SIGNED.recognizes(value):
             raise LedgerUntrusted(
-                "it is not signed, but the properties file has lockstep.ledger.secret. If you have just set that, look "
-                f"at what the ledger holds and sign it with {SIGN_COMMAND}; if not, another program wrote it"
+                "it is not signed, but the properties file has lockstep.ledger.secret. If you have just set that, "
+                f"check what the ledger holds and sign it with {SIGN_COMMAND}; if not, another program wrote it"
             )
         found = SIGNED.decode(value)
         if not hmac.compare_digest(found["signature"], self._signature(self._secret, key, found["data"], found["at"])):
             raise LedgerUntrusted(
                 "it was signed with another lockstep.ledger.secret, for another flow, or altered. If you have just "
-                f"changed the secret, look at what the ledger holds and sign it with {SIGN_COMMAND}"
+                f"changed the secret, check what the ledger holds and sign it with {SIGN_COMMAND}"
             )
         return Unwrapped(found["data"], found["at"])
 
@@ -77,7 +77,7 @@ class Seal:
         """When the newest of these values of one key was signed; 0 where none after `later_than` is, as it must be."""
         newest = later_than
         for value in values:
-            # Most are from before, so that their signatures need no look.
+            # Most are from before, so that their signatures need no check.
             if value is not None and SIGNED.recognizes(value) and _claimed_at(value) > newest:
                 with suppress(LedgerUntrusted):
                     newest = self.unwrap(key, value).at

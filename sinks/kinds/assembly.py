@@ -53,7 +53,7 @@ class SyncedPrincipals:
 class Assembly:
     """What a kind's folder makes its controller and writers from.
 
-    `once`: a command's single pass, which looks at everything in its own time; else a job's, which comes again.
+    `once`: a command's single pass, which compares everything however long it takes; else a job's, which comes again.
     `claims`: one for all flows of the process into this target. `commits`: what a stream brings of groups' commits on
     the source, if there is one.
     """

@@ -19,13 +19,13 @@ log = logging.getLogger(__name__)
 
 
 class ListWatch(Protocol):
-    """Looks for differences of a whole list since its own last look. Not thread-safe."""
+    """Finds differences of a whole list since its own last poll. Not thread-safe."""
 
     def changed(self) -> bool:
-        """Whether the list differs from that of the last look; at the first look it does."""
+        """Whether the list differs from that of the last poll; at the first one it does."""
 
     def forget(self) -> None:
-        """The next look reports a change."""
+        """The next poll reports a change."""
 
     def close(self) -> None:
         """Lets go of its client."""
@@ -97,7 +97,7 @@ class PolledController:
         self._fresh, self._inputs = False, inputs
         if self._is_due(context):
             self._polled = context.now
-            self._look(both=context.everything)
+            self._poll_sides(both=context.everything)
         return self._dirty and not self._waits(context)
 
     def _is_due(self, context: PassContext) -> bool:
@@ -115,7 +115,7 @@ class PolledController:
         every pass."""
         return bool(self._last.errors or self._unsupported or self._untried) and self._polled != context.now
 
-    def _look(self, both: bool) -> None:
+    def _poll_sides(self, both: bool) -> None:
         if self._watches is None:
             self._dirty = True
             return

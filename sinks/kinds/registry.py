@@ -172,7 +172,7 @@ class Kind(str, Enum):
             content=True,
             enabled_by=(Switch("sync.group.offsets.enabled"),),
             interval_key="sync.group.offsets.interval.seconds",
-            # The writer looks at all groups of the target each time.
+            # The writer lists all groups of the target each time.
             in_a_request=5000,
             rights=(
                 RequiredRight(SOURCE, On.GROUPS, ("DESCRIBE",), "sees groups and their offsets"),

@@ -38,8 +38,9 @@ FAILOVER_ENDS_INTERVAL = Key(
     DURATION_SECONDS,
     5.0,
     "Lockstep",
-    "Time between two looks at the source's ends at least, which the ledger keeps: what a failover without the source "
-    "knows of its loss. A look is part of a pass, and there is one in every lockstep.trigger.interval at least.",
+    "Time between two readings of the source's ends at least, which the ledger keeps: what a failover without the "
+    "source knows of its loss. A reading is part of a pass, and there is one in every lockstep.trigger.interval at "
+    "least.",
 )
 FAILOVER_PREFLIGHT_INTERVAL: Key[int | None] = Key(
     "lockstep.failover.preflight.interval.seconds",

@@ -30,12 +30,12 @@ class Acls(AclReader, Protocol):
 
 
 class AclWatch(Protocol):
-    """Looks for differences since its own last look, as cheaply as it can. Not thread-safe."""
+    """Finds differences since its own last poll, as cheaply as it can. Not thread-safe."""
 
     def changed(self) -> bool:
-        """Whether the ACLs differ from those of the last look; at the first look they do. Raises as `describe`."""
+        """Whether the ACLs differ from those of the last poll; at the first one they do. Raises as `describe`."""
 
     def forget(self) -> None:
-        """The next look reports a change."""
+        """The next poll reports a change."""
 
     def close(self) -> None: ...

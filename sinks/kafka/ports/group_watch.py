@@ -1,4 +1,4 @@
-"""Which consumer groups committed since the last look: the protocol, and a plain one over any reader."""
+"""Which consumer groups committed since the last poll: the protocol, and a plain one over any reader."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ POLLED_AT_ONCE = 2000
 
 
 class GroupWatch(Protocol):
-    """Looks for differences since its own last look, as cheaply as it can. Not thread-safe."""
+    """Finds differences since its own last poll, as cheaply as it can. Not thread-safe."""
 
     def changed(self, groups: Collection[str]) -> set[str]:
-        """Those of `groups` whose committed offsets differ from the last look at them; at the first look, all.
+        """Those of `groups` whose committed offsets differ from their last poll; at the first one, all.
 
-        Where there are thousands, a look may leave some for the next one.
+        Where there are thousands, a poll may leave some for the next one.
 
         A group that could not be seen by itself counts as changed: reading it in full tells why. Raises
         ClusterUnreachable, RightsMissing.

@@ -1,4 +1,4 @@
-"""Watches for those who look once: everything counts as changed, and nothing is asked for it."""
+"""Watches for a single comparison: everything counts as changed, and nothing is asked for it."""
 
 from __future__ import annotations
 

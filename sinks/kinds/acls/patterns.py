@@ -77,7 +77,7 @@ def prefix_of(binding: AclBinding) -> str | None:
 
 
 class TopicPatterns:
-    """The patterns of one look: each question costs the logarithm of the number of topics."""
+    """The patterns of one survey: each question costs the logarithm of the number of topics."""
 
     def __init__(self, topics: SourceTopics) -> None:
         self._topics = topics

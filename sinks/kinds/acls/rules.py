@@ -129,7 +129,7 @@ def deletable(owned: Iterable[Key], rules: AclRules) -> set[Key]:
 
 
 class _Translation:
-    """One look at the source while it is translated."""
+    """One survey of the source while it is translated."""
 
     def __init__(self, rules: AclRules, topics: SourceTopics) -> None:
         self._rules, self._topics, self._patterns = rules, topics, TopicPatterns(topics)

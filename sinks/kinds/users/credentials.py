@@ -46,7 +46,7 @@ class CredentialProvider(Protocol):
         """The password of a user, as the source's cluster names it; None: not known."""
 
     def version(self, user: str) -> str | None:
-        """The version that `credential` would have; asked about every user at every look, so it should be cheap."""
+        """The version that `credential` would have; asked for every user at every poll, so it should be cheap."""
 
     def close(self) -> None:
         """Lets go of what is open. Called once, by whoever made the provider."""

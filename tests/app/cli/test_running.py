@@ -94,4 +94,4 @@ def test_status_says_that_the_job_refused_its_token(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert asked(settings(tmp_path, port(server))) is None
-    assert "lockstep.http.token: give both the same one; looking at the clusters instead" in capsys.readouterr().err
+    assert "lockstep.http.token: give both the same one; observing the clusters instead" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_lockstep_itself_needs_no_cluster_and_its_entities_are_flows(flags: dict
         (LOOK | {"cluster": "a"}, "exactly one of --cluster"),
         (LOOK | {"bootstrap_server": None}, "exactly one of --cluster"),
         (DEFAULTS | {"command_config": Path("x")}, "--command-config goes with"),
-        (LOOK | {"entity_type": None}, "say what to look at"),
+        (LOOK | {"entity_type": None}, "say which entities"),
         (LOOK | {"broker": "1"}, "do not go with --broker"),
         (LOOK | {"entity_type": None, "broker": "1", "topic": "t"}, "say one of them"),
         (LOOK | {"entity_name": "1", "entity_default": True}, "not both"),

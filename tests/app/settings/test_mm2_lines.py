@@ -38,7 +38,7 @@ def warnings(folder: Path, lines: str) -> list[str]:
             "a->b.emit.heartbeats.enabled=false\nheartbeats.replication.enabled=false",
             "write emit.heartbeats.enabled=true for a->b, or for a flow into a",
         ),
-        ("sync.topic.acls.interval.seconds=60", "Lockstep looks at ACLs when"),
+        ("sync.topic.acls.interval.seconds=60", "Lockstep compares ACLs when"),
         (
             "lockstep.sync.group.offsets.enabled=true\nrefresh.groups.interval.seconds=60",
             "Lockstep lists groups every second, or as lockstep.sync.group.offsets.interval.seconds says",

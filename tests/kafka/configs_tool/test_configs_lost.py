@@ -45,8 +45,8 @@ def altered(three: Three, bootstrap: str) -> Ran:
 @pytest.mark.parametrize(
     ("before", "after", "said", "there"),
     [
-        (cut, nothing, "a look shows that nothing of it was written. Look once more with --describe", BEFORE),
-        (nothing, cut, "a look shows that all of it was written", AFTER),
+        (cut, nothing, "so far nothing of it was written. Check once more with --describe", BEFORE),
+        (nothing, cut, "--describe shows that all of it was written", AFTER),
     ],
     ids=["request", "answer"],
 )
@@ -72,7 +72,7 @@ def test_where_nobody_answers_any_more_the_command_says_that_it_does_not_know(
 
         acts = (nothing, gone) if arrives else (gone, nothing)
         ran = altered(place, proxies.enter_context(at_writes(place.cluster, *acts)))
-    assert (ran.code, "it is written whole or not at all, look with --describe" in ran.err) == (FAILED, True), ran
+    assert (ran.code, "it is written whole or not at all, check with --describe" in ran.err) == (FAILED, True), ran
     wait_for(lambda: own(place) == there, SOON, f"the cluster-wide default to have {there}")
 
 

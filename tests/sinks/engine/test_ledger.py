@@ -63,8 +63,8 @@ def test_paused_kind_that_this_version_does_not_know_is_no_trouble(cluster: Memo
     assert opened(cluster).paused() == set()
 
 
-def test_ledger_opened_to_look_only_refuses_to_write(cluster: MemoryCluster) -> None:
-    with pytest.raises(LockstepError, match="look only"):
+def test_ledger_opened_to_read_only_refuses_to_write(cluster: MemoryCluster) -> None:
+    with pytest.raises(LockstepError, match="read only"):
         Ledger(TOPIC, cluster, None, 1).put({(Entry.PAUSED, ("topic",)): ""})
 
 
