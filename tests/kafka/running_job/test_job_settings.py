@@ -21,7 +21,7 @@ def test_filter_that_is_changed_in_the_file_holds_without_a_restart(stage: Stage
     create(stage.source, "bills-reloaded", 1, {})
     before, sound = stage.job.pids, stage.config.read_text()
     stage.config.write_text(sound + "topics.exclude = orders.*\nlockstep.shard.topics = many\n")
-    wait_for(lambda: stage.said("is left aside, nothing changed") >= 1, LOGGED_WITHIN, "the mistake to be logged")
+    wait_for(lambda: stage.said("is not used, nothing changed") >= 1, LOGGED_WITHIN, "the mistake to be logged")
     create(stage.source, "orders-under-the-old-filter", 1, {})
     wait_until_shown(stage.target, "a.orders-under-the-old-filter", 1, {})
     stage.config.write_text(sound.replace("orders.*", "orders.*, bills.*"))
