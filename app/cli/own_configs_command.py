@@ -41,7 +41,7 @@ ENTITY_TYPE = "lockstep"
 
 @dataclass(frozen=True)
 class Selection:
-    """The file, and what is asked for: one flow, or (`name` empty) the default of all."""
+    """The file, and whose properties are meant: one flow's, or (`name` empty) the default of all."""
 
     config: Path
     settings: Settings

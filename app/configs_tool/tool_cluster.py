@@ -28,14 +28,14 @@ from streaming.errors import WrongUsage
 
 @dataclass(frozen=True)
 class ClusterAccess:
-    """Who is asked: a name for messages, Java client properties, and what resolves references in values."""
+    """How a cluster is reached: a name for messages, Java client properties, and what resolves references in values."""
 
     alias: str
     properties: Mapping[str, str]
     providers: Mapping[str, ConfigProvider]
 
     def __repr__(self) -> str:
-        return f"Asked({self.alias!r}, {sorted(self.properties)})"
+        return f"ClusterAccess({self.alias!r}, {sorted(self.properties)})"
 
 
 @dataclass

@@ -77,7 +77,7 @@ def _check_name(properties: Properties, where: ScopedKey, entry: Entry, findings
 
 
 def _elsewhere(where: ScopedKey) -> str | None:
-    """Why a key that is known changes nothing at its place; None where it does."""
+    """Why a key that is known changes nothing in its scope; None where it does."""
     scope = TABLE[where.name].scope if where.name in TABLE else None
     # `a.metric.reporters` is for MM2's clients.
     if scope is Scope.JOB and where.scope is not None and (where.ours or where.name != METRIC_REPORTERS.name):

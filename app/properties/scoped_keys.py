@@ -1,4 +1,4 @@
-"""Where an entry of the file holds, and which of several holds: MM2's precedence, and Lockstep's prefix over it.
+"""For what a line of the file holds, and which of several wins: MM2's precedence, and Lockstep's prefix over it.
 
 Source: `MirrorMakerConfig.connectorBaseConfig` and `.clusterProps`, `MirrorConnectorConfig.sourceAdminConfig`.
 A key with the prefix `lockstep.` wins over every one without it: `lockstep.KEY` over `a->b.KEY`, too, so that one line
@@ -23,7 +23,7 @@ Scope = Flow | str | None
 
 @dataclass(frozen=True, slots=True)
 class ScopedKey:
-    """Where a key holds; `ours`: it carries the prefix, or begins with `lockstep.` by its own name."""
+    """A bare name, and what it holds for. `ours`: it carries the prefix, or its own name begins with `lockstep.`."""
 
     scope: Scope
     ours: bool
@@ -31,7 +31,7 @@ class ScopedKey:
 
 
 def scoped_key(key: str, aliases: Iterable[str]) -> ScopedKey:
-    """The place of a key as written. What names no cluster and no flow of theirs holds for all, known or not."""
+    """A key as written, taken apart. What names no cluster and no flow of theirs holds for all, known or not."""
     rest = key.removeprefix(PREFIX)
     ours = rest != key
     if key in OURS or rest in top_names():
@@ -54,7 +54,7 @@ def _named(scope: Scope, ours: bool, name: str) -> ScopedKey:
 
 
 class Properties:
-    """The resolved entries of a file, by place."""
+    """The resolved entries of a file, by scope and name."""
 
     def __init__(self, entries: Mapping[str, Entry], aliases: Sequence[str], findings: Findings) -> None:
         self.aliases = tuple(aliases)
@@ -76,7 +76,7 @@ class Properties:
         return {where: entry.value for where, entry in self.by_key.items()}
 
     def at(self, scope: Scope, ours: bool, name: str) -> Entry | None:
-        """The entry at a place."""
+        """The entry of a scope and name."""
         return self.by_key.get(ScopedKey(scope, ours, name))
 
     def entry(self, name: str, flow: Flow | None = None) -> Entry | None:
@@ -159,7 +159,7 @@ class Slot:
     names: frozenset[str] | None = None
 
     def client_name(self, where: ScopedKey) -> str | None:
-        """The client's name for a key at this place; None for a key that is no client setting of this slot."""
+        """The client's name for a key in this slot; None for a key that is no client setting of it."""
         name = where.name.removeprefix(self.prefix)
         if where.scope != self.scope or not where.name.startswith(self.prefix) or where.name in kafka_names()["mirror"]:
             return None

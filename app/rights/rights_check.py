@@ -1,4 +1,4 @@
-"""Which of the rights that are needed are there, by what the clusters say of themselves. Pure."""
+"""Which rights of a flow are granted, by what the clusters say of themselves. Pure."""
 
 from __future__ import annotations
 

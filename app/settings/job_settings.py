@@ -60,7 +60,7 @@ class Settings:
     """Everything. `flows` are the enabled ones that were asked for, sorted.
 
     `overrides`: a cluster's settings within one flow, where the file has some of its own for it
-    (`a->b.source.admin.KEY`). `values`: what the file says, by place, overrides in place of what they win over;
+    (`a->b.source.admin.KEY`). `values`: what the file says, by key, overrides in place of what they win over;
     `plugin_properties`: the same as plug-ins of a flow get it, `job_properties` as `reporters` do; secrets are in all
     of them. `stored_overrides`: those in each flow's ledger, as they are kept there; None where they could not be read;
     `in_force`: the same in plain text, the stronger level alone. `shown`: the keys whose values may be shown;

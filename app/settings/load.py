@@ -87,7 +87,7 @@ def load(
 def read_properties(
     path: Path, environ: Mapping[str, str], findings: Findings, overrides: Overrides | None = None
 ) -> Properties:
-    """The lines of a file by place, references resolved. Raises ConfigurationError for what is no properties file."""
+    """The lines of a file, references resolved. Raises ConfigurationError for what is no properties file."""
     entries = resolve_all(read(path, findings), environ, findings)
     if not entries:
         findings.raise_if_any()

@@ -28,13 +28,13 @@ def changed_names(before: Settings, after: Mapping[ScopedKey, str], flow: Flow) 
     """Names of the keys that differ where they hold for a flow, and replace something of the flow."""
     old, reporters = before.values, before.reporters.values()
     others = {name for one in reporters if isinstance(one, Reconfigurable) for name in one.reconfigurable_configs()}
-    places = [where for where in old.keys() | after.keys() if where.scope in (None, flow)]
-    differ = (where for where in places if old.get(where) != after.get(where) and where.name not in others)
+    mine = [where for where in old.keys() | after.keys() if where.scope in (None, flow)]
+    differ = (where for where in mine if old.get(where) != after.get(where) and where.name not in others)
     return frozenset(where.name for where in differ if live(where, ()) in (Live.FLOW, Live.QUERY))
 
 
 def reconfigure_plugins(flow: FlowSettings, names: Collection[str], properties: Mapping[str, str]) -> None:
-    """Tells the plug-ins of a flow that goes on. One that raises is logged: the others, and the job, go on."""
+    """Gives new values to the plug-ins of a flow that stays. One that raises is logged; others, and the job, go on."""
     for plugin in plugins_that_take(flow, names):
         try:
             plugin.reconfigure(properties)
@@ -76,7 +76,7 @@ def validate(
     properties: Properties,
     flow: Flow | None = None,
 ) -> None:
-    """Asks a plug-in whether it could go on with these values; its objection is a mistake at the key that changed."""
+    """Lets a plug-in check these values; its objection is a mistake of the key that changed."""
     try:
         check_agrees(plugin, values)
     except Exception as error:  # noqa: BLE001 - a plug-in of the user's may raise anything
