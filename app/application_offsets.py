@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from app.overrides.in_force import load_in_force
+from app.overrides.with_overrides import load_with_overrides
 from app.passes import single_pass
 from app.settings import Settings
 from app.wiring import FlowClusters, both_clusters
@@ -29,7 +29,7 @@ def translate_offsets(flow: str, group: str, config: Path | str = CONFIG) -> dic
     Raises ConfigurationError for the file, ClusterUnreachable where the target does not answer either, RightsMissing.
     Source: `org.apache.kafka.connect.mirror.RemoteClusterUtils.translateOffsets` (KIP-382).
     """
-    with closing(load_in_force(Path(config), (flow,))) as settings:
+    with closing(load_with_overrides(Path(config), (flow,))) as settings:
         one = settings.flows[0]
         try:
             return _from_both(settings, one, group)

@@ -55,7 +55,7 @@ def seconds_to_hear(rows: list[tuple[str, int, int, int, int]]) -> float:
         Summary("offset-sync", "a", "b", False, "syncs", topic, None, 1, None, 1, of) for topic, of in numbers.items()
     ]
     memory, started = OffsetMemory(), time.perf_counter()
-    memory.hear(hints_of(told, 1).syncs[Flow("a", "b")], [])
+    memory.take_in(hints_of(told, 1).syncs[Flow("a", "b")], [])
     memory.drain()
     return time.perf_counter() - started
 

@@ -88,7 +88,7 @@ class DigestMismatch(LockstepError):
     """The plan made now is not the plan that was reviewed."""
 
     code = "PLAN_CHANGED"
-    remedy = "read `lockstep plan` again, and apply what it shows now"
+    remedy = "run `lockstep plan` again, and apply what it shows now"
 
 
 K = TypeVar("K")

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, kind_named
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, kind_named, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.plan_text import paused_lines
 from app.passes import SinglePass, expected_claims, single_pass
@@ -99,7 +99,7 @@ def adopt(
         raise WrongUsage(NEVER_OWNED.format(owned))
     if owned.row.data and not with_records:
         raise WrongUsage(WITH_RECORDS.format(owned))
-    settings = in_force(config, flow)
+    settings = with_overrides(config, flow)
     with ExitStack() as stack:
         found, failed = _found(settings, stack, owned, lead=yes and not dry_run, writes=not dry_run)
         if not dry_run:

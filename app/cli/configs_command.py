@@ -47,7 +47,7 @@ from app.configs_tool.canary import Canary
 from app.configs_tool.flags import EntityType, Flags, check_flags, place_of
 from app.configs_tool.precedence import views
 from app.configs_tool.tool_cluster import Opened, cluster_access, opened
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Wanted
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Scope
 from streaming.errors import LockstepError, WrongUsage
 
 CANARY_TIME = 60.0
@@ -127,14 +127,14 @@ def _describe(flags: Flags, there: Opened, output: Output) -> int:
     return FAILED if seen.errors else DONE
 
 
-def _places(flags: Flags, there: Opened) -> list[ConfigPlace]:
+def _places(flags: Flags, there: Opened) -> list[ConfigEntity]:
     """All there are, as kafka-configs does without a name: the brokers and their default, or the topics."""
     if flags.kind is EntityType.TOPICS:
-        return [ConfigPlace(Scope.TOPIC, name) for name in there.partitions.topics()]
-    return [*(ConfigPlace(Scope.BROKER, name) for name in there.levels.brokers()), DEFAULT_OF_ALL]
+        return [ConfigEntity(Scope.TOPIC, name) for name in there.partitions.topics()]
+    return [*(ConfigEntity(Scope.BROKER, name) for name in there.levels.brokers()), DEFAULT_OF_ALL]
 
 
-def _alter(flags: Flags, there: Opened, wanted: Wanted, output: Output) -> int:
+def _alter(flags: Flags, there: Opened, wanted: ConfigValues, output: Output) -> int:
     place = place_of(flags) or DEFAULT_OF_ALL
     alteration, notes = checked(place, wanted, known_configs(there.levels, place), flags.custom)
     for note in notes:
@@ -149,7 +149,7 @@ def _alter(flags: Flags, there: Opened, wanted: Wanted, output: Output) -> int:
     return DONE
 
 
-def _try_out(flags: Flags, there: Opened, wanted: Wanted, output: Output) -> int:
+def _try_out(flags: Flags, there: Opened, wanted: ConfigValues, output: Output) -> int:
     seconds = CANARY_TIME if flags.canary_time is None else flags.canary_time
     with _ending() as ended:
         canary = Canary(there.levels, there.partitions, ended.wait, time.sleep, complain, seconds)
@@ -184,7 +184,7 @@ def _print_altered(alteration: Alteration, result: str, output: Output) -> None:
         print_line(f"Completed updating config for {named(alteration.place)}.")
 
 
-def _entity(place: ConfigPlace) -> dict[str, Any]:
+def _entity(place: ConfigEntity) -> dict[str, Any]:
     return {"entity_type": ENTITY_TYPES[place.scope], "entity_name": place.name}
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.cli.options import in_force
+from app.cli.options import with_overrides
 from app.cli.output import Output, complain, print_json, print_line
 from app.failover_hooks import failover_hooks
 from app.failover_session import FailoverCall
@@ -22,7 +22,7 @@ from streaming.errors import WrongUsage
 
 def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettings]:
     """The settings and the flow that is meant. Raises WrongUsage where that is more than one."""
-    settings = in_force(config, None)
+    settings = with_overrides(config, None)
     wanted = [one for one in settings.flows if not flow or one.flow.name in flow]
     if len(wanted) != 1:
         names = ", ".join(one.flow.name for one in settings.flows)

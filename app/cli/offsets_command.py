@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, of_each_flow
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, of_each_flow, with_overrides
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
 from app.cli.translate_command import translate
 from app.cli.wrong_names import wrong_group
@@ -53,7 +53,7 @@ def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
         return list(seen.items)
 
     unread: list[str] = []
-    flows, failed = of_each_flow(in_force(config, flow), found, "groups")
+    flows, failed = of_each_flow(with_overrides(config, flow), found, "groups")
     for line in unread:
         complain(line)
     if output is Output.JSON:
@@ -94,7 +94,7 @@ def offsets(
         )
     scope, command = GroupScope(group, back=reverse, shown=True), "offsets" if execute else None
     with ExitStack() as stack:
-        found, failed = _compare_all(in_force(config, flow), scope, command, stack)
+        found, failed = _compare_all(with_overrides(config, flow), scope, command, stack)
         if group and not failed:
             _check_names(found, group, back=reverse)
         if execute and not failed:

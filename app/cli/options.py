@@ -77,16 +77,18 @@ def loaded(config: Path, flow: list[str] | None) -> Settings:
     return settings
 
 
-def in_force(config: Path, flow: list[str] | None, before: Settings | None = None, *, job: bool = False) -> Settings:
+def with_overrides(
+    config: Path, flow: list[str] | None, before: Settings | None = None, *, job: bool = False
+) -> Settings:
     """As `loaded`, with the overrides in the flows' ledgers over the file; `before`: of the running job.
 
     `job`: a flow whose overrides are refused waits; for a command they are a mistake. Plug-ins are closed when the
     command ends; with `before`, by the job.
     """
     # Kafka's clients, which a command that asks the running job does not need.
-    from app.overrides.in_force import load_in_force
+    from app.overrides.with_overrides import load_with_overrides
 
-    settings = load_in_force(present(config), flow or (), before=before, job=job, reading=chosen())
+    settings = load_with_overrides(present(config), flow or (), before=before, job=job, reading=chosen())
     if before is None:
         closed_at_end(settings.close)
     return settings

@@ -19,11 +19,11 @@ from app.configs_tool.alteration_values import resolved, wanted_configs
 from app.configs_tool.flags import Flags
 from app.overrides.alteration import OverrideAlteration
 from app.overrides.closed import permitted
-from app.overrides.in_force import in_plain
 from app.overrides.ledgers import Unreadable, each, open_ledgers, read_overrides
 from app.overrides.overridable import checked
 from app.overrides.passwords import override_of
 from app.overrides.view import OwnView, default_views, flow_views
+from app.overrides.with_overrides import in_plain
 from app.properties.config_providers import config_providers
 from app.properties.mistakes import Findings
 from app.properties.nearest import nearest

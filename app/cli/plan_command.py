@@ -12,7 +12,15 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, KindsOption, OutputOption, in_force, progress_bar
+from app.cli.options import (
+    DEFAULT_CONFIG,
+    ConfigOption,
+    FlowOption,
+    KindsOption,
+    OutputOption,
+    progress_bar,
+    with_overrides,
+)
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json
 from app.cli.plan_file import ReviewedPlan, check_writable, write_plan
 from app.cli.plan_text import kinds_by_reason, print_outcomes, print_plan
@@ -63,7 +71,7 @@ def plan(
     """What `apply` would do now; writes nothing. Exit 3: changes are pending."""
     if out is not None:
         check_writable(out)
-    settings = in_force(config, flow)
+    settings = with_overrides(config, flow)
     with ExitStack() as stack:
         planned, failed = _plans(settings, stack, _chosen(kind), force=force)
         documents = [_planned(row) for row in planned]
@@ -93,7 +101,7 @@ def apply(
 ) -> None:
     """Writes what `plan` shows. A plan of some kinds alone is applied with the same --kind."""
     expected = ReviewedPlan(reviewed) if reviewed is not None else None
-    settings = in_force(config, flow)
+    settings = with_overrides(config, flow)
     if expected is not None:
         expected.check_flows(one.flow for one in settings.flows)
     with ExitStack() as stack:

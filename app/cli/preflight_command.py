@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_table
 from app.cli.plan_file import check_writable
 from app.cli.printable import one_line
@@ -39,7 +39,7 @@ def preflight(
     """Could each flow fail over now, and what would be lost; writes nothing. Exit 3: not ready."""
     if report is not None:
         check_writable(report, "--report")
-    settings = in_force(config, flow)
+    settings = with_overrides(config, flow)
     rows: list[tuple[Flow, list[Check], dict[str, Any]]] = []
     failed: list[Failed] = []
     for one in settings.flows:

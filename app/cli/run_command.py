@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from app.cli.log_formats import TEXT, log_formatter
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, in_force
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, with_overrides
 from app.cli.output import DONE, FAILED
 from app.http.neighbour import refuse_beside_another_job
-from app.overrides.in_force import encode_again
+from app.overrides.with_overrides import encode_again
 from app.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -27,14 +27,14 @@ def run(
     handler.setFormatter(log_formatter(TEXT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    settings = in_force(config, flow, job=True)
+    settings = with_overrides(config, flow, job=True)
     encode_again(settings)
     handler.setFormatter(log_formatter(settings.job.log_format))
     for warning in settings.warnings:
         log.warning("%s", warning)
 
     def reread(before: Settings) -> Settings:
-        after = in_force(config, flow, before, job=True)
+        after = with_overrides(config, flow, before, job=True)
         encode_again(after)
         return after
 

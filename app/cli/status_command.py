@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.failures import Failure, with_failure, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force, loaded, of_each_flow
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, of_each_flow, with_overrides
 from app.cli.output import DONE, FAILED, STALE, Output, complain, print_json, print_table
 from app.cli.running import JobRefused, NoJobAnswers, ask
 from app.cli.status_text import print_status
@@ -69,7 +69,7 @@ def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Failure]]:
 
 
 def _rows(config: Path, flow: list[str] | None) -> list[dict[str, Any]]:
-    return _asked(loaded(config, flow)) or _looked(in_force(config, flow))
+    return _asked(loaded(config, flow)) or _looked(with_overrides(config, flow))
 
 
 def _print(flows: Sequence[dict[str, Any]], *, clear: bool = False) -> None:
@@ -108,7 +108,7 @@ def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
         found = replicated_topics(list_both(one, clusters.source, clusters.target))
         return [{"upstream": upstream, "remote": remote} for upstream, remote in found.items()]
 
-    flows, failed = of_each_flow(in_force(config, flow), found, "topics")
+    flows, failed = of_each_flow(with_overrides(config, flow), found, "topics")
     if output is Output.JSON:
         print_json(with_failures({"flows": flows}, failed))
     else:

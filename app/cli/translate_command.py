@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, PENDING, Output, print_json, print_table
 from app.offset_translation import Translated, translate_each
 from app.passes import single_pass
@@ -67,7 +67,7 @@ def translate(
         where = TopicPartition(topic, partition)
     if (where is None) is (groups is None) or (groups and (topic or offset)):
         raise typer.BadParameter("name a partition and offsets (--topic, --partition, --offset), or --groups alone")
-    settings = in_force(config, flow)
+    settings = with_overrides(config, flow)
     if len(settings.flows) != 1:
         names = ", ".join(one.flow.name for one in settings.flows)
         raise WrongUsage(f"there are several flows: choose one with --flow: {names}")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failed, failure_of, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line, print_table
 from app.cli.rights_command import as_json, check_rights, ledger_line, print_rights, who_writes_ledger
 from app.rights.rights_check import RightVerdict
@@ -33,7 +33,7 @@ def validate(
 ) -> None:
     """Parses, connects, and says per flow what it found; writes nothing."""
     try:
-        settings = in_force(config, flow)
+        settings = with_overrides(config, flow)
     except ConfigurationError as error:
         if output is Output.JSON:
             warnings = [_mistake(row) for row in error.warnings]

@@ -12,7 +12,7 @@ import orjson
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, in_force
+from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.plan_file import check_writable
 from app.cli.since import parse_since
@@ -90,7 +90,7 @@ def verify(
         check_writable(report, "--report")
     if export is not None and level is not Level.RECORDS:
         raise typer.BadParameter("it needs --level records, which finds them", param_hint="--export")
-    settings = in_force(config, flow)
+    settings = with_overrides(config, flow)
     chosen = topics_of_flows(settings, scope.topics) if scope.topics else [(one, ()) for one in settings.flows]
     from app.verify.exported import export_records
     from app.verify.flow_check import verify_flow

@@ -14,7 +14,7 @@ from app.configs_tool.masking import shown
 from app.configs_tool.objections import KnownConfigs, notes, objections
 from app.configs_tool.precedence import own_levels
 from sinks.faults import ClusterUnreachable, ItemFault
-from sinks.kafka.ports.config_levels import ConfigLevels, ConfigPlace, Levels, Scope, Wanted
+from sinks.kafka.ports.config_levels import ConfigEntity, ConfigLevels, ConfigValues, Levels, Scope
 from sinks.notify.secret_texts import without_secrets
 from streaming.errors import LockstepError, WrongUsage
 
@@ -47,8 +47,8 @@ class Overwritten(LockstepError):
 class Alteration:
     """What is to become of one place: per name a value, None to delete it. Its `repr` shows no value."""
 
-    place: ConfigPlace
-    wanted: Wanted
+    place: ConfigEntity
+    wanted: ConfigValues
     known: KnownConfigs
 
     def __repr__(self) -> str:
@@ -69,24 +69,24 @@ class Alteration:
         ]
 
 
-def known_configs(levels: ConfigLevels, place: ConfigPlace) -> KnownConfigs:
+def known_configs(levels: ConfigLevels, place: ConfigEntity) -> KnownConfigs:
     """What there is before an alteration. Raises WrongUsage for a place that is not there, LockstepError."""
     brokers = levels.brokers()
     before = _first_description(levels, place)
     if place.scope is Scope.TOPIC or place.name:
         return KnownConfigs(before, before, brokers)
     # The cluster-wide default knows what is set there; which configs there are, a broker knows.
-    return KnownConfigs(before, described(levels, ConfigPlace(Scope.BROKER, brokers[0])), brokers)
+    return KnownConfigs(before, described(levels, ConfigEntity(Scope.BROKER, brokers[0])), brokers)
 
 
-def _first_description(levels: ConfigLevels, place: ConfigPlace) -> Levels:
+def _first_description(levels: ConfigLevels, place: ConfigEntity) -> Levels:
     seen = levels.describe([place])
     if place in seen.errors and seen.errors[place].code in ABSENT:
         raise WrongUsage(f"{named(place)}: {said(seen.errors[place])}")
     return described(levels, place) if place in seen.errors else seen.items[place]
 
 
-def described(levels: ConfigLevels, place: ConfigPlace) -> Levels:
+def described(levels: ConfigLevels, place: ConfigEntity) -> Levels:
     """A place's configs. Raises LockstepError that says what is wrong with the place."""
     seen = levels.describe([place])
     if place in seen.errors:
@@ -95,7 +95,7 @@ def described(levels: ConfigLevels, place: ConfigPlace) -> Levels:
 
 
 def checked(
-    place: ConfigPlace, wanted: Wanted, known: KnownConfigs, custom: bool = False
+    place: ConfigEntity, wanted: ConfigValues, known: KnownConfigs, custom: bool = False
 ) -> tuple[Alteration, list[str]]:
     """The alteration, and what is worth a word about it. Raises WrongUsage with everything that is wrong."""
     if wrong := objections(place, wanted, known, custom):
@@ -147,7 +147,7 @@ def shows(levels: ConfigLevels, alteration: Alteration, wait: Wait, polls: int =
     return False
 
 
-def holds(place: ConfigPlace, wanted: Wanted, now: Levels) -> bool:
+def holds(place: ConfigEntity, wanted: ConfigValues, now: Levels) -> bool:
     """Whether these values are what is set at the place; of one that is not shown, whether it is set."""
     own = own_levels(place, now)
     return all(
@@ -156,7 +156,7 @@ def holds(place: ConfigPlace, wanted: Wanted, now: Levels) -> bool:
     )
 
 
-def named(place: ConfigPlace) -> str:
+def named(place: ConfigEntity) -> str:
     """A place in words."""
     if place.scope is Scope.TOPIC:
         return f"topic {place.name}"

@@ -26,7 +26,7 @@ from app.configs_tool.alter import (
 )
 from app.configs_tool.precedence import own_levels
 from sinks.faults import RightsMissing
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace, Scope, Wanted
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, Scope
 from sinks.kafka.ports.partitions import Partition, Partitions, Troubled
 from streaming.errors import LockstepError, WrongUsage
 
@@ -62,12 +62,12 @@ class Canary:
     note: Note
     seconds: float
 
-    def run(self, broker: str, wanted: Wanted, custom: bool = False) -> Alteration:
+    def run(self, broker: str, wanted: ConfigValues, custom: bool = False) -> Alteration:
         """Tries it on the broker, then makes it the default of all; returns the latter.
 
         Raises WrongUsage before anything is written, TakenBack, NotTakenBack, LockstepError.
         """
-        place = ConfigPlace(Scope.BROKER, broker)
+        place = ConfigEntity(Scope.BROKER, broker)
         default, notes = checked(DEFAULT_OF_ALL, wanted, known_configs(self.levels, DEFAULT_OF_ALL), custom)
         override, _ = checked(place, wanted, known_configs(self.levels, place), custom)
         for note in notes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Scope
 from streaming.errors import WrongUsage
 
 
@@ -152,11 +152,11 @@ def check_flags(flags: Flags) -> None:
         raise WrongUsage(*wrong)
 
 
-def place_of(flags: Flags) -> ConfigPlace | None:
+def place_of(flags: Flags) -> ConfigEntity | None:
     """The place that was asked for; None for all there are. The flags are checked."""
     if flags.kind is None or flags.name is None:
         return None
-    return ConfigPlace(SCOPES[flags.kind], flags.name) if flags.name else DEFAULT_OF_ALL
+    return ConfigEntity(SCOPES[flags.kind], flags.name) if flags.name else DEFAULT_OF_ALL
 
 
 def _is_id(name: str | None) -> bool:

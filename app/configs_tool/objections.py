@@ -10,7 +10,7 @@ from app.configs_tool.broker_login import JAAS, jaas_note, jaas_objection
 from app.configs_tool.config_groups import BY_NAME, INSTEAD, LISTENER, LISTENER_ANYWHERE, Level, base_name
 from app.configs_tool.precedence import own_levels
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import ConfigPlace, Levels, Scope, Wanted
+from sinks.kafka.ports.config_levels import ConfigEntity, ConfigValues, Levels, Scope
 
 NEAR = 0.85
 """How like a known name an unknown one must be to count as a slip, not as a config of a user's own."""
@@ -28,7 +28,7 @@ class KnownConfigs:
     brokers: Sequence[str]
 
 
-def objections(place: ConfigPlace, wanted: Wanted, known: KnownConfigs, custom: bool = False) -> list[str]:
+def objections(place: ConfigEntity, wanted: ConfigValues, known: KnownConfigs, custom: bool = False) -> list[str]:
     """Everything that is wrong, a line each. `custom`: unknown names are meant. No line shows a value."""
     return [
         f"{name}: {reason}"
@@ -37,7 +37,7 @@ def objections(place: ConfigPlace, wanted: Wanted, known: KnownConfigs, custom: 
     ]
 
 
-def notes(place: ConfigPlace, wanted: Wanted, known: KnownConfigs) -> list[str]:
+def notes(place: ConfigEntity, wanted: ConfigValues, known: KnownConfigs) -> list[str]:
     """What is worth a word and no objection: unknown names, deletions of what is not set, idle logins."""
     own = own_levels(place, known.before)
     listeners = known.there["listeners"].value or "" if "listeners" in known.there else ""
@@ -53,7 +53,7 @@ def notes(place: ConfigPlace, wanted: Wanted, known: KnownConfigs) -> list[str]:
     return found
 
 
-def _wrong(place: ConfigPlace, name: str, value: str | None, known: KnownConfigs, custom: bool) -> str | None:
+def _wrong(place: ConfigEntity, name: str, value: str | None, known: KnownConfigs, custom: bool) -> str | None:
     if value is None:
         return None
     if place.scope is Scope.TOPIC:
@@ -72,7 +72,7 @@ def _unknown_topic_config(name: str, there: Levels) -> str:
     return "topics have no such config" + (f"; nearest: {near}" if near else "") + hint
 
 
-def _read_only(place: ConfigPlace, name: str, known: KnownConfigs) -> str | None:
+def _read_only(place: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
     base = base_name(name)
     entry = known.there.get(name)
     if name in INSTEAD and (entry is None or entry.read_only):
@@ -83,7 +83,7 @@ def _read_only(place: ConfigPlace, name: str, known: KnownConfigs) -> str | None
     return "brokers read it at their start only: change server.properties, and restart them one after the other"
 
 
-def _needs_listener(place: ConfigPlace, name: str, known: KnownConfigs) -> str | None:
+def _needs_listener(place: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
     group = BY_NAME.get(name)
     if group is None or not group.per_listener:
         return None
@@ -93,7 +93,7 @@ def _needs_listener(place: ConfigPlace, name: str, known: KnownConfigs) -> str |
     )
 
 
-def _needs_broker(place: ConfigPlace, name: str, known: KnownConfigs) -> str | None:
+def _needs_broker(place: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
     if place.name:
         return None
     listener = LISTENER.fullmatch(name)
@@ -107,7 +107,7 @@ def _needs_broker(place: ConfigPlace, name: str, known: KnownConfigs) -> str | N
     return None
 
 
-def _slip(place: ConfigPlace, name: str, known: KnownConfigs) -> str | None:
+def _slip(place: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
     if _is_known(name, known) or name in own_levels(place, known.before):
         return None
     near = _nearest(base_name(name), _names(known))

@@ -16,7 +16,7 @@ from typing import Any
 from app.configs_tool.config_groups import LISTENER
 from app.configs_tool.masking import is_secret
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import ConfigPlace, LevelledEntry, Levels, Scope, Synonym
+from sinks.kafka.ports.config_levels import ConfigEntity, LevelledEntry, Levels, Scope, Synonym
 from sinks.notify.secret_texts import HIDDEN
 
 WORDS = {
@@ -72,14 +72,14 @@ class ConfigView:
         return HIDDEN if self.sensitive else "-" if value is None else value
 
 
-def own_origin(place: ConfigPlace) -> Origin:
+def own_origin(place: ConfigEntity) -> Origin:
     """The level at which a place itself is written."""
     if place.scope is Scope.TOPIC:
         return Origin.TOPIC
     return Origin.BROKER if place.name else Origin.CLUSTER
 
 
-def own_levels(place: ConfigPlace, levels: Levels) -> dict[str, str | None]:
+def own_levels(place: ConfigEntity, levels: Levels) -> dict[str, str | None]:
     """What is set at the place itself, by name; a value that is not shown is None."""
     own = own_origin(place)
     found: dict[str, str | None] = {}
@@ -90,7 +90,7 @@ def own_levels(place: ConfigPlace, levels: Levels) -> dict[str, str | None]:
     return found
 
 
-def views(place: ConfigPlace, levels: Levels, every: bool = False) -> list[ConfigView]:
+def views(place: ConfigEntity, levels: Levels, every: bool = False) -> list[ConfigView]:
     """The configs of a place, by name: those set there, as kafka-configs lists them, or with `every` all."""
     own = own_origin(place)
     names = sorted(name for name, entry in levels.items() if every or entry.origin is own)

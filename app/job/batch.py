@@ -32,7 +32,7 @@ class Batch:
         if self._serves:
             describe_jobs(frame, f"since the batch before: {work}")
         hints = collect_hints(frame)
-        self._passes.hear(hints)
+        self._passes.take_in(hints)
         self._metrics.batch(work.seconds + time.monotonic() - start, hints.rows, hints.undecodable)
         if self._serves:
             self._passes.serve(self.interval - (time.monotonic() - start), in_batch=True)

@@ -16,7 +16,7 @@ from app.job.cluster_probe import in_a_thread
 from app.job.commit_probe import CommitProbe, probe_commits
 from app.settings import Settings
 from sinks.kinds.offsets.commit_feed import CommitFeed
-from streaming.commits.commit_query import CommitSource, Hear
+from streaming.commits.commit_query import CommitSource, TakeCommits
 from streaming.commits.commit_record import TOPIC, CommitBatch
 from streaming.flow import Flow
 from streaming.query import QueryRefused, RunningQuery
@@ -47,7 +47,7 @@ CountUndecodable = Callable[[Mapping[tuple[str, str], int]], None]
 class Starter(Protocol):
     """`streaming.commits.commit_query.CommitQueries`."""
 
-    def start(self, source: CommitSource, hear: Hear) -> RunningQuery:
+    def start(self, source: CommitSource, take_in: TakeCommits) -> RunningQuery:
         """Raises QueryRefused."""
 
 
@@ -109,7 +109,7 @@ class CommitStream:
         for feed in self.feeds.values():
             feed.begin()
         try:
-            self._query = self._queries.start(found, self._hear)
+            self._query = self._queries.start(found, self._take_in)
         except QueryRefused as refused:
             self._failed(str(refused), now)
             return
@@ -139,7 +139,7 @@ class CommitStream:
         for flow in self.feeds:
             self._wake(flow)
 
-    def _hear(self, batch: CommitBatch) -> None:
+    def _take_in(self, batch: CommitBatch) -> None:
         """In the query's thread."""
         if self._stopping.is_set():
             return

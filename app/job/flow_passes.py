@@ -76,11 +76,11 @@ class FlowPasses:
                 of_flow.schedule.give(reason)
                 self._changed.notify_all()
 
-    def hear(self, hints: Hints) -> None:
+    def take_in(self, hints: Hints) -> None:
         """What a micro-batch brought, which is a reason for a pass of every flow."""
         self._heartbeats.note(hints)
         for flow, of_flow in self._flows.items():
-            of_flow.task.hear(hints.syncs.get(flow, ()), hints.checkpoints.get(flow, ()))
+            of_flow.task.take_in(hints.syncs.get(flow, ()), hints.checkpoints.get(flow, ()))
             self.give(flow, Reason.STREAM)
 
     def hold(self, holds: bool) -> None:

@@ -17,7 +17,7 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer
-from sinks.failover.source_ends import SourceEndsKeeper
+from sinks.failover.source_ends import SourceEndsStore
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.epoch_signal import EpochSignal
 from sinks.kafka.jvm.java_client import JavaAdmin
@@ -105,8 +105,8 @@ def flow_in_job(
         led, claimed, heard = there.ports.written_with(leadership.check), claims or Claims(), commits or CommitFeed()
         made = assemble(Assembly(flow, here.ports, led, claims=claimed, commits=heard))
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
-        keeper = SourceEndsKeeper(here.cluster.records(), flow.failover.ends_interval)
-        opened.callback(keeper.close)
+        source_ends = SourceEndsStore(here.cluster.records(), flow.failover.ends_interval)
+        opened.callback(source_ends.close)
         opened.callback(flow.close)
         # From here on it is closed with the flow.
         close = opened.pop_all().close
@@ -120,7 +120,7 @@ def flow_in_job(
             controllers=made.controllers,
             writers=made.writers,
             topic_ids=there.cluster.topic_ids,
-            keep=keeper.keep,
+            keep=source_ends.keep,
             signal=EpochSignal(flow.flow.source, gateway, here.client, count, on_signal),
             observers=[*observers, *listening],
             on_ledger=on_ledger,

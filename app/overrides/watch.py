@@ -25,9 +25,9 @@ class OverrideWatch:
     `see` is called by the flows' passes, `differing` and `adopt` by the job's own thread.
     """
 
-    def __init__(self, in_force: Mapping[Flow, InLedger | None], opened: Collection[str] = ()) -> None:
-        """`in_force`: None for a flow whose ledger could not be read. `opened`: what the file lets overrides say."""
-        self._in_force, self._opened = dict(in_force), opened
+    def __init__(self, used: Mapping[Flow, InLedger | None], opened: Collection[str] = ()) -> None:
+        """`used`: None for a flow whose ledger could not be read. `opened`: what the file lets overrides say."""
+        self._used, self._opened = dict(used), opened
         self._seen: dict[Flow, InLedger] = {}
         self._reported: dict[Flow, InLedger] = {}
 
@@ -39,7 +39,7 @@ class OverrideWatch:
         self._seen[flow] = seen = ledger.values(Entry.OVERRIDE)
         if wrong := refusals(seen, self._opened):
             raise OverridesRefused(f"{flow.name} does nothing: {refused_text(wrong)}")
-        if self._in_force.get(flow) is None and seen:
+        if self._used.get(flow) is None and seen:
             raise OverridesUnknown(
                 f"{flow.name} waits until the {len(seen)} overrides in its ledger are in force; if it keeps "
                 "waiting, the log says what is wrong with them"
@@ -47,14 +47,14 @@ class OverrideWatch:
 
     def differing(self) -> frozenset[Flow]:
         """The flows whose ledger holds something else than is in force; each such content counts once."""
-        differ = {flow: seen for flow, seen in self._seen.items() if seen != (self._in_force.get(flow) or {})}
+        differ = {flow: seen for flow, seen in self._seen.items() if seen != (self._used.get(flow) or {})}
         reported, self._reported = self._reported, dict(differ)
         return frozenset(flow for flow, seen in differ.items() if reported.get(flow) != seen)
 
     def unknown(self, flow: Flow) -> bool:
         """Whether the flow's settings were made without its ledger."""
-        return self._in_force.get(flow) is None
+        return self._used.get(flow) is None
 
-    def adopt(self, in_force: Mapping[Flow, InLedger | None]) -> None:
+    def adopt(self, used: Mapping[Flow, InLedger | None]) -> None:
         """The settings are made from these now."""
-        self._in_force = dict(in_force)
+        self._used = dict(used)

@@ -63,7 +63,7 @@ class Settings:
     (`a->b.source.admin.KEY`). `values`: what the file says, by key, overrides in place of what they win over;
     `plugin_properties`: the same as plug-ins of a flow get it, `job_properties` as `reporters` do; secrets are in all
     of them. `stored_overrides`: those in each flow's ledger, as they are kept there; None where they could not be read;
-    `in_force`: the same in plain text, the stronger level alone. `shown`: the keys whose values may be shown;
+    `override_values`: the same in plain text, the stronger level alone. `shown`: the keys whose values may be shown;
     `hidden`: what no text of others may repeat.
     """
 
@@ -77,7 +77,7 @@ class Settings:
     job_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     plugin_properties: Mapping[Flow, Mapping[str, str]] = field(default_factory=dict, repr=False)
     stored_overrides: Mapping[Flow, InLedger | None] = field(default_factory=dict, repr=False)
-    in_force: Overrides = field(default_factory=dict, repr=False)
+    override_values: Overrides = field(default_factory=dict, repr=False)
     shown: frozenset[ScopedKey] = frozenset()
     hidden: tuple[str, ...] = field(default=(), repr=False)
 

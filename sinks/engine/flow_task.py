@@ -34,7 +34,7 @@ STANDS_BY_FOR = 1.0
 
 
 class FlowTask:
-    """`step` and `hear` belong to the threads of passes; everything else may be called from any.
+    """`step` and `take_in` belong to the threads of passes; everything else may be called from any.
 
     `beside_another`: a process that leads the flow was heard of since this one listens. `verify`: what is said of its
     records; set by who compares them.
@@ -68,9 +68,9 @@ class FlowTask:
         self._mailbox.add_call(call, changes)
         self._wake()
 
-    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+    def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """Offset-syncs and checkpoints of a batch; the next pass takes them in."""
-        self._reconcile.hear(syncs, checkpoints)
+        self._reconcile.take_in(syncs, checkpoints)
 
     def query_trouble(self, reason: str | None) -> None:
         """Why the streaming query does not run; None while it does."""

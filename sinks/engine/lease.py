@@ -243,5 +243,5 @@ class Lease:
     def _drain(self) -> None:
         assert self._channel is not None
         # The time is taken when all is read: nobody was heard later than it says, however long this took.
-        for heard, begun in self._channel.read(self._log.me):
-            self._log = self._log.taken(heard, self._clock(), begun)
+        for found, begun in self._channel.read(self._log.me):
+            self._log = self._log.taken(found, self._clock(), begun)

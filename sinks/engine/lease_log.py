@@ -49,24 +49,24 @@ class LeaseLog:
     confirmed: float | None = None
     wanted_by: str | None = None
 
-    def begun(self, heard: ReadRecord, now: float, led: LeaseRecord | None = None) -> LeaseLog:
+    def begun(self, found: ReadRecord, now: float, led: LeaseRecord | None = None) -> LeaseLog:
         """With the newest record that is there already: whoever wrote it may have died since.
 
         `led`: the newest of the highest term. It leads on, for all that is known, behind a record of a lower term
         (which somebody may have written again) or a request.
         """
-        record, highest = heard.record, led.term if led else 0
+        record, highest = found.record, led.term if led else 0
         if record is not None and record.act is not Act.REQUEST and record.term >= highest:
             known: LeaseRecord | None = record
         else:
             known = None if led is not None and led.act is Act.RELEASE else led
         term = max(highest, record.term if record else 0)
-        return replace(self, last=heard.name, read_at=now if heard.name else None, term=term, leader=known)
+        return replace(self, last=found.name, read_at=now if found.name else None, term=term, leader=known)
 
-    def taken(self, heard: ReadRecord, now: float, sent_at: float | None = None) -> LeaseLog:
+    def taken(self, found: ReadRecord, now: float, sent_at: float | None = None) -> LeaseLog:
         """With one record more. `sent_at`: when this process began to write it, if it did."""
-        before, record = self.last, heard.record
-        after = replace(self, last=heard.name)
+        before, record = self.last, found.record
+        after = replace(self, last=found.name)
         if record is None:
             return replace(after, read_at=now)
         if record.act is Act.REQUEST:

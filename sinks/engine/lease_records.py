@@ -105,9 +105,9 @@ def decoded(flow: str, value: bytes | None, seal: Seal) -> ReadRecord:
     return ReadRecord(record.name, record)
 
 
-def last_leader(heard: ReadRecord) -> LeaseRecord | None:
+def last_leader(found: ReadRecord) -> LeaseRecord | None:
     """Of the newest record: the process that led when it was written; None where that is not known, or nobody did."""
-    record = heard.record
+    record = found.record
     return record if record is not None and record.act in (Act.CLAIM, Act.RENEWAL) else None
 
 

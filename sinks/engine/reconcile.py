@@ -220,11 +220,11 @@ class FlowReconcile:
             except LockstepError as error:
                 log.warning("%s: %s", self.settings.flow.name, error)
 
-    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+    def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought; the next pass takes it in."""
         for controller in self._parts.controllers:
             if isinstance(controller, StreamListener):
-                controller.hear(syncs, checkpoints)
+                controller.take_in(syncs, checkpoints)
 
     def note_settings(self, changes: Sequence[SettingChange]) -> None:
         """Audits that the flow goes on with other settings. Raises what opening the ledger raises, NotLeading."""

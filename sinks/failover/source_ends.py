@@ -90,7 +90,7 @@ class _Reading:
     ends: Future[dict[str, list[int]]]
 
 
-class SourceEndsKeeper:
+class SourceEndsStore:
     """Of one flow in a running job; called after each pass.
 
     The ends are read beside the passes, for thousands of partitions take a while, and written after the next one:

@@ -153,5 +153,5 @@ class Controller(Protocol):
 class StreamListener(Protocol):
     """A controller that takes in what MM2 wrote to its topics."""
 
-    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+    def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought; called from the batch's thread."""

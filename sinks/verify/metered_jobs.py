@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.record_jobs import Reads, RecordJobs
-from streaming.verify.rows import SOURCE, DigestRow, KeyRow, KeySums, PartitionRead, RecordRows, Wanted
+from streaming.verify.rows import SOURCE, DigestRow, KeyRow, KeySums, PartitionRead, RecordRows, SoughtRecord
 
 
 class MeteredJobs:
@@ -31,7 +31,7 @@ class MeteredJobs:
         self._estimate(source)
         return self._jobs.pairs(source, target, times, most)
 
-    def find_on_source(self, partitions: Reads, wanted: Sequence[Wanted]) -> Mapping[Wanted, int]:
+    def find_on_source(self, partitions: Reads, wanted: Sequence[SoughtRecord]) -> Mapping[SoughtRecord, int]:
         """Looks through no partition that is larger than what may be read at once."""
         chosen = [one for one in partitions if _offsets(one) <= self._budget.largest(one.topic)]
         ids = {one.id for one in chosen}

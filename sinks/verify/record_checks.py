@@ -16,7 +16,7 @@ from sinks.verify.partition_report import report
 from sinks.verify.record_jobs import RecordJobs
 from sinks.verify.verdicts import Level, PartitionReport
 from streaming.mm2.records import TopicPartition
-from streaming.verify.rows import PairSums, PartitionRead, RecordRows, Wanted
+from streaming.verify.rows import PairSums, PartitionRead, RecordRows, SoughtRecord
 
 MOST_ROWS = 50_000
 """Contents, and runs, of all windows that are read again together, that come to the driver."""
@@ -81,7 +81,7 @@ class RecordChecks:
     def _find_copies(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
         """Records of the target alone that the source has in another place: MM2 sent them again, unseen by a sync."""
         wanted = {
-            Wanted(number, *fields): (check, fields)
+            SoughtRecord(number, *fields): (check, fields)
             for number, check in enumerate(checks)
             for fields in check.unmatched_on_target()
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from streaming.verify.rows import DigestRow, KeyRow, KeySums, PartitionRead, RecordRows, Wanted
+from streaming.verify.rows import DigestRow, KeyRow, KeySums, PartitionRead, RecordRows, SoughtRecord
 
 Reads = Sequence[PartitionRead]
 """Partitions of one side. Those of both sides have the same ids and as many cells."""
@@ -21,7 +21,7 @@ class RecordJobs(Protocol):
         """Records of the even cells (0, 2, …) of these partitions brought together; what lies in odd cells is left
         out. `times`: timestamps count. At most so many contents and runs, the first by offset."""
 
-    def find_on_source(self, partitions: Reads, wanted: Sequence[Wanted]) -> Mapping[Wanted, int]:
+    def find_on_source(self, partitions: Reads, wanted: Sequence[SoughtRecord]) -> Mapping[SoughtRecord, int]:
         """The first offset in these partitions of each record that is there."""
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[Sequence[KeySums], Sequence[KeyRow]]:

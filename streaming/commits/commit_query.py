@@ -27,7 +27,7 @@ MOST_OFFSETS = 1_000_000
 STOPS_WITHIN = 10
 """Seconds that Spark waits for the query's thread when it is stopped."""
 
-Hear = Callable[[CommitBatch], None]
+TakeCommits = Callable[[CommitBatch], None]
 """Called with what each micro-batch brought, in the query's thread."""
 
 
@@ -118,13 +118,13 @@ class CommitQueries:
         session.conf.set("spark.sql.streaming.stopTimeout", f"{STOPS_WITHIN}s")
         return session
 
-    def start(self, source: CommitSource, hear: Hear) -> RunningQuery:
+    def start(self, source: CommitSource, take_in: TakeCommits) -> RunningQuery:
         """Raises QueryRefused."""
 
         def described(batch: DataFrame, number: int) -> None:
             context = batch.sparkSession.sparkContext
             context.setJobDescription(f"{source.name}, batch {number}: what groups of {source.alias} committed")
-            hear(collect_commits(batch))
+            take_in(collect_commits(batch))
 
         try:
             frame = self._session.readStream.format("kafka").options(**source.spark_options()).load()

@@ -24,8 +24,8 @@ from streaming.verify.rows import (
     PartitionRead,
     RecordRows,
     RunRow,
+    SoughtRecord,
     Surplus,
-    Wanted,
 )
 
 Session = SparkSession
@@ -99,7 +99,9 @@ class SparkJobs:
             equal.unpersist()
             contents.unpersist()
 
-    def find_on_source(self, partitions: Sequence[PartitionRead], wanted: Sequence[Wanted]) -> dict[Wanted, int]:
+    def find_on_source(
+        self, partitions: Sequence[PartitionRead], wanted: Sequence[SoughtRecord]
+    ) -> dict[SoughtRecord, int]:
         """The first offset in these partitions of each record that is there."""
         frame = self.cells(SOURCE, partitions)
         if frame is None or not wanted:
@@ -111,7 +113,7 @@ class SparkJobs:
         names = ["id", "key_digest", "value_digest", "headers_digest"]
         same_time = F.col("wanted_ms").isNull() | (F.col("wanted_ms") == F.col("ms"))
         found = rows.join(sought, names).where(same_time).groupBy(*names, "wanted_ms").agg(F.min("offset"))
-        return {Wanted(*row[:5]): row[5] for row in found.collect()}
+        return {SoughtRecord(*row[:5]): row[5] for row in found.collect()}
 
     def last_values(
         self, source: Sequence[PartitionRead], target: Sequence[PartitionRead], most: int

@@ -67,7 +67,7 @@ class ContentRow(NamedTuple):
     ms: int
 
 
-class Wanted(NamedTuple):
+class SoughtRecord(NamedTuple):
     """A record to look for on the source, by the digests of its fields; `ms` None where timestamps do not count."""
 
     id: int

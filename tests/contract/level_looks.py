@@ -10,10 +10,10 @@ from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace, LevelledEntry, Levels, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, LevelledEntry, Levels, Scope
 
 SOON = 30.0
-ONE = ConfigPlace(Scope.BROKER, "1")
+ONE = ConfigEntity(Scope.BROKER, "1")
 """The broker that every cluster of a test has."""
 
 
@@ -28,14 +28,14 @@ def levels_of(request: pytest.FixtureRequest, cluster: LocalCluster) -> JvmLevel
     return jvm_levels(request, cluster.alias, {"bootstrap.servers": cluster.bootstrap})
 
 
-def at(levels: ConfigLevels, place: ConfigPlace) -> Levels:
+def at(levels: ConfigLevels, place: ConfigEntity) -> Levels:
     """What one place has; it is there."""
     seen = levels.describe([place])
     assert not seen.errors
     return seen.items[place]
 
 
-def shows(levels: ConfigLevels, place: ConfigPlace, name: str, value: str | None) -> None:
+def shows(levels: ConfigLevels, place: ConfigEntity, name: str, value: str | None) -> None:
     """Waits until a config has this value in force: brokers apply a moment later what the controller has written."""
 
     def shown() -> bool:

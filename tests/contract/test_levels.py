@@ -14,7 +14,7 @@ from sinks.kafka.jvm.jvm_levels import without_secrets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import Origin, TopicSpec
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, Scope
 from tests.contract import level_looks
 from tests.contract.acl_looks import REAL, broker_of, restricted
 from tests.contract.level_looks import ONE, SOON, at, clear, levels_of, shows, written
@@ -28,12 +28,12 @@ class Levelled:
     """Levels, and a topic of the cluster."""
 
     levels: ConfigLevels
-    topic: ConfigPlace
+    topic: ConfigEntity
 
 
 @pytest.fixture(params=["memory", pytest.param("jvm", marks=REAL)])
 def levelled(request: pytest.FixtureRequest, unique: str) -> Iterator[Levelled]:
-    topic = ConfigPlace(Scope.TOPIC, f"{unique}-levels")
+    topic = ConfigEntity(Scope.TOPIC, f"{unique}-levels")
     if request.param == "memory":
         yield Levelled(MemoryLevels("b", topics={topic.name}, static={"node.id": "1"}), topic)
         return
@@ -113,7 +113,7 @@ def test_topic_follows_the_brokers_under_the_name_that_they_have_for_it(levelled
     ],
 )
 def test_what_a_broker_refuses_is_the_fault_of_its_place(
-    levels: ConfigLevels, place: ConfigPlace, name: str, value: str, said: str
+    levels: ConfigLevels, place: ConfigEntity, name: str, value: str, said: str
 ) -> None:
     before = at(levels, place).get(name)
     fault = levels.alter({place: {name: value, "background.threads": "11"}})[place]
@@ -152,7 +152,11 @@ def test_custom_config_is_taken_and_its_value_hidden(levels: ConfigLevels, uniqu
 
 
 def test_broker_and_topic_that_are_not_there_are_faults_of_their_own(levels: ConfigLevels, unique: str) -> None:
-    absent, gone, word = ConfigPlace(Scope.BROKER, "77"), ConfigPlace(Scope.TOPIC, unique), ConfigPlace(ONE.scope, "x")
+    absent, gone, word = (
+        ConfigEntity(Scope.BROKER, "77"),
+        ConfigEntity(Scope.TOPIC, unique),
+        ConfigEntity(ONE.scope, "x"),
+    )
     seen = levels.describe([ONE, absent, word, gone])
     assert seen.items.keys() == {ONE}
     assert {place: fault.code for place, fault in seen.errors.items()} == {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.local.waiting import wait_for
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigLevels, ConfigPlace
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels
 from tests.contract.acl_looks import broker_of
 from tests.contract.level_looks import ONE, SOON, at, clear, levels_of, written
 
@@ -21,10 +21,10 @@ STEPS = st.lists(
 BUILT_IN = "86400000"
 
 
-def follow(levels: ConfigLevels, steps: list[tuple[ConfigPlace, str | None]], static: str | None = None) -> None:
+def follow(levels: ConfigLevels, steps: list[tuple[ConfigEntity, str | None]], static: str | None = None) -> None:
     """Takes the steps, and compares what is in force with KIP-226's precedence."""
     clear(levels, [NAME])
-    wanted: dict[ConfigPlace, str | None] = {}
+    wanted: dict[ConfigEntity, str | None] = {}
     for place, value in steps:
         assert levels.alter({place: {NAME: value}}) == {place: None}
         wanted[place] = value
@@ -41,7 +41,7 @@ def follow(levels: ConfigLevels, steps: list[tuple[ConfigPlace, str | None]], st
 
 @given(STEPS, st.none() | st.just("500"))
 def test_any_steps_in_memory_end_in_the_value_that_precedence_says(
-    steps: list[tuple[ConfigPlace, str | None]], static: str | None
+    steps: list[tuple[ConfigEntity, str | None]], static: str | None
 ) -> None:
     follow(MemoryLevels("b", static={NAME: static} if static else {}), steps, static)
 
@@ -53,7 +53,7 @@ def test_any_steps_on_a_broker_end_in_the_value_that_precedence_says(request: py
 
     @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
     @given(STEPS)
-    def follow_on_broker(steps: list[tuple[ConfigPlace, str | None]]) -> None:
+    def follow_on_broker(steps: list[tuple[ConfigEntity, str | None]]) -> None:
         follow(levels, steps)
 
     follow_on_broker()

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from app.cli.output import DONE, WRONG_USAGE
 from app.main import app
-from app.overrides.in_force import encode_again, load_in_force
+from app.overrides.with_overrides import encode_again, load_with_overrides
 from app.settings import ConfigurationError
 from sinks.engine.audit_events import read_audit
 from sinks.engine.ledger import Entry, Ledger
@@ -71,13 +71,13 @@ def test_password_is_nowhere_in_plain_text_and_follows_the_secret_that_encodes_i
     first = stage.stored()
     stage.encoder("hush-hush-hush-2")
     with pytest.raises(ConfigurationError, match=r"set password\.encoder\.old\.secret"):
-        load_in_force(stage.config)
+        load_with_overrides(stage.config)
     stage.encoder("hush-hush-hush-2", old="hush-hush-hush-1")
-    settings = load_in_force(stage.config)
-    assert settings.in_force == {FLOW: {SECRET: "t0ps3cr3t"}}
+    settings = load_with_overrides(stage.config)
+    assert settings.override_values == {FLOW: {SECRET: "t0ps3cr3t"}}
     encode_again(settings)
     stage.encoder("hush-hush-hush-2")
-    assert load_in_force(stage.config).in_force == {FLOW: {SECRET: "t0ps3cr3t"}}
+    assert load_with_overrides(stage.config).override_values == {FLOW: {SECRET: "t0ps3cr3t"}}
     assert stage.stored().keys() == first.keys()
     assert stage.stored() != first
     for topic in (LEDGER, AUDIT):
@@ -114,11 +114,11 @@ def test_dry_run_writes_nothing_and_a_deletion_needs_something_to_delete(stage: 
 def test_damaged_override_stops_what_would_use_it_and_can_be_mended(stage: Stage) -> None:
     Ledger(LEDGER, stage.target, stage.target, 1).put({(Entry.OVERRIDE, ("flow", "topics")): "{"})
     with pytest.raises(ConfigurationError, match="the override of topics in the ledger is damaged"):
-        load_in_force(stage.config)
+        load_with_overrides(stage.config)
     code, _, said = stage.configs("--describe")
     assert (code, "damaged" in said) == (1, True)
     assert stage.configs("--alter", "--entity-name", FLOW.name, "--delete-config", "topics")[0] == DONE
-    assert load_in_force(stage.config).in_force == {}
+    assert load_with_overrides(stage.config).override_values == {}
 
 
 def test_describe_tells_the_levels_as_json_and_the_audit_topic_who_set_them(stage: Stage) -> None:

@@ -43,5 +43,5 @@ class ScriptedPass:
     def close(self, *, replaced: bool = False) -> None:
         self.closed, self.replaced = True, replaced
 
-    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+    def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """Takes in nothing of what MM2 tells."""

@@ -45,7 +45,7 @@ class JvmGroupWatch:
         found: set[str] = set()
         try:
             for request, result in asked:
-                found |= self._news(request, result)
+                found |= self._differing_groups(request, result)
         except LockstepError:
             # Nobody hears of these now, so the next look must report them again.
             for group in found:
@@ -65,7 +65,7 @@ class JvmGroupWatch:
             self._open.put(group, self._every)
             self._asked[group] = self._open
 
-    def _news(self, request: Any, result: Any) -> set[str]:
+    def _differing_groups(self, request: Any, result: Any) -> set[str]:
         try:
             seen = result.all().get(self._timeout, self._unit)
         except Py4JJavaError as error:
@@ -76,10 +76,10 @@ class JvmGroupWatch:
     def _differing(self, seen: Any) -> set[str]:
         if self._last.entrySet().containsAll(seen.entrySet()):
             return set()
-        news = self._jvm.java.util.HashMap(seen)
-        news.entrySet().removeAll(self._last.entrySet())
+        differing = self._jvm.java.util.HashMap(seen)
+        differing.entrySet().removeAll(self._last.entrySet())
         self._last.putAll(seen)
-        return set(news.keySet())
+        return set(differing.keySet())
 
     def _one_by_one(self, request: Any, result: Any, error: Py4JJavaError) -> set[str]:
         """One group's trouble must not hide the others: the troubled ones count as changed and are read in full."""

@@ -19,12 +19,12 @@ from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_
 from sinks.kafka.ports.cluster import CountRequest, Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
-    ConfigPlace,
+    ConfigEntity,
+    ConfigValues,
     LevelledEntry,
     Levels,
     Scope,
     Synonym,
-    Wanted,
     no_broker,
 )
 from sinks.kafka.ports.permitted import ask_again
@@ -66,7 +66,7 @@ class JvmLevels:
         self._types = self._constants("org.apache.kafka.common.config.ConfigResource$Type")
         self._operations = self._constants("org.apache.kafka.clients.admin.AlterConfigOp$OpType")
 
-    def describe(self, places: Collection[ConfigPlace]) -> Observed[ConfigPlace, Levels]:
+    def describe(self, places: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
         """All configs of each place; a broker that is not there is the fault BROKER_NOT_AVAILABLE of its place."""
         missing = self._missing(places)
         asked = {place: self._resource(place) for place in places if place not in missing}
@@ -84,8 +84,8 @@ class JvmLevels:
         return sorted((node.idString() for node in self._listed(nodes)), key=int)
 
     def alter(
-        self, wanted: Mapping[ConfigPlace, Wanted], validate_only: bool = False
-    ) -> dict[ConfigPlace, ItemFault | None]:
+        self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
+    ) -> dict[ConfigEntity, ItemFault | None]:
         """Each place all or nothing. Raises ClusterUnreachable, RightsMissing, IncrementalUnsupported."""
         missing = self._missing(wanted)
         asked = {place: self._resource(place) for place in wanted if place not in missing}
@@ -104,7 +104,7 @@ class JvmLevels:
     def close(self) -> None:
         self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
 
-    def _missing(self, places: Iterable[ConfigPlace]) -> dict[ConfigPlace, ItemFault]:
+    def _missing(self, places: Iterable[ConfigEntity]) -> dict[ConfigEntity, ItemFault]:
         """A broker is asked itself, so Java's Admin would wait for one that is not there until its time is up."""
         brokers = [place for place in places if place.scope is Scope.BROKER and place.name]
         if not brokers:
@@ -124,11 +124,11 @@ class JvmLevels:
         return answer
 
     def _settle(
-        self, api: str, futures: Mapping[ConfigPlace, Any]
-    ) -> tuple[dict[ConfigPlace, Any], dict[ConfigPlace, ItemFault]]:
+        self, api: str, futures: Mapping[ConfigEntity, Any]
+    ) -> tuple[dict[ConfigEntity, Any], dict[ConfigEntity, ItemFault]]:
         """Each place's answer or fault. Raises where none of them was answered at all."""
-        found: dict[ConfigPlace, Any] = {}
-        faults: dict[ConfigPlace, ItemFault] = {}
+        found: dict[ConfigEntity, Any] = {}
+        faults: dict[ConfigEntity, ItemFault] = {}
         last: Py4JJavaError | None = None
         for place, future in futures.items():
             try:
@@ -165,7 +165,7 @@ class JvmLevels:
         entry = self._client.ConfigEntry(name, value)
         return self._client.AlterConfigOp(entry, self._operations["DELETE" if value is None else "SET"])
 
-    def _resource(self, place: ConfigPlace) -> Any:
+    def _resource(self, place: ConfigEntity) -> Any:
         return self._jvm.org.apache.kafka.common.config.ConfigResource(self._types[place.scope.value], place.name)
 
     def _collected(self, items: Iterable[Any]) -> Any:
@@ -185,14 +185,14 @@ class JvmLevels:
         return {constant.name(): constant for constant in constants}
 
 
-def _levels(place: ConfigPlace, entries: Iterable[Any]) -> Levels:
+def _levels(place: ConfigEntity, entries: Iterable[Any]) -> Levels:
     levels = {entry.name(): _entry(place, entry) for entry in entries}
     if place == DEFAULT_OF_ALL:
         return {name: entry for name, entry in levels.items() if entry.origin is Origin.CLUSTER}
     return levels
 
 
-def _entry(place: ConfigPlace, entry: Any) -> LevelledEntry:
+def _entry(place: ConfigEntity, entry: Any) -> LevelledEntry:
     name, value, origin = entry.name(), entry.value(), _origin(entry.source())
     if place.scope is Scope.BROKER and origin is Origin.DEFAULT:
         # What is at its default has that level alone: most of a broker's, and each call over the gateway costs.
@@ -211,7 +211,7 @@ def _message(error: Py4JJavaError) -> str:
     return str((thrown.getCause() or thrown).getMessage())
 
 
-def without_secrets(fault: ItemFault, wanted: Wanted) -> ItemFault:
+def without_secrets(fault: ItemFault, wanted: ConfigValues) -> ItemFault:
     """The fault without the values that were to be written for configs whose names speak of a secret."""
     message = fault.message
     for name, value in wanted.items():

@@ -14,12 +14,12 @@ from sinks.kafka.memory.memory_answers import permit
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
-    ConfigPlace,
+    ConfigEntity,
+    ConfigValues,
     LevelledEntry,
     Levels,
     Scope,
     Synonym,
-    Wanted,
     no_broker,
 )
 
@@ -90,7 +90,7 @@ class MemoryLevels:
     up: tuple[str, ...] = ("1",)
     static: dict[str, str] = field(default_factory=dict)
     topics: set[str] = field(default_factory=set)
-    set_at: dict[ConfigPlace, dict[str, str]] = field(default_factory=dict)
+    set_at: dict[ConfigEntity, dict[str, str]] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)
     denied: set[str] = field(default_factory=set)
     reachable: bool = True
@@ -100,17 +100,17 @@ class MemoryLevels:
         permit(self.alias, self.reachable, self.denied, "describe")
         return list(self.up)
 
-    def describe(self, places: Collection[ConfigPlace]) -> Observed[ConfigPlace, Levels]:
+    def describe(self, places: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
         permit(self.alias, self.reachable, self.denied, "describe")
         faults = {place: fault for place in places if (fault := self._absent(place))}
         return Observed({place: self._levels(place) for place in places if place not in faults}, faults)
 
     def alter(
-        self, wanted: Mapping[ConfigPlace, Wanted], validate_only: bool = False
-    ) -> dict[ConfigPlace, ItemFault | None]:
+        self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
+    ) -> dict[ConfigEntity, ItemFault | None]:
         permit(self.alias, self.reachable, self.denied, "alter")
         self.writes += bool(wanted) and not validate_only
-        faults: dict[ConfigPlace, ItemFault | None] = {}
+        faults: dict[ConfigEntity, ItemFault | None] = {}
         for place, changes in wanted.items():
             faults[place] = self._absent(place) or self._refusal(place, changes)
             if faults[place] is None and not validate_only:
@@ -121,7 +121,7 @@ class MemoryLevels:
     def close(self) -> None:
         """Nothing to let go of."""
 
-    def _absent(self, place: ConfigPlace) -> ItemFault | None:
+    def _absent(self, place: ConfigEntity) -> ItemFault | None:
         if place.scope is Scope.TOPIC:
             return None if place.name in self.topics else GONE
         return None if place.name in ("", *self.up) else no_broker(place.name, self.up)
@@ -129,7 +129,7 @@ class MemoryLevels:
     def _known(self) -> dict[str, Known]:
         return {name: known for name, known in KNOWN.items() if name not in self.unknown}
 
-    def _refusal(self, place: ConfigPlace, changes: Wanted) -> ItemFault | None:
+    def _refusal(self, place: ConfigEntity, changes: ConfigValues) -> ItemFault | None:
         written = {name: value for name, value in changes.items() if value is not None}
         if place.scope is Scope.TOPIC:
             return self._topic_refusal(written)
@@ -154,7 +154,7 @@ class MemoryLevels:
 
     def _jumps(self, threads: Mapping[str, int]) -> Iterator[str]:
         """`DynamicThreadPool.validateReconfiguration`."""
-        now = self._levels(ConfigPlace(Scope.BROKER, self.up[0]))
+        now = self._levels(ConfigEntity(Scope.BROKER, self.up[0]))
         for name, wanted in threads.items():
             current = int(now[name].value or 0)
             failed = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
@@ -172,7 +172,7 @@ class MemoryLevels:
                 return ItemFault("INVALID_CONFIG", wrong)
         return None
 
-    def _levels(self, place: ConfigPlace) -> Levels:
+    def _levels(self, place: ConfigEntity) -> Levels:
         if place == DEFAULT_OF_ALL:
             return {name: self._entry(place, name, Known(None)) for name in self.set_at.get(place, {})}
         known = self._known()
@@ -181,7 +181,7 @@ class MemoryLevels:
         custom = {*self.set_at.get(place, {}), *self.set_at.get(DEFAULT_OF_ALL, {})} - known.keys()
         return {name: self._entry(place, name, known.get(name, Known(None))) for name in (*known, *custom)}
 
-    def _entry(self, place: ConfigPlace, name: str, known: Known) -> LevelledEntry:
+    def _entry(self, place: ConfigEntity, name: str, known: Known) -> LevelledEntry:
         sensitive = self._is_sensitive(name)
         levels = [
             Synonym(one.name, None if sensitive else one.value, one.origin) for one in self._set(place, name, known)
@@ -195,12 +195,12 @@ class MemoryLevels:
         known = self._known().get(name.split(".", 3)[3] if name.startswith(LISTENER) else name)
         return known is None or known.sensitive
 
-    def _set(self, place: ConfigPlace, name: str, known: Known) -> Iterator[Synonym]:
+    def _set(self, place: ConfigEntity, name: str, known: Known) -> Iterator[Synonym]:
         """Every level that has a value, in the order of precedence (KIP-226)."""
         if place.scope is Scope.TOPIC and known.topic in self.set_at.get(place, {}):
             yield Synonym(known.topic, self.set_at[place][known.topic], Origin.TOPIC)
         # A topic follows the broker that answers.
-        broker = ConfigPlace(Scope.BROKER, self.up[0]) if place.scope is Scope.TOPIC else place
+        broker = ConfigEntity(Scope.BROKER, self.up[0]) if place.scope is Scope.TOPIC else place
         dynamic = ((broker, Origin.BROKER), (DEFAULT_OF_ALL, Origin.CLUSTER))
         for level, origin in dynamic[1:] if broker == DEFAULT_OF_ALL else dynamic:
             if name in self.set_at.get(level, {}):

@@ -21,14 +21,14 @@ class Scope(str, Enum):
     TOPIC = "TOPIC"
 
 
-class ConfigPlace(NamedTuple):
+class ConfigEntity(NamedTuple):
     """A broker by its id, all brokers by the name `""` (the cluster-wide default), or a topic."""
 
     scope: Scope
     name: str
 
 
-DEFAULT_OF_ALL = ConfigPlace(Scope.BROKER, "")
+DEFAULT_OF_ALL = ConfigEntity(Scope.BROKER, "")
 """The cluster-wide default of the brokers."""
 
 
@@ -57,14 +57,14 @@ class LevelledEntry:
 
 
 Levels = Mapping[str, LevelledEntry]
-Wanted = Mapping[str, str | None]
+ConfigValues = Mapping[str, str | None]
 """Per config name: the value to set at the place, `None` to delete it there."""
 
 
 class LevelReader(Protocol):
     """Looks, and changes nothing. Raises ClusterUnreachable, RightsMissing."""
 
-    def describe(self, places: Collection[ConfigPlace]) -> Observed[ConfigPlace, Levels]:
+    def describe(self, places: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
         """All configs of each place. For the cluster-wide default: what is set there, nothing else."""
 
     def brokers(self) -> list[str]:
@@ -78,8 +78,8 @@ class ConfigLevels(LevelReader, Protocol):
     """Looks and writes."""
 
     def alter(
-        self, wanted: Mapping[ConfigPlace, Wanted], validate_only: bool = False
-    ) -> dict[ConfigPlace, ItemFault | None]:
+        self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
+    ) -> dict[ConfigEntity, ItemFault | None]:
         """IncrementalAlterConfigs (KIP-339), each place all or nothing; `None` where it was written.
 
         `validate_only`: the brokers check it and write nothing.

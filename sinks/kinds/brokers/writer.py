@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sinks.engine.model import Change, Outcome
 from sinks.faults import IncrementalUnsupported, ItemFault
 from sinks.kafka.ports.cluster import Faults
-from sinks.kafka.ports.config_levels import ConfigLevels, ConfigPlace, Scope
+from sinks.kafka.ports.config_levels import ConfigEntity, ConfigLevels, Scope
 from sinks.kinds.topics.config_writer import Values, settle
 
 
@@ -29,7 +29,7 @@ class BrokerWriter:
     def _alter(self, wanted: Mapping[str, Values]) -> Faults:
         try:
             faults = self._target.alter(
-                {ConfigPlace(Scope.BROKER, broker): values for broker, values in wanted.items()}
+                {ConfigEntity(Scope.BROKER, broker): values for broker, values in wanted.items()}
             )
         except IncrementalUnsupported as error:
             # The old AlterConfigs would erase what it is not given, passwords among it, which nobody can read.

@@ -14,7 +14,7 @@ MANY = 2000
 """Groups beyond which `auto` takes them from the stream: more than one poll reads."""
 
 
-class Heard(NamedTuple):
+class NewCommits(NamedTuple):
     """What came since the last time. `session` counts the starts of the stream: another one means that something may
     have been missed; None: there is no stream now."""
 
@@ -29,7 +29,7 @@ class CommitFeed:
     def __init__(self) -> None:
         self._lock = Lock()
         self._sessions = 0
-        self._live, self._heard_of = False, False
+        self._live, self._has_commits = False, False
         self._wanted = False
         self._reason: str | None = None
         self._commits: dict[str, dict[TopicPartition, int | None]] = {}
@@ -59,13 +59,13 @@ class CommitFeed:
         """From now on every commit comes; what was before is to be read once."""
         with self._lock:
             self._sessions += 1
-            self._live, self._heard_of, self._reason = True, False, None
+            self._live, self._has_commits, self._reason = True, False, None
             self._commits, self._unread = {}, set()
 
     def put(self, batch: CommitBatch) -> None:
         """What a micro-batch brought. Only the last of each partition is kept, so that it needs no bound."""
         with self._lock:
-            self._heard_of = True
+            self._has_commits = True
             for group, offsets in batch.commits.items() if self._live else ():
                 self._commits.setdefault(group, {}).update(offsets)
             if self._live:
@@ -77,11 +77,11 @@ class CommitFeed:
             self._live, self._reason = False, reason
             self._commits, self._unread = {}, set()
 
-    def take(self) -> Heard:
+    def take(self) -> NewCommits:
         """What came since the last time. A stream counts from its first micro-batch on: it may be long in starting."""
         with self._lock:
-            heard = Heard(
-                self._sessions if self._live and self._heard_of else None, self._commits, frozenset(self._unread)
+            new = NewCommits(
+                self._sessions if self._live and self._has_commits else None, self._commits, frozenset(self._unread)
             )
             self._commits, self._unread = {}, set()
-            return heard
+            return new

@@ -75,7 +75,7 @@ class OffsetController:
         if self._ledger is None:
             self._memory.load(context.ledger, self._ends.topics)
         self._ledger = context.ledger
-        heard = self._memory.drain()
+        taken_in = self._memory.drain()
         if context.everything and self._scope is None:
             self._keep(context)
         if not self._active:
@@ -88,8 +88,8 @@ class OffsetController:
         chosen = self._ends.followed.chosen
         if context.everything:
             self._schedule.compare_all(sorted(chosen), context.now)
-        told = (heard.groups | self._on(heard.restarted, context.listed)) & chosen
-        self._schedule.heard(told, context.now)
+        told = (taken_in.groups | self._on(taken_in.restarted, context.listed)) & chosen
+        self._schedule.checkpointed(told, context.now)
         return self._schedule.is_due(context.now)
 
     def _on(self, restarted: Collection[TopicPartition], listed: Listed) -> set[str]:
@@ -109,9 +109,9 @@ class OffsetController:
         """What is known of each group and partition, sorted by group."""
         return [row for _, rows in sorted(self._rows.items()) for row in rows]
 
-    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+    def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought of MM2's; the next poll takes it in."""
-        self._memory.hear(syncs, checkpoints)
+        self._memory.take_in(syncs, checkpoints)
 
     def _direction(self, listed: Listed) -> Direction:
         if self._scope is not None and self._scope.back:

@@ -144,7 +144,7 @@ class ExactOffsets:
         known = self._known.get(where)
         return known if known and known.ids == self.ids_of(where.topic) else None
 
-    def hear(self, where: TopicPartition, position: int, upstream: int, downstream: int, broken: bool) -> None:
+    def take_in(self, where: TopicPartition, position: int, upstream: int, downstream: int, broken: bool) -> None:
         """A sync at this offset of the offset-syncs topic. `broken`: MM2 was restarted, or the target truncated."""
         known = self._known.get(where)
         if broken or (known and not known.fits(upstream, downstream)):

@@ -17,7 +17,7 @@ from sinks.kafka.ports.group_watch import POLLED_AT_ONCE, GroupWatch
 from sinks.kafka.ports.groups import GroupReader, Offsets
 from sinks.kinds.controller import CommitsFrom
 from sinks.kinds.offsets.chosen_groups import is_followed
-from sinks.kinds.offsets.commit_feed import CommitFeed, Heard
+from sinks.kinds.offsets.commit_feed import CommitFeed, NewCommits
 from sinks.kinds.offsets.group_polls import GroupPolls
 from streaming.mm2.records import TopicPartition
 
@@ -55,11 +55,11 @@ class FollowedGroups(GroupReaderAround):
 
         Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable.
         """
-        heard = self._feed.take()
-        if not everything and heard.session is not None and heard.session == self._session:
-            return Moved(self._take(heard))
-        if everything or heard.session != self._session or self._polls.is_due(now):
-            return self._read(now, heard)
+        new = self._feed.take()
+        if not everything and new.session is not None and new.session == self._session:
+            return Moved(self._take(new))
+        if everything or new.session != self._session or self._polls.is_due(now):
+            return self._read(now, new)
         return Moved()
 
     def let_go(self) -> None:
@@ -78,7 +78,7 @@ class FollowedGroups(GroupReaderAround):
             return CommitsFrom(OffsetsSource.STREAM.value)
         return CommitsFrom(OffsetsSource.POLL.value, self._feed.reason)
 
-    def _read(self, now: float, heard: Heard) -> Moved:
+    def _read(self, now: float, new: NewCommits) -> Moved:
         # Whatever is raised from here on, what was heard is lost, so that all has to be read once more.
         self._session = None
         start, groups = self._clock(), self._wanted()
@@ -87,12 +87,12 @@ class FollowedGroups(GroupReaderAround):
             self._known.pop(group, None)
         self._feed.want(self._settings.group_offsets_source, len(groups))
         # What was heard counts only once everything was read after it.
-        if heard.session is None:
+        if new.session is None:
             committed = self._watch.changed(groups)
             self._polls.polled(now, self._clock() - start, min(len(groups), POLLED_AT_ONCE), len(committed))
         else:
             committed = self._read_all(groups)
-            self._session = heard.session
+            self._session = new.session
         return Moved(committed, gone)
 
     def _wanted(self) -> list[str]:
@@ -107,12 +107,12 @@ class FollowedGroups(GroupReaderAround):
         before, self._known = self._known, {group: dict(offsets) for group, offsets in seen.items.items()}
         return {group for group in groups if before.get(group) != self._known.get(group, {})}
 
-    def _take(self, heard: Heard) -> set[str]:
-        moved = set(heard.unread)
-        for group in heard.unread:
+    def _take(self, new: NewCommits) -> set[str]:
+        moved = set(new.unread)
+        for group in new.unread:
             self._known.pop(group, None)
-        for group, offsets in heard.commits.items():
-            if group in heard.unread or not self._knows(group) or self._apply(group, offsets):
+        for group, offsets in new.commits.items():
+            if group in new.unread or not self._knows(group) or self._apply(group, offsets):
                 moved.add(group)
         moved = {group for group in moved if self._is_followed(group)}
         self.chosen |= moved

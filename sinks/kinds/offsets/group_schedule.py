@@ -39,7 +39,7 @@ class GroupSchedule:
         """All of these are due now, where nothing made them due before."""
         self._due = dict.fromkeys(groups, now) | self._due
 
-    def heard(self, groups: Collection[str], now: float) -> None:
+    def checkpointed(self, groups: Collection[str], now: float) -> None:
         """MM2 wrote something about these."""
         self._due |= dict.fromkeys(groups, now)
         self._begin_anew(groups)

@@ -35,7 +35,7 @@ class Histories:
             partitions[partition] = History(upstream, downstream, position)
             return None
         discontinuity = history.take(upstream, downstream, position, history.position < self._hole <= position)
-        self.exact.hear(TopicPartition(topic, partition), position, upstream, downstream, discontinuity is not None)
+        self.exact.take_in(TopicPartition(topic, partition), position, upstream, downstream, discontinuity is not None)
         return discontinuity
 
     def reach(self, position: int) -> None:

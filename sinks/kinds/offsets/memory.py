@@ -13,11 +13,11 @@ from dataclasses import replace
 
 from sinks.engine.ledger import Entry, Ledger
 from sinks.kinds.offsets.group_partition import GroupPartition
-from sinks.kinds.offsets.heard_queue import MOST_HEARD, Heard, HeardQueue
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
 from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
+from sinks.kinds.offsets.stream_queue import MOST_WAITING, StreamQueue, TakenIn
 from sinks.kinds.offsets.target_logs import TargetLogs
 from sinks.kinds.offsets.topic_ids import TopicIds, ids_for_runs, is_recreated
 from sinks.kinds.offsets.translation import Answer
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 
 
 class OffsetMemory:
-    """All of it for one flow. `hear` may be called from any thread, everything else from one."""
+    """All of it for one flow. `take_in` may be called from any thread, everything else from one."""
 
-    def __init__(self, most_heard: int = MOST_HEARD) -> None:
+    def __init__(self, most_waiting: int = MOST_WAITING) -> None:
         self.histories = Histories(lambda topic: ids_for_runs(self._ids, topic, self._syncs))
         self.target_logs = TargetLogs()
         self.checkpoints = KnownCheckpoints()
@@ -39,33 +39,33 @@ class OffsetMemory:
         self._ids: dict[str, TopicIds] = {}
         self._remote: dict[str, str] = {}
         self._doubted: set[str] = set()
-        self._heard = HeardQueue(most_heard)
+        self._queue = StreamQueue(most_waiting)
         self._topics: MirrorTopics | None = None
         self._syncs: str | None = None
         self._saved_to = NOWHERE
         self._unsaved: set[TopicPartition] = set()
 
-    def hear(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
+    def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a batch of the stream told; taken in by `drain`."""
-        self._heard.put(syncs, checkpoints)
+        self._queue.put(syncs, checkpoints)
 
-    def drain(self) -> Heard:
+    def drain(self) -> TakenIn:
         """Takes in what was heard; what was too much of it is read from MM2's topics. Raises as `load` does."""
         groups: set[str] = set()
         restarted: set[TopicPartition] = set()
-        batches, overflowed = self._heard.take()
+        batches, overflowed = self._queue.take()
         if overflowed and self._topics is not None:
             try:
                 restarted |= self.catch_up(self._topics)
                 groups |= self._read_checkpoints(self._topics)
             except BaseException:
-                self._heard.overflow()
+                self._queue.overflow()
                 raise
         for syncs, checkpoints in batches:
             restarted |= self._take_syncs(syncs)
             self.checkpoints.take(checkpoints)
             groups |= {seen.group for seen in checkpoints}
-        return Heard(groups, restarted)
+        return TakenIn(groups, restarted)
 
     def load(self, ledger: Ledger, topics: MirrorTopics) -> None:
         """What the ledger has, and what MM2 wrote since then. Raises ClusterUnreachable, RightsMissing."""

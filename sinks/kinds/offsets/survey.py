@@ -18,7 +18,7 @@ from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_search import Found, Question
 from sinks.kinds.offsets.search_window import search_window, search_window_back
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, translate, translate_back
-from sinks.kinds.offsets.verdicts import Facts, judge
+from sinks.kinds.offsets.verdicts import Facts, verdict_on
 from streaming.mm2.records import MAX_INT64, TopicPartition
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
@@ -197,7 +197,7 @@ def _row(
         untrue=not direction.back and memory.target_logs.is_untrue(group, at.where, before),
         error=_unseen(seen, group, across),
     )
-    return GroupOffset(group, across, at.offset, answer, judge(facts), before, direction.back)
+    return GroupOffset(group, across, at.offset, answer, verdict_on(facts), before, direction.back)
 
 
 def _is_held(direction: Direction, at: GroupPosition) -> bool:

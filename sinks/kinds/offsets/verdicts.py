@@ -154,7 +154,7 @@ def written(onto: str) -> Judgement:
     return Judgement(Verdict.SYNCED, SYNCED.format(onto=onto))
 
 
-def judge(facts: Facts) -> Judgement:
+def verdict_on(facts: Facts) -> Judgement:
     """The verdict. Call again with fresh facts right before a write: the group may have a member by then."""
     verdict, reason = next((verdict, reason) for applies, verdict, reason in VERDICTS if applies(facts))
     committed = "no offset" if facts.committed is None else facts.committed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sinks.engine.model import Change, Outcome
 from sinks.faults import ItemFault
 from sinks.kafka.ports.groups import Groups
-from sinks.kinds.offsets.verdicts import Facts, Verdict, judge
+from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
 from streaming.mm2.records import TopicPartition
 
 
@@ -44,7 +44,7 @@ class GroupWriter:
                 members=members.items.get(group, 0),
                 error=str(error) if error else None,
             )
-            judgement = judge(facts)
+            judgement = verdict_on(facts)
             if judgement.verdict is Verdict.SYNCED:
                 settled[change] = Outcome(change, already=True)
             elif not judgement.writes:

@@ -11,7 +11,7 @@ from typing import Any
 from sinks.faults import ItemFault
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.kind_row import ABSENT
-from sinks.kinds.quotas.quota_port import Entity, Quotas, Wanted
+from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
 
 DESCRIBE, ALTER = "DescribeClientQuotas", "AlterClientQuotas"
 WORDS: Mapping[str, str] = {"user": "user", "client_id": "client-id", "ip": "ip"}
@@ -37,7 +37,7 @@ class JvmQuotas:
                 quotas[entity] = {str(name): float(value) for name, value in values.items()}
         return quotas
 
-    def alter(self, wanted: Wanted) -> dict[Entity, ItemFault | None]:
+    def alter(self, wanted: QuotaValues) -> dict[Entity, ItemFault | None]:
         alterations = self._java.jvm.java.util.ArrayList()
         sent: dict[Entity, Any] = {}
         for entity, quotas in wanted.items():

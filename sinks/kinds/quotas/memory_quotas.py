@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_answers import permit
 from sinks.kinds.kind_row import ABSENT
-from sinks.kinds.quotas.quota_port import Entity, Quotas, Wanted
+from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
 from sinks.kinds.quotas.rules import OF_ADDRESSES, OF_CLIENTS
 
 
@@ -26,7 +26,7 @@ class MemoryQuotas:
         permit(self.alias, self.reachable, self.denied, "describe")
         return {entity: dict(values) for entity, values in self.quotas.items()}
 
-    def alter(self, wanted: Wanted) -> dict[Entity, ItemFault | None]:
+    def alter(self, wanted: QuotaValues) -> dict[Entity, ItemFault | None]:
         permit(self.alias, self.reachable, self.denied, "alter")
         self.writes += 1
         return {entity: self._alter(entity, dict(values)) for entity, values in wanted.items()}

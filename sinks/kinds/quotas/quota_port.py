@@ -20,7 +20,7 @@ class Entity(NamedTuple):
 Quotas = Mapping[Entity, Mapping[str, float]]
 """Per entity, by Kafka's name of the quota."""
 
-Wanted = Mapping[Entity, Mapping[str, float | None]]
+QuotaValues = Mapping[Entity, Mapping[str, float | None]]
 """The same; None takes a quota away."""
 
 
@@ -37,5 +37,5 @@ class QuotaReader(Protocol):
 class ClientQuotas(QuotaReader, Protocol):
     """Looks and writes."""
 
-    def alter(self, wanted: Wanted) -> dict[Entity, ItemFault | None]:
+    def alter(self, wanted: QuotaValues) -> dict[Entity, ItemFault | None]:
         """Each entity all or nothing; None where it was written."""

@@ -25,7 +25,7 @@ from sinks.kafka.ports.cluster import ConfigEntry, TopicConfigs
 from streaming.mm2.replication_filters import ConfigPropertyFilter
 
 
-class Want(Enum):
+class Goal(Enum):
     """What is wanted of a key: an override of a value, no override, or a value in force however it comes about."""
 
     OVERRIDE = "override"
@@ -34,26 +34,26 @@ class Want(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredConfig:
     """`value` is None for NO_OVERRIDE alone."""
 
-    want: Want
+    goal: Goal
     value: str | None = None
 
     def met_by(self, entry: ConfigEntry | None) -> bool:
         """Whether what the target has is already so."""
-        if self.want is Want.NO_OVERRIDE:
+        if self.goal is Goal.NO_OVERRIDE:
             return entry is None or not entry.is_override
         if entry is None or entry.value != self.value:
             return False
-        return self.want is Want.IN_FORCE or entry.is_override
+        return self.goal is Goal.IN_FORCE or entry.is_override
 
 
 @dataclass(frozen=True)
 class DesiredConfigs:
     """Per config name what is wanted; `skipped` counts by reason the overrides that cannot be copied."""
 
-    wanted: Mapping[str, Wanted]
+    wanted: Mapping[str, DesiredConfig]
     skipped: Counter[str] = field(default_factory=Counter)
 
     def overrides(self) -> tuple[tuple[str, str], ...]:
@@ -63,7 +63,7 @@ class DesiredConfigs:
 
 def desired_configs(source: TopicConfigs, rules: ConfigPropertyFilter) -> DesiredConfigs:
     """The source topic's configs in the target's terms, by the table above."""
-    wanted: dict[str, Wanted] = {}
+    wanted: dict[str, DesiredConfig] = {}
     skipped: Counter[str] = Counter()
     for name, entry in source.items():
         if not rules.should_replicate_config_property(name):
@@ -72,11 +72,11 @@ def desired_configs(source: TopicConfigs, rules: ConfigPropertyFilter) -> Desire
             if entry.is_override:
                 skipped["sensitive configs" if entry.sensitive else "read-only configs"] += 1
         elif entry.is_override and entry.value is not None:
-            wanted[name] = Wanted(Want.OVERRIDE, entry.value)
+            wanted[name] = DesiredConfig(Goal.OVERRIDE, entry.value)
         elif rules.should_replicate_source_default(name) and entry.value is not None:
-            wanted[name] = Wanted(Want.IN_FORCE, entry.value)
+            wanted[name] = DesiredConfig(Goal.IN_FORCE, entry.value)
         else:
-            wanted[name] = Wanted(Want.NO_OVERRIDE)
+            wanted[name] = DesiredConfig(Goal.NO_OVERRIDE)
     return DesiredConfigs(wanted, skipped)
 
 

@@ -118,13 +118,13 @@ class TopicController:
             self._source,
             self._target,
             context.listed,
-            look_at=self._dirty,
+            only=self._dirty,
             owned=context.ledger.owned(Kind.TOPIC),
             deletions=self._deletions.confirmed(context) if Kind.TOPIC not in context.idle else (),
             paused=context.idle,
             progress=self._progress,
         )
-        self._backoff.settled(self._remote_names(seen.looked_at), seen.plan.changes)
+        self._backoff.settled(self._remote_names(seen.covered), seen.plan.changes)
         todo, waiting = self._backoff.split(seen.plan.changes, context.now)
         plan = replace(seen.plan, changes=tuple(todo), refused=(*seen.plan.refused, *waiting))
         return Comparison(
@@ -148,7 +148,7 @@ class TopicController:
         came in between is written now, and taken back it would look as if nothing had happened.
         """
         remote = {change.key[0] for change in plan.changes}
-        upstream = dict(zip(self._remote_names(seen.looked_at), seen.looked_at, strict=True))
+        upstream = dict(zip(self._remote_names(seen.covered), seen.covered, strict=True))
         self._target_watch.forget(remote)
         self._written |= {upstream[name] for name in remote if name in upstream}
         self._source_watch.forget(self._written)
@@ -159,16 +159,16 @@ class TopicController:
         synced = [outcome for outcome in outcomes if self._settings.enabled[outcome.change.kind]]
         self._backoff.learn(synced, context.now)
         unsettled = {outcome.change.key[0] for outcome in outcomes if _to_compare_again(outcome)}
-        upstream = dict(zip(self._remote_names(seen.looked_at), seen.looked_at, strict=True))
+        upstream = dict(zip(self._remote_names(seen.covered), seen.covered, strict=True))
         # What was not looked at, because its kind is paused, stays dirty: the watch will not report it again.
-        self._dirty -= seen.looked_at
+        self._dirty -= seen.covered
         self._dirty |= seen.again | {upstream[name] for name in unsettled if name in upstream}
-        self._unobserved = {topic: why for topic, why in self._unobserved.items() if topic not in seen.looked_at}
+        self._unobserved = {topic: why for topic, why in self._unobserved.items() if topic not in seen.covered}
         self._unobserved |= seen.unobserved
-        self._refused = {topic: why for topic, why in self._refused.items() if topic not in seen.looked_at}
+        self._refused = {topic: why for topic, why in self._refused.items() if topic not in seen.covered}
         if self._settings.enabled[Kind.TOPIC_CONFIG]:
             self._refused |= seen.refused
-        self._drifts.replace(seen.looked_at, seen.drifts)
+        self._drifts.replace(seen.covered, seen.drifts)
 
     def _remote_names(self, topics: Iterable[str]) -> list[str]:
         return [self._settings.policy.format_remote_topic(self._settings.flow.source, topic) for topic in topics]

@@ -20,9 +20,9 @@ class TopicDrifts:
         self._shared: dict[tuple[DifferingConfig, ...], tuple[DifferingConfig, ...]] = {}
         self._groups: tuple[DriftGroup, ...] | None = ()
 
-    def replace(self, looked_at: Collection[str], found: Mapping[str, Sequence[Drift]]) -> None:
+    def replace(self, covered: Collection[str], found: Mapping[str, Sequence[Drift]]) -> None:
         """What a look at these topics found instead of what was known of them."""
-        for topic in looked_at:
+        for topic in covered:
             drifts = found.get(topic)
             if drifts:
                 cases = tuple(drift.case for drift in drifts)

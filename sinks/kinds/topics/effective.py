@@ -101,13 +101,13 @@ def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> I
     for name in sorted(source.keys() & target.keys()):
         if not rules.syncs(name):
             continue
-        here, there = in_force(source, name), in_force(target, name)
+        here, there = effective_side(source, name), effective_side(target, name)
         if here is None or there is None or here.origin is Origin.CLUSTER or here.value == there.value:
             continue
         yield Drift(Scope.BROKER, "", name, here, there)
 
 
-def in_force(levels: Levels, name: str) -> Side | None:
+def effective_side(levels: Levels, name: str) -> Side | None:
     """What holds for a broker that has nothing set for itself; None where it is hidden or has no value."""
     entry = levels.get(name)
     if entry is None or entry.sensitive:
@@ -116,7 +116,7 @@ def in_force(levels: Levels, name: str) -> Side | None:
     if side is not None:
         return side
     for older, factor in OLDER.get(name, ()):
-        found = in_force(levels, older)
+        found = effective_side(levels, older)
         if found is not None:
             return Side(_times(found.value, factor), found.origin)
     return None

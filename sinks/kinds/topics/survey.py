@@ -35,7 +35,7 @@ class Survey:
     """
 
     plan: Plan
-    looked_at: frozenset[str] = frozenset()
+    covered: frozenset[str] = frozenset()
     again: frozenset[str] = frozenset()
     unobserved: Mapping[str, Unobserved] = field(default_factory=dict)
     drifts: Mapping[str, Sequence[Drift]] = field(default_factory=dict)
@@ -67,13 +67,13 @@ def survey(
     target: Reader,
     listed: Listed,
     *,
-    look_at: Collection[str] | None = None,
+    only: Collection[str] | None = None,
     owned: Collection[Key] = (),
     deletions: Collection[str] = (),
     paused: Collection[Kind] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Survey:
-    """The plan for the upstream topics of `look_at` (None: all) and for every topic that the target lacks.
+    """The plan for the upstream topics of `only` (None: all) and for every topic that the target lacks.
 
     `owned`: keys of what Lockstep created; `deletions`: names on the target of those that may be deleted now.
 
@@ -82,7 +82,7 @@ def survey(
     active = {kind for kind, enabled in settings.enabled.items() if enabled} - set(paused)
     remote = listed.desired.remote
     missing = {topic for topic, name in remote.items() if name not in listed.target} if Kind.TOPIC in active else set()
-    asked = remote.keys() if look_at is None else remote.keys() & look_at
+    asked = remote.keys() if only is None else remote.keys() & only
     compared = {topic for topic in asked if remote[topic] in listed.target} if Kind.TOPIC_CONFIG in active else set()
     known = _known_configs(target, listed) if missing else frozenset()
     found = _compare(settings, source, target, remote, missing, compared, progress, known)
@@ -105,8 +105,8 @@ def survey(
         notes=warnings(settings.flow, drifts),
         effective=groups_of(drifts),
     )
-    looked_at, again = frozenset(missing | compared), frozenset(found.again)
-    return Survey(plan, looked_at, again, found.unobserved, found.drifts, found.refused)
+    covered, again = frozenset(missing | compared), frozenset(found.again)
+    return Survey(plan, covered, again, found.unobserved, found.drifts, found.refused)
 
 
 def _known_configs(target: Reader, listed: Listed) -> frozenset[str]:

@@ -10,11 +10,11 @@ import pytest
 from app.configs_tool import canary
 from app.configs_tool.canary import Canary, NotTakenBack, TakenBack
 from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Wanted
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Scope
 from sinks.kafka.ports.partitions import Troubled
 from streaming.errors import WrongUsage
 
-TWO = ConfigPlace(Scope.BROKER, "2")
+TWO = ConfigEntity(Scope.BROKER, "2")
 NAME = "num.io.threads"
 SET_AT = {TWO: {NAME: "5"}, DEFAULT_OF_ALL: {NAME: "6", "background.threads": "11"}}
 
@@ -45,16 +45,16 @@ class Stage:
     def pause(self, seconds: float) -> None:
         """Between tries to take back."""
 
-    def run(self, wanted: Wanted, seconds: float = 3) -> None:
+    def run(self, wanted: ConfigValues, seconds: float = 3) -> None:
         Canary(self.levels, self, self.wait, self.pause, self.told.append, seconds).run("2", wanted)
 
 
 @pytest.fixture(params=[{}, SET_AT], ids=["nothing set before", "set at both levels before"])
-def set_at(request: pytest.FixtureRequest) -> dict[ConfigPlace, dict[str, str]]:
+def set_at(request: pytest.FixtureRequest) -> dict[ConfigEntity, dict[str, str]]:
     return {place: dict(own) for place, own in request.param.items()}
 
 
-def kept(levels: MemoryLevels) -> dict[ConfigPlace, dict[str, str]]:
+def kept(levels: MemoryLevels) -> dict[ConfigEntity, dict[str, str]]:
     """What is set, without places where nothing is."""
     return {place: own for place, own in levels.set_at.items() if own}
 
@@ -76,7 +76,7 @@ def meddle(stage: Stage) -> None:
 
 
 def test_value_that_goes_well_becomes_the_default_and_the_override_goes(
-    set_at: dict[ConfigPlace, dict[str, str]],
+    set_at: dict[ConfigEntity, dict[str, str]],
 ) -> None:
     stage = Stage(levels=MemoryLevels("b", up=("1", "2"), set_at=set_at))
     stage.run({NAME: "9"})
@@ -95,7 +95,7 @@ def test_value_that_goes_well_becomes_the_default_and_the_override_goes(
     ],
 )
 def test_value_that_goes_wrong_is_taken_back(
-    set_at: dict[ConfigPlace, dict[str, str]], what: Callable[[Stage], None], said: str
+    set_at: dict[ConfigEntity, dict[str, str]], what: Callable[[Stage], None], said: str
 ) -> None:
     before = {place: dict(own) for place, own in set_at.items()}
     stage = Stage({2: what}, MemoryLevels("b", up=("1", "2"), set_at=set_at))
@@ -141,7 +141,7 @@ def test_broker_that_stays_away_is_told_with_the_command_that_mends_it(monkeypat
         ({"reporter.token": "new"}, "could not be given back"),
     ],
 )
-def test_what_cannot_be_tried_out_is_refused_before_anything_is_written(wanted: Wanted, said: str) -> None:
+def test_what_cannot_be_tried_out_is_refused_before_anything_is_written(wanted: ConfigValues, said: str) -> None:
     set_at = {TWO: {"reporter.token": "old"}}
     stage = Stage(levels=MemoryLevels("b", up=("1", "2"), set_at=set_at))
     with pytest.raises(WrongUsage, match=said):

@@ -10,10 +10,10 @@ import pytest
 from app.configs_tool.alter import AlteredMeanwhile, Overwritten, checked, known_configs, validate, write
 from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
 from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Wanted
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Scope
 from streaming.errors import LockstepError, WrongUsage
 
-ONE = ConfigPlace(Scope.BROKER, "1")
+ONE = ConfigEntity(Scope.BROKER, "1")
 NAME = "num.io.threads"
 SECRET = "listener.name.x.ssl.keystore.password"
 
@@ -27,8 +27,8 @@ class Cut(MemoryLevels):
     asked: list[bool] = field(default_factory=list)
 
     def alter(
-        self, wanted: Mapping[ConfigPlace, Wanted], validate_only: bool = False
-    ) -> dict[ConfigPlace, ItemFault | None]:
+        self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
+    ) -> dict[ConfigEntity, ItemFault | None]:
         if validate_only:
             return super().alter(wanted, True)
         if self.arrives:
@@ -45,8 +45,8 @@ class Shared(MemoryLevels):
     lost: bool = False
 
     def alter(
-        self, wanted: Mapping[ConfigPlace, Wanted], validate_only: bool = False
-    ) -> dict[ConfigPlace, ItemFault | None]:
+        self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
+    ) -> dict[ConfigEntity, ItemFault | None]:
         faults = super().alter(wanted, validate_only)
         if not validate_only:
             super().alter(dict.fromkeys(wanted, self.theirs))
@@ -56,7 +56,7 @@ class Shared(MemoryLevels):
 
 
 def altered(
-    levels: MemoryLevels, wanted: Wanted, place: ConfigPlace = ONE, between: Callable[[], None] = lambda: None
+    levels: MemoryLevels, wanted: ConfigValues, place: ConfigEntity = ONE, between: Callable[[], None] = lambda: None
 ) -> bool:
     """The pass of the command; `between`: what happens after the validation."""
     alteration, _ = checked(place, wanted, known_configs(levels, place))
@@ -92,7 +92,7 @@ def test_rows_tell_before_and_after_and_no_secret() -> None:
         ({NAME: "9", "node.id": "4"}, "server.properties"),
     ],
 )
-def test_what_is_wrong_is_refused_whole_before_the_write(wanted: Wanted, said: str) -> None:
+def test_what_is_wrong_is_refused_whole_before_the_write(wanted: ConfigValues, said: str) -> None:
     levels = MemoryLevels("b")
     with pytest.raises(WrongUsage, match=said) as raised:
         altered(levels, wanted)
@@ -102,9 +102,9 @@ def test_what_is_wrong_is_refused_whole_before_the_write(wanted: Wanted, said: s
 
 def test_place_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(LockstepError, match="there is no broker 7; there are: 1, 2"):
-        altered(MemoryLevels("b", up=("1", "2")), {NAME: "9"}, ConfigPlace(Scope.BROKER, "7"))
+        altered(MemoryLevels("b", up=("1", "2")), {NAME: "9"}, ConfigEntity(Scope.BROKER, "7"))
     with pytest.raises(LockstepError, match="topic x: "):
-        altered(MemoryLevels("b"), {"retention.ms": "9"}, ConfigPlace(Scope.TOPIC, "x"))
+        altered(MemoryLevels("b"), {"retention.ms": "9"}, ConfigEntity(Scope.TOPIC, "x"))
 
 
 def test_missing_right_is_told_and_nothing_written() -> None:

@@ -8,11 +8,11 @@ from app.configs_tool.config_groups import BY_NAME, GROUPS, Level
 from app.configs_tool.masking import HIDDEN, shown
 from app.configs_tool.objections import KnownConfigs, notes, objections
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, LevelledEntry, Scope, Synonym
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, LevelledEntry, Scope, Synonym
 from sinks.notify.secret_texts import without_secrets
 
-ONE = ConfigPlace(Scope.BROKER, "1")
-TOPIC = ConfigPlace(Scope.TOPIC, "orders")
+ONE = ConfigEntity(Scope.BROKER, "1")
+TOPIC = ConfigEntity(Scope.TOPIC, "orders")
 
 
 def entry(value: str | None, origin: Origin = Origin.DEFAULT, read_only: bool = False) -> LevelledEntry:
@@ -30,7 +30,7 @@ KNOWN = KnownConfigs({}, BROKER, ["1", "2"])
 JAAS = "org.apache.kafka.common.security.{} required {};"
 
 
-def only(place: ConfigPlace, name: str, value: str = "hush", custom: bool = False) -> str:
+def only(place: ConfigEntity, name: str, value: str = "hush", custom: bool = False) -> str:
     """The one objection; empty where there is none."""
     found = objections(place, {name: value}, KNOWN, custom)
     assert len(found) <= 1
@@ -62,7 +62,7 @@ def test_every_group_is_taken_at_its_own_level(group: object) -> None:
         (TOPIC, "log.segment.bytes", "it is a config of brokers: --entity-type brokers"),
     ],
 )
-def test_what_is_asked_wrongly_is_told_what_to_do(place: ConfigPlace, name: str, said: str) -> None:
+def test_what_is_asked_wrongly_is_told_what_to_do(place: ConfigEntity, name: str, said: str) -> None:
     assert said in only(place, name)
 
 
@@ -75,7 +75,7 @@ def test_what_is_asked_wrongly_is_told_what_to_do(place: ConfigPlace, name: str,
         (ONE, "listener.name.x.scram-sha-512.sasl.login.class"),
     ],
 )
-def test_a_reporters_own_key_and_a_listeners_limit_are_taken(place: ConfigPlace, name: str) -> None:
+def test_a_reporters_own_key_and_a_listeners_limit_are_taken(place: ConfigEntity, name: str) -> None:
     assert only(place, name) == ""
 
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from app.configs_tool.precedence import ConfigView, views
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope, Synonym
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Scope, Synonym
 
-ONE = ConfigPlace(Scope.BROKER, "1")
-TOPIC = ConfigPlace(Scope.TOPIC, "orders")
+ONE = ConfigEntity(Scope.BROKER, "1")
+TOPIC = ConfigEntity(Scope.TOPIC, "orders")
 
 
-def view(levels: MemoryLevels, place: ConfigPlace, name: str) -> ConfigView:
+def view(levels: MemoryLevels, place: ConfigEntity, name: str) -> ConfigView:
     """One config of a place."""
     return next(row for row in views(place, levels.describe([place]).items[place], every=True) if row.name == name)
 

@@ -11,7 +11,7 @@ import pytest
 from app.job.commit_streams import PROBE_INTERVAL, CommitStream
 from sinks.flow_settings import OffsetsSource
 from sinks.kinds.offsets.commit_feed import CommitFeed
-from streaming.commits.commit_query import CommitSource, Hear
+from streaming.commits.commit_query import CommitSource, TakeCommits
 from streaming.commits.commit_record import TOPIC, CommitBatch
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
@@ -26,7 +26,7 @@ READ_IS_MISSING = "READ is missing"
 class ScriptedQuery:
     """Is active until it is stopped, or given a trace."""
 
-    hear: Hear
+    take_in: TakeCommits
     failure: str | None = None
     stopped: bool = False
 
@@ -65,10 +65,10 @@ class Stage:
             clock=lambda: self.now,
         )
 
-    def start(self, source: CommitSource, hear: Hear) -> ScriptedQuery:
+    def start(self, source: CommitSource, take_in: TakeCommits) -> ScriptedQuery:
         if self.refusal:
             raise QueryRefused(self.refusal)
-        self.started.append(ScriptedQuery(hear))
+        self.started.append(ScriptedQuery(take_in))
         return self.started[-1]
 
     def tend(self, after: float = 0.0) -> None:
@@ -98,7 +98,7 @@ def test_one_query_serves_all_flows_from_the_cluster_and_wakes_them(stage: Stage
     stage.tend()
     assert stage.live == [True, True]
     stage.woken.clear()
-    stage.started[0].hear(CommitBatch({"g": {X: 7}}))
+    stage.started[0].take_in(CommitBatch({"g": {X: 7}}))
     assert [feed.take().commits for feed in stage.feeds.values()] == [{"g": {X: 7}}] * 2
     assert stage.woken == [AB, AC]
 
@@ -107,7 +107,7 @@ def test_a_micro_batch_without_a_commit_wakes_nobody_and_what_it_could_not_read_
     stage.want()
     stage.tend()
     stage.woken.clear()
-    stage.started[0].hear(CommitBatch(undecodable={"unknown version": 3}))
+    stage.started[0].take_in(CommitBatch(undecodable={"unknown version": 3}))
     assert stage.woken == []
     assert stage.undecodable == [{(TOPIC, "unknown version"): 3}]
 
@@ -128,7 +128,7 @@ def test_where_the_topic_may_not_be_read_groups_are_polled_with_the_reason_until
 def test_a_query_that_fails_ends_the_stream_and_is_started_again_after_a_wait(stage: Stage) -> None:
     stage.want()
     stage.tend()
-    stage.started[0].hear(CommitBatch())
+    stage.started[0].take_in(CommitBatch())
     session = stage.feeds[AB].take().session
     stage.started[0].failure = "Caused by: java.net.ConnectException: refused"
     stage.tend()
@@ -136,7 +136,7 @@ def test_a_query_that_fails_ends_the_stream_and_is_started_again_after_a_wait(st
     assert "ConnectException: refused" in str(stage.feeds[AB].reason)
     stage.tend(after=60.0)
     assert len(stage.started) == 2
-    stage.started[1].hear(CommitBatch())
+    stage.started[1].take_in(CommitBatch())
     assert stage.feeds[AB].take().session != session
 
 
@@ -155,5 +155,5 @@ def test_a_stream_that_nobody_wants_any_more_is_stopped(stage: Stage) -> None:
     stage.tend()
     assert stage.started[0].stopped
     assert stage.live == [False, False]
-    stage.started[0].hear(CommitBatch({"g": {X: 7}}))
+    stage.started[0].take_in(CommitBatch({"g": {X: 7}}))
     assert stage.feeds[AB].take().commits == {}

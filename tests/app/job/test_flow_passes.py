@@ -45,7 +45,7 @@ class ScriptedFlow:
     def due_at(self) -> float:
         return self.due
 
-    def hear(self, syncs: object, checkpoints: object) -> None:
+    def take_in(self, syncs: object, checkpoints: object) -> None:
         """Takes in nothing."""
 
 
@@ -128,7 +128,7 @@ def test_a_batch_is_a_reason_for_every_flow() -> None:
     passes = flows(one, other)
     with serving(passes):
         wait_for(lambda: (one.passes, other.passes) == (1, 1), WITHIN, "the first passes")
-        passes.hear(Hints())
+        passes.take_in(Hints())
         wait_for(lambda: (one.passes, other.passes) == (2, 2), WITHIN, "the passes of the batch")
 
 

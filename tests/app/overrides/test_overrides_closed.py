@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from app.overrides.closed import permitted, refusals
-from app.overrides.in_force import load_in_force
 from app.overrides.overridable import checked
 from app.overrides.watch import OverridesRefused, OverrideWatch
+from app.overrides.with_overrides import load_with_overrides
 from app.properties.keys import OPENABLE
 from app.properties.mistakes import ConfigurationError
 from sinks.engine.ledger import Entry, Ledger
@@ -59,11 +59,11 @@ def test_override_that_breaks_a_rule_refuses_all_of_the_ledger_s_for_the_job_and
     path: Path, name: str, override: Override, level: str
 ) -> None:
     forged = stored(name, override, level)
-    found = load_in_force(path, read=lambda settings: {AB: forged}, job=True)
-    assert (found.stored_overrides, found.in_force) == ({AB: None}, {})
+    found = load_with_overrides(path, read=lambda settings: {AB: forged}, job=True)
+    assert (found.stored_overrides, found.override_values) == ({AB: None}, {})
     assert found.flows[0].pace.observe_rate == 0
     with pytest.raises(ConfigurationError, match=f"are refused, all of them.*{name}"):
-        load_in_force(path, read=lambda settings: {AB: forged})
+        load_with_overrides(path, read=lambda settings: {AB: forged})
 
 
 @pytest.mark.parametrize("name", ["lockstep.acl.principals.protected", "lockstep.scram.users.adopt"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.overrides.in_force import load_in_force
+from app.overrides.with_overrides import load_with_overrides
 from app.properties import keys
 from sinks.engine.model import Kind
 from sinks.engine.overrides import Level, Override, altered
@@ -79,7 +79,7 @@ def loaded(path: Path, case: Case, present: set[str]) -> dict[Flow, FlowSettings
     name = case.name if f"lockstep.{case.name}" not in keys.TABLE else f"lockstep.{case.name}"
     of_all = altered({}, Level.ALL, {name: Override(texts[ALL])} if ALL in texts else {})
     own = altered(of_all, Level.FLOW, {name: Override(texts[FLOW])} if FLOW in texts else {})
-    found = load_in_force(path, environ={}, read=lambda _: {AB: own, BA: of_all})
+    found = load_with_overrides(path, environ={}, read=lambda _: {AB: own, BA: of_all})
     return {one.flow: one for one in found.flows}
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from app.job.adopted_flows import AdoptedFlows
 from app.main import app
-from app.overrides.in_force import load_in_force
+from app.overrides.with_overrides import load_with_overrides
 from app.settings import ConfigurationError, Settings, load
 from streaming.flow import Flow
 
@@ -141,7 +141,7 @@ def test_plugin_that_goes_on_after_a_reload_is_not_closed_whether_the_reload_fai
 
 def test_overrides_that_make_a_flow_anew_close_what_was_made_without_them(plugins: Plugins) -> None:
     plugins.path.write_text(BASE + THREE)
-    found = load_in_force(plugins.path, read=lambda _: {AB: {("topics",): "orders"}})  # type: ignore[dict-item]
+    found = load_with_overrides(plugins.path, read=lambda _: {AB: {("topics",): "orders"}})  # type: ignore[dict-item]
     assert plugins.closed == NAMES
     found.close()
     assert plugins.closed == plugins.made

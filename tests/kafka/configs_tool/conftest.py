@@ -22,7 +22,7 @@ from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.rd_partitions import KafkaPartitions
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import ConfigPlace
+from sinks.kafka.ports.config_levels import ConfigEntity
 from streaming.errors import LockstepError
 from tests.kafka.kafka_tools import CONFIGS, KafkaTools
 
@@ -68,15 +68,15 @@ class Three:
         """What Kafka's own tool says, which goes well."""
         return self.tools.run(CONFIGS, "--bootstrap-server", self.cluster.bootstrap, *flags)
 
-    def levels_of(self, place: ConfigPlace, name: str) -> list[tuple[str | None, Origin]]:
+    def levels_of(self, place: ConfigEntity, name: str) -> list[tuple[str | None, Origin]]:
         """Value and source of each level, the one in force first."""
         return [(one.value, one.origin) for one in self.levels.describe([place]).items[place][name].synonyms]
 
-    def shows(self, place: ConfigPlace, name: str, *levels: tuple[str | None, Origin]) -> None:
+    def shows(self, place: ConfigEntity, name: str, *levels: tuple[str | None, Origin]) -> None:
         """Waits until a place has exactly these levels: a broker hears a moment later what was written."""
         wait_for(lambda: self.levels_of(place, name) == list(levels), SOON, f"{name} of {place} to have {levels}")
 
-    def own(self, place: ConfigPlace) -> dict[str, str | None]:
+    def own(self, place: ConfigEntity) -> dict[str, str | None]:
         """What is set at a place."""
         return own_levels(place, self.levels.describe([place]).items[place])
 

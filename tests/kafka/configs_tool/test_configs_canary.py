@@ -14,12 +14,12 @@ from app.cli.output import FAILED
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Scope
 from tests.kafka.configs_tool.conftest import Three
 
 SOON = 40.0
 NAME = "background.threads"
-ONE, TWO = (ConfigPlace(Scope.BROKER, name) for name in "12")
+ONE, TWO = (ConfigEntity(Scope.BROKER, name) for name in "12")
 CANARY = ("--alter", "--entity-type", "brokers", "--entity-default", "--canary", "2")
 
 
@@ -34,7 +34,7 @@ def quiet(three: Three, unique: str) -> Iterator[Three]:
         three.levels.alter({place: {NAME: None}})
 
 
-def value(three: Three, place: ConfigPlace) -> str | None:
+def value(three: Three, place: ConfigEntity) -> str | None:
     """What is in force at a broker."""
     return three.levels.describe([place]).items[place][NAME].value
 

@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any
 
 from sinks.engine.ledger_entries import Entry
-from sinks.failover.source_ends import SourceEndsKeeper, known_ends
+from sinks.failover.source_ends import SourceEndsStore, known_ends
 from tests.inline_executor import InlineExecutor
 from tests.sinks.failover.scenes import look, stage
 
@@ -16,7 +16,7 @@ from tests.sinks.failover.scenes import look, stage
 def test_ends_are_looked_at_in_their_interval_and_written_where_they_moved() -> None:
     built = stage()
     reads, times = list[float](), iter([1.0, 2.0, 3.0, 4.0])
-    keeper = SourceEndsKeeper(built.here, 5.0, lambda: next(times), InlineExecutor())
+    keeper = SourceEndsStore(built.here, 5.0, lambda: next(times), InlineExecutor())
 
     def at(now: float) -> int:
         look(built, now, keeper)
@@ -36,7 +36,7 @@ def test_ends_are_looked_at_in_their_interval_and_written_where_they_moved() -> 
 
 def test_topics_that_are_gone_leave_the_kept_ends() -> None:
     built = stage()
-    keeper = SourceEndsKeeper(built.here, 5.0, executor=InlineExecutor())
+    keeper = SourceEndsStore(built.here, 5.0, executor=InlineExecutor())
     look(built, 1000.0, keeper)
     for topic in ("x", "y"):
         del built.world.source.topics[topic]
@@ -53,7 +53,7 @@ def test_a_source_that_takes_its_time_holds_up_no_pass_and_its_ends_are_written_
             return started[-1]
 
     with ThreadPoolExecutor(1) as thread:
-        keeper = SourceEndsKeeper(built.here, 5.0, executor=Slow())
+        keeper = SourceEndsStore(built.here, 5.0, executor=Slow())
         look(built, 1000.0, keeper)
         look(built, 1010.0, keeper)
         assert known_ends(built.ledger()) is None

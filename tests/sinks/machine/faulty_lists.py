@@ -14,12 +14,11 @@ from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigPlace, Levels, Wanted
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Levels
 from sinks.kafka.ports.groups import GroupFaults, Offsets
 from sinks.kafka.ports.users import Upsertion, UserFaults
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
-from sinks.kinds.quotas.quota_port import Entity, Quotas
-from sinks.kinds.quotas.quota_port import Wanted as WantedQuotas
+from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
 from sinks.kinds.quotas.rules import keys_of
 from tests.sinks.machine.hazards import Hazard
 
@@ -76,7 +75,7 @@ class FaultyQuotas(MemoryQuotas):
         found = super().describe()
         return {} if Kind.CLIENT_QUOTA in self.hazard.blank else found
 
-    def alter(self, wanted: WantedQuotas) -> dict[Entity, ItemFault | None]:
+    def alter(self, wanted: QuotaValues) -> dict[Entity, ItemFault | None]:
         write = _noted(
             self.hazard,
             Kind.CLIENT_QUOTA,
@@ -92,7 +91,7 @@ class FaultyLevels(MemoryLevels):
 
     hazard: Hazard = field(default_factory=Hazard)
 
-    def describe(self, places: Collection[ConfigPlace]) -> Observed[ConfigPlace, Levels]:
+    def describe(self, places: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
         seen = super().describe(places)
         blank = Kind.BROKER_CONFIG in self.hazard.blank
         # The default comes from another broker than the configs that follow it.
@@ -100,8 +99,8 @@ class FaultyLevels(MemoryLevels):
         return Observed(shown, seen.errors)
 
     def alter(
-        self, wanted: Mapping[ConfigPlace, Wanted], validate_only: bool = False
-    ) -> dict[ConfigPlace, ItemFault | None]:
+        self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
+    ) -> dict[ConfigEntity, ItemFault | None]:
         write = _noted(
             self.hazard,
             Kind.BROKER_CONFIG,

@@ -155,11 +155,11 @@ class GroupsAspect(Stage):
     @rule(times=st.integers(1, 3))
     def stream_brings_it_again(self, times: int) -> None:
         """A batch of the stream is repeated after a failure."""
-        self.world.reconcile.hear(self.brought[0][-times:], self.brought[1][-times:])
+        self.world.reconcile.take_in(self.brought[0][-times:], self.brought[1][-times:])
 
     def run(self, world: World, after: float, everything: bool, force: bool = False) -> Report | None:
         """What MM2 wrote is with the job before it looks."""
-        world.reconcile.hear(self.syncs, self.checkpoints)
+        world.reconcile.take_in(self.syncs, self.checkpoints)
         self.brought = self.brought[0] + self.syncs, self.brought[1] + self.checkpoints
         self.syncs, self.checkpoints = [], []
         self.before = world.target_groups.rows()

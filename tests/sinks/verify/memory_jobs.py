@@ -20,7 +20,7 @@ from streaming.verify.rows import (
     PartitionRead,
     RecordRows,
     RunRow,
-    Wanted,
+    SoughtRecord,
 )
 from tests.sinks.verify.mirrored_log import Record
 
@@ -96,12 +96,12 @@ class MemoryJobs:
             rows.sums.append(PairSums(number, cell, len(pairs), descents, 0))
         return rows
 
-    def find_on_source(self, partitions: Reads, wanted: Sequence[Wanted]) -> dict[Wanted, int]:
-        found: dict[Wanted, int] = {}
+    def find_on_source(self, partitions: Reads, wanted: Sequence[SoughtRecord]) -> dict[SoughtRecord, int]:
+        found: dict[SoughtRecord, int] = {}
         for read, _, records in self._cells(SOURCE, partitions):
             for record in reversed(records):
                 for ms in (record.ms, None):
-                    found[Wanted(read.id, *fields(record), ms)] = record.offset
+                    found[SoughtRecord(read.id, *fields(record), ms)] = record.offset
         return {one: found[one] for one in wanted if one in found}
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[list[KeySums], list[KeyRow]]:

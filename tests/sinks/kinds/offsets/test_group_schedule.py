@@ -75,7 +75,7 @@ def test_it_is_behind_while_more_groups_committed_than_a_turn_takes() -> None:
 def test_the_next_group_is_due_when_the_schedule_says() -> None:
     schedule = GroupSchedule()
     assert schedule.next_at() == float("inf")
-    schedule.heard(["g"], 7.0)
+    schedule.checkpointed(["g"], 7.0)
     assert (schedule.next_at(), schedule.is_due(6.9), schedule.is_due(7.0)) == (7.0, False, True)
 
 

@@ -36,7 +36,7 @@ def test_what_the_stream_brings_twice_changes_nothing() -> None:
     memory = world.begun()
     seen = [SyncSeen(0, "x", 0, 10, 5), SyncSeen(1, "x", 0, 20, 15), SyncSeen(2, "x", 0, 30, 25)]
     for _ in range(2):
-        memory.hear(seen, [])
+        memory.take_in(seen, [])
         memory.drain()
     assert pairs(memory) == [Pair(10, 5), Pair(20, 15), Pair(30, 25)]
 
@@ -49,7 +49,7 @@ def test_only_what_changed_is_saved_again() -> None:
     written = len(world.b.read_log("lockstep-ledger.a.internal"))
     memory.save(ledger)
     assert len(world.b.read_log("lockstep-ledger.a.internal")) == written
-    memory.hear([SyncSeen(1, "x", 0, 20, 15)], [])
+    memory.take_in([SyncSeen(1, "x", 0, 20, 15)], [])
     memory.drain()
     memory.save(ledger)
     assert len(world.b.read_log("lockstep-ledger.a.internal")) == written + 1
@@ -61,7 +61,7 @@ def test_newest_checkpoint_of_a_group_counts_whether_read_at_the_start_or_heard(
     world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, at, at - 5, "")) for at in (10, 20)])
     memory = world.begun()
     assert memory.checkpoints.newest == {("g", AX): Pair(20, 15)}
-    memory.hear([], [CheckpointSeen(2, "g", "a.x", 0, 30, 25)])
+    memory.take_in([], [CheckpointSeen(2, "g", "a.x", 0, 30, 25)])
     memory.drain()
     assert memory.checkpoints.newest == {("g", AX): Pair(30, 25)}
 
@@ -77,15 +77,15 @@ def told(*positions: int) -> list[SyncSeen]:
 def test_what_is_too_much_to_wait_for_a_flow_is_read_from_the_topics_again() -> None:
     world = World()
     world.sync(BEHIND[0])
-    memory = OffsetMemory(most_heard=3)
+    memory = OffsetMemory(most_waiting=3)
     memory.load(world.ledger, world.topics)
     world.sync(*BEHIND[1:6])
     for batch in (told(1, 2), told(3, 4), told(5)):
-        memory.hear(batch, [])
+        memory.take_in(batch, [])
     memory.drain()
     assert pairs(memory) == pairs(world.begun())
     world.a.reachable = False
-    memory.hear(told(6), [])
+    memory.take_in(told(6), [])
     memory.drain()
     assert pairs(memory)[-1] == Pair(*BEHIND[6]), "what fits was not kept"
 
@@ -93,14 +93,14 @@ def test_what_is_too_much_to_wait_for_a_flow_is_read_from_the_topics_again() -> 
 def test_what_was_let_go_of_is_not_lost_where_the_topics_cannot_be_read_at_once() -> None:
     world = World()
     world.sync(BEHIND[0])
-    memory = OffsetMemory(most_heard=1)
+    memory = OffsetMemory(most_waiting=1)
     memory.load(world.ledger, world.topics)
     world.sync(*BEHIND[1:3])
-    memory.hear(told(1, 2), [])
+    memory.take_in(told(1, 2), [])
     world.a.reachable = False
     with pytest.raises(ClusterUnreachable):
         memory.drain()
-    memory.hear(told(3), [])
+    memory.take_in(told(3), [])
     world.a.reachable = True
     world.sync(BEHIND[3])
     memory.drain()
@@ -111,11 +111,11 @@ def test_groups_and_restarts_are_told_of_although_they_were_let_go_of() -> None:
     world = World()
     world.b.create_log(CHECKPOINTS, 1, {})
     world.sync((100, 100))
-    memory = OffsetMemory(most_heard=0)
+    memory = OffsetMemory(most_waiting=0)
     memory.load(world.ledger, world.topics)
     world.sync((40, 140))
     world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 10, 5, ""))])
-    memory.hear([SyncSeen(1, "x", 0, 40, 140)], [CheckpointSeen(0, "g", "a.x", 0, 10, 5)])
+    memory.take_in([SyncSeen(1, "x", 0, 40, 140)], [CheckpointSeen(0, "g", "a.x", 0, 10, 5)])
     assert memory.drain() == ({"g"}, {X})
     assert memory.checkpoints.newest == {("g", AX): Pair(10, 5)}
 
@@ -157,8 +157,8 @@ def test_restart_of_the_job_that_replays_the_stream_makes_no_restart_of_mm2() ->
     world.begun().save(world.ledger)
     memory = world.begun()
     replayed = [SyncSeen(at, "x", 0, 100 * at, 100 * at) for at in range(3)]
-    memory.hear(replayed, [])
-    memory.hear([*replayed[1:], SyncSeen(3, "x", 0, 300, 300)], [])
+    memory.take_in(replayed, [])
+    memory.take_in([*replayed[1:], SyncSeen(3, "x", 0, 300, 300)], [])
     assert memory.drain().restarted == set()
     history = memory.histories.of(X)
     assert history is not None

@@ -71,7 +71,7 @@ def test_with_nothing_committed_nothing_is_written_or_asked_of_the_target(world:
 
 def test_sync_that_the_stream_brings_makes_the_answer_nearer(world: World) -> None:
     world.settle()
-    world.reconcile.hear([SyncSeen(1, "x", 0, 58, 48)], [])
+    world.reconcile.take_in([SyncSeen(1, "x", 0, 58, 48)], [])
     world.run_pass(after=REST)
     assert world.target_groups.offsets["g"][AX] == 49
 
@@ -115,7 +115,7 @@ def test_group_that_woke_up_since_it_was_planned_is_left_alone(world: World) -> 
 def test_topic_recreated_between_two_passes_is_not_written_by_what_was_known_of_the_old_one(world: World) -> None:
     world.settle()
     world.target_groups.ids["a.x"] = "another"
-    world.reconcile.hear([SyncSeen(1, "x", 0, 65, 55)], [])
+    world.reconcile.take_in([SyncSeen(1, "x", 0, 65, 55)], [])
     world.source_groups.offsets["g"][X] = 70
     assert world.run_pass().outcomes == ()
     assert verdicts(world) == {Verdict.NO_OFFSET_SYNC: 1}
@@ -133,7 +133,7 @@ def test_restart_goes_on_with_what_was_known_though_mm2s_topic_was_compacted(wor
 
 def test_what_came_since_the_last_comparison_is_saved_at_the_end(world: World) -> None:
     world.settle()
-    world.reconcile.hear([SyncSeen(1, "x", 0, 58, 48)], [])
+    world.reconcile.take_in([SyncSeen(1, "x", 0, 58, 48)], [])
     world.reconcile.close()
     ((where, history),) = world.ledger().histories()
     assert (where, history.latest) == (X, (58, 48))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.translation import Unanswered
-from sinks.kinds.offsets.verdicts import Facts, Verdict, judge
+from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
 
 READY = Facts("b", 50, LogRange(0, 100), committed=40)
 
@@ -42,7 +42,7 @@ READY = Facts("b", 50, LogRange(0, 100), committed=40)
     ],
 )
 def test_each_state_has_its_verdict_and_a_reason(changed: dict[str, Any], verdict: Verdict, reason: str) -> None:
-    judged = judge(replace(READY, **changed))
+    judged = verdict_on(replace(READY, **changed))
     assert judged.verdict is verdict
     assert re.search(reason, judged.reason)
 
@@ -63,7 +63,7 @@ def test_each_state_has_its_verdict_and_a_reason(changed: dict[str, Any], verdic
     )
 )
 def test_an_offset_is_written_only_forward_within_the_log_and_for_a_group_without_members(facts: Facts) -> None:
-    if judge(facts).writes:
+    if verdict_on(facts).writes:
         assert isinstance(facts.answer, int)
         assert facts.log is not None
         assert facts.log.start <= facts.answer <= facts.log.end

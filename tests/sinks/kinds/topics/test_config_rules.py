@@ -12,7 +12,7 @@ from sinks.engine.model import Change
 from sinks.flow_settings import Incremental
 from sinks.kafka.memory.memory_cluster import BUILT_IN, MemoryCluster
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
-from sinks.kinds.topics.config_rules import DesiredConfigs, Want, Wanted, desired_configs, plan_configs
+from sinks.kinds.topics.config_rules import DesiredConfig, DesiredConfigs, Goal, desired_configs, plan_configs
 from sinks.kinds.topics.config_writer import ConfigWriter
 from streaming.mm2.replication_filters import ConfigPropertyFilter
 from tests.sinks.builders import config_change, config_filter, override, put_topic
@@ -163,9 +163,9 @@ def test_new_topic_is_created_with_source_defaults_where_they_are_asked_for() ->
 
 
 def test_wanted_override_is_not_met_by_a_default() -> None:
-    assert not Wanted(Want.OVERRIDE, "1").met_by(default("1"))
-    assert Wanted(Want.IN_FORCE, "1").met_by(default("1"))
-    assert Wanted(Want.NO_OVERRIDE).met_by(None)
+    assert not DesiredConfig(Goal.OVERRIDE, "1").met_by(default("1"))
+    assert DesiredConfig(Goal.IN_FORCE, "1").met_by(default("1"))
+    assert DesiredConfig(Goal.NO_OVERRIDE).met_by(None)
 
 
 NAMES = st.sampled_from(sorted(BUILT_IN))

@@ -7,7 +7,7 @@ import pytest
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
 from sinks.kafka.ports.config_levels import LevelledEntry, Levels, Scope
-from sinks.kinds.topics.effective import Drift, Side, broker_drifts, in_force, topic_drifts, warnings
+from sinks.kinds.topics.effective import Drift, Side, broker_drifts, effective_side, topic_drifts, warnings
 from tests.contract.level_looks import ONE
 from tests.sinks.builders import FLOW, config_filter, override
 from tests.sinks.kinds.brokers.broker_builders import level, put, rules
@@ -76,8 +76,8 @@ def test_retention_in_hours_counts_where_none_is_set_in_milliseconds() -> None:
         older = broker("log.retention.hours", (value, origin))
         return {"log.retention.ms": LevelledEntry(None, Origin.DEFAULT), **older}
 
-    assert in_force(hours("168", Origin.DEFAULT), "log.retention.ms") == Side("604800000", Origin.DEFAULT)
-    assert in_force(hours("-1", Origin.STATIC), "log.retention.ms") == Side("-1", Origin.STATIC)
+    assert effective_side(hours("168", Origin.DEFAULT), "log.retention.ms") == Side("604800000", Origin.DEFAULT)
+    assert effective_side(hours("-1", Origin.STATIC), "log.retention.ms") == Side("-1", Origin.STATIC)
     (drift,) = of_brokers(hours("168", Origin.DEFAULT), hours("24", Origin.STATIC))
     assert (drift.name, drift.target) == ("log.retention.ms", Side("86400000", Origin.STATIC))
 

@@ -52,7 +52,7 @@ def surveyed(
     target: MemoryCluster,
     settings: FlowSettings | None = None,
     *,
-    look_at: Collection[str] | None = None,
+    only: Collection[str] | None = None,
     owned: Collection[Key] = (),
     deletions: Collection[str] = (),
     paused: Collection[Kind] = (),
@@ -60,7 +60,7 @@ def surveyed(
     """A survey of both clusters as they are now."""
     settings = settings or flow_settings()
     listed = list_both(settings, source, target)
-    return survey(settings, source, target, listed, look_at=look_at, owned=owned, deletions=deletions, paused=paused)
+    return survey(settings, source, target, listed, only=only, owned=owned, deletions=deletions, paused=paused)
 
 
 CREATED = topic_change("a.new", None, 2, retention_ms="4")
@@ -72,7 +72,7 @@ def test_everything_that_differs_is_planned_and_nothing_is_written() -> None:
     source, target = clusters()
     seen = surveyed(source, target)
     assert seen.plan.changes == (CREATED, GROWN, CHANGED)
-    assert seen.looked_at == {"x", "y", "new", "grow"}
+    assert seen.covered == {"x", "y", "new", "grow"}
     assert (source.writes, target.writes) == (0, 0)
 
 
@@ -86,13 +86,13 @@ def test_new_topic_takes_the_overrides_that_are_replicated() -> None:
 
 
 def test_only_asked_topics_are_compared_but_all_missing_ones_are_made() -> None:
-    seen = surveyed(*clusters(), look_at=["x"])
+    seen = surveyed(*clusters(), only=["x"])
     assert seen.plan.changes == (CREATED, GROWN)
-    assert seen.looked_at == {"x", "new"}
+    assert seen.covered == {"x", "new"}
 
 
 def test_topic_asked_for_that_nobody_replicates_is_not_looked_at() -> None:
-    assert surveyed(*clusters(), look_at=["nobody", "a.x"]).looked_at == {"new"}
+    assert surveyed(*clusters(), only=["nobody", "a.x"]).covered == {"new"}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_flow_that_may_describe_nothing_at_all_is_stopped_with_the_right_to_gran
 def test_one_denied_topic_looked_at_alone_does_not_stop_the_flow() -> None:
     source, target = clusters({"y": NOT_ALLOWED})
     put_topic(target, "a.new", 2)
-    seen = surveyed(source, target, look_at=["y"])
+    seen = surveyed(source, target, only=["y"])
     assert [error.reason[:6] for error in seen.plan.errors] == ["y on a"]
 
 

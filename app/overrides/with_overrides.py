@@ -27,7 +27,7 @@ Read = Callable[[Settings], Mapping[Flow, InLedger | Unreadable]]
 """Reads the ledgers of these flows."""
 
 
-def load_in_force(
+def load_with_overrides(
     path: Path,
     flows: Sequence[str] = (),
     *,
@@ -44,7 +44,7 @@ def load_in_force(
     no rule lets be there (`app.overrides.closed`) where this is for the `job`; for a command they are a mistake.
     """
     loaded = partial(load, path, flows, environ=environ, before=before, reading=reading)
-    used: Overrides = before.in_force if before is not None else {}
+    used: Overrides = before.override_values if before is not None else {}
     try:
         settings = loaded(overrides=used)
     except ConfigurationError:
@@ -65,7 +65,7 @@ def load_in_force(
             settings = loaded(overrides=values)
         else:
             unused.pop_all()
-    return replace(settings, stored_overrides=stored, in_force=values)
+    return replace(settings, stored_overrides=stored, override_values=values)
 
 
 def _unless_refused(flow: Flow, entries: InLedger | Unreadable, settings: Settings) -> InLedger | Unreadable:

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 
-MOST_HEARD = 500_000
+MOST_WAITING = 500_000
 """Syncs and checkpoints that wait for a flow; with 200 bytes each, 100 MB."""
 
-Told = tuple[Collection[SyncSeen], Collection[CheckpointSeen]]
+Batch = tuple[Collection[SyncSeen], Collection[CheckpointSeen]]
 """What one batch told of."""
 
 
-class Heard(NamedTuple):
+class TakenIn(NamedTuple):
     """What the stream told of: groups that MM2 wrote a checkpoint for; partitions on the source that MM2 sends again,
     or whose target log was truncated."""
 
@@ -24,12 +24,12 @@ class Heard(NamedTuple):
     restarted: set[TopicPartition]
 
 
-class HeardQueue:
+class StreamQueue:
     """What the stream told of and nobody took in yet. Holds so many syncs and checkpoints at most, or nothing."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
-        self._batches: list[Told] = []
+        self._batches: list[Batch] = []
         self._count, self._overflowed = 0, False
 
     def put(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
@@ -46,7 +46,7 @@ class HeardQueue:
         with self._lock:
             self._batches, self._overflowed = [], True
 
-    def take(self) -> tuple[list[Told], bool]:
+    def take(self) -> tuple[list[Batch], bool]:
         """What waits, and whether there was too much. What comes from now on is kept again."""
         with self._lock:
             taken = self._batches, self._overflowed
