@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
-from app.verify.record_jobs import record_jobs
+from app.verify.spark_jobs import record_jobs
 from sinks.flow_settings import FlowSettings
 from sinks.verify.verdicts import FlowReport, PartitionReport
 from streaming.verify.rows import SOURCE, TARGET, DifferingRecord, PartitionRead

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
-from app.verify.record_jobs import record_jobs, refuse_transforms
+from app.verify.spark_jobs import record_jobs, refuse_transforms
 from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.engine.ledger import Ledger
 from sinks.flow_settings import FlowSettings

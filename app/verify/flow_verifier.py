@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
-from app.verify.record_jobs import record_jobs, refuse_transforms
+from app.verify.spark_jobs import record_jobs, refuse_transforms
 from app.wiring import both_clusters, guard, ledger
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.guard import Guard

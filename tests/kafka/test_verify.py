@@ -19,7 +19,7 @@ from app.local.waiting import wait_for
 from app.offset_translation import translate_each
 from app.settings import load
 from app.verify.flow_check import verify_flow, verify_rest
-from app.verify.record_jobs import NotComparable
+from app.verify.spark_jobs import NotComparable
 from app.wiring import both_clusters, guard, ledger
 from sinks.kinds.offsets.translation import Answer, Method
 from sinks.verify.survey import Scope
