@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -76,34 +76,41 @@ def _job_cluster(settings: Settings, alias: str, flow: Flow, gateway: Any, count
     return JobCluster(cluster, client, groups, ports)
 
 
-def flow_in_job(
-    settings: Settings,
-    flow: FlowSettings,
-    gateway: Any,
-    metrics: Metrics,
-    on_signal: Callable[[], None] = lambda: None,
-    on_ledger: Callable[[Ledger], None] = lambda ledger: None,
-    claims: Claims | None = None,
-    observers: Sequence[Observer] = (),
-    commits: CommitFeed | None = None,
-) -> FlowReconcile:
-    """A flow of a running job; `gateway` is py4j's, to the driver's JVM. `observers`: get the reports of its
-    passes, beside the listeners of these settings.
+def _no_ledger(ledger: Ledger) -> None:
+    """For who does not follow what ledgers say."""
+
+
+@dataclass(frozen=True)
+class JobHooks:
+    """What a flow has of the job that it runs in.
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
     may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target.
-    `commits`: what a stream of the source's commits brings. The `close` of what is returned closes the plug-ins of
-    these settings, too.
+    `observers`: get the reports of its passes, beside the flow's own listeners. `commits`: what a stream of the
+    source's commits brings.
     """
-    count = metrics.count_request
+
+    on_signal: Callable[[], None] = lambda: None
+    on_ledger: Callable[[Ledger], None] = _no_ledger
+    claims: Claims = field(default_factory=Claims)
+    observers: Sequence[Observer] = ()
+    commits: CommitFeed = field(default_factory=CommitFeed)
+
+
+def flow_in_job(
+    settings: Settings, flow: FlowSettings, gateway: Any, metrics: Metrics, hooks: JobHooks | None = None
+) -> FlowReconcile:
+    """A flow of a running job; `gateway` is py4j's, to the driver's JVM. The `close` of what is returned closes the
+    plug-ins of these settings, too."""
+    hooks, count = hooks or JobHooks(), metrics.count_request
     with ExitStack() as opened:
         here = _job_cluster(settings, flow.flow.source, flow.flow, gateway, count)
         opened.callback(here.close)
         there = _job_cluster(settings, flow.flow.target, flow.flow, gateway, count)
         opened.callback(there.close)
-        leadership = lease(settings, flow, "run", wake=on_signal)
-        led, claimed, heard = there.ports.written_with(leadership.check), claims or Claims(), commits or CommitFeed()
-        made = assemble(Assembly(flow, here.ports, led, claims=claimed, commits=heard))
+        leadership = lease(settings, flow, "run", wake=hooks.on_signal)
+        led = there.ports.written_with(leadership.check)
+        made = assemble(Assembly(flow, here.ports, led, claims=hooks.claims, commits=hooks.commits))
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
         source_ends = SourceEndsStore(here.cluster.records(), flow.failover.ends_interval)
         opened.callback(source_ends.close)
@@ -121,9 +128,9 @@ def flow_in_job(
             writers=made.writers,
             topic_ids=there.cluster.topic_ids,
             keep=source_ends.keep,
-            signal=EpochSignal(flow.flow.source, gateway, here.client, count, on_signal),
-            observers=[*observers, *listening],
-            on_ledger=on_ledger,
+            signal=EpochSignal(flow.flow.source, gateway, here.client, count, hooks.on_signal),
+            observers=[*hooks.observers, *listening],
+            on_ledger=hooks.on_ledger,
             leadership=leadership,
             close=close,
         ),

@@ -22,7 +22,7 @@ from app.job.closing import side_by_side
 from app.job.commit_streams import CommitStreams
 from app.job.ending_signals import ending_signals
 from app.job.flow_passes import FlowPasses
-from app.job.flow_wiring import flow_in_job
+from app.job.flow_wiring import JobHooks, flow_in_job
 from app.job.preflight_watch import preflights
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
@@ -84,17 +84,14 @@ class Job:
 
     def _flow(self, settings: Settings, flow: FlowSettings) -> FlowReconcile:
         give, see = self._passes[flow.flow.target].give, self._overrides.see
-        built = flow_in_job(
-            settings,
-            flow,
-            self._spark.sparkContext._gateway,
-            self._metrics,
-            partial(give, flow.flow, Reason.SIGNAL),
-            partial(see, flow.flow),
-            self._claims[flow.flow.target],
-            [self._histories[flow.flow]],
-            self._commits.feed(flow.flow),
+        hooks = JobHooks(
+            on_signal=partial(give, flow.flow, Reason.SIGNAL),
+            on_ledger=partial(see, flow.flow),
+            claims=self._claims[flow.flow.target],
+            observers=[self._histories[flow.flow]],
+            commits=self._commits.feed(flow.flow),
         )
+        built = flow_in_job(settings, flow, self._spark.sparkContext._gateway, self._metrics, hooks)
         self._adopted.built(flow)
         return built
 
