@@ -52,7 +52,7 @@ format: setup ## writes what `check` would complain about
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup ## writes docs/configuration.md, rights.md and metrics.md from the tables in the code
+docs: setup ## writes docs/configuration.md, rights.md, metrics.md and the diagram of docs/failover.md from the tables in the code
 	$(BIN)/python -m app.docs_pages.configuration_page
 	$(BIN)/python -m app.docs_pages.rights_page
 	$(BIN)/python -m app.docs_pages.metrics_page

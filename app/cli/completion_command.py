@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.completion import get_completion_script
 
-from app.cli.output import print_line
+from app.cli.output import print_script
 
 PROGRAM = "lockstep"
 
@@ -23,4 +23,6 @@ class Shell(str, Enum):
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell that reads it.")]) -> None:
     """Prints what completes commands, options and their values; to be read by the shell at its start."""
-    print_line(get_completion_script(prog_name=PROGRAM, complete_var=f"_{PROGRAM.upper()}_COMPLETE", shell=shell.value))
+    print_script(
+        get_completion_script(prog_name=PROGRAM, complete_var=f"_{PROGRAM.upper()}_COMPLETE", shell=shell.value)
+    )

@@ -56,6 +56,11 @@ def print_line(text: str = "") -> None:
     _print(one_line(text))
 
 
+def print_script(text: str) -> None:
+    """Lines of ours alone on stdout, as they are: no text of a cluster or a file. Raises OSError as `print_line`."""
+    _print(text.rstrip("\n"))
+
+
 def _print(text: str) -> None:
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))

@@ -37,7 +37,7 @@ def probe_source(source: ClusterSource) -> tuple[ClusterSource | None, str | Non
         finally:
             cluster.close()
     except LockstepError as error:
-        return None, f"runs without the cluster {source.alias}: {error}"
+        return None, str(error)
     denied = _denied(source)
     if not denied:
         return source, None

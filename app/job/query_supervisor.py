@@ -148,7 +148,7 @@ class QuerySupervisor:
         """Starts what can be read; returns why Spark refused to."""
         for reason in found.reasons:
             if reason not in self._running.reasons:
-                log.warning("%s: the query runs without all: %s", self._plan.name, reason)
+                log.warning("%s: the query runs without a part of its topics: %s", self._plan.name, reason)
         self._running, self._probe_at, self._started_at = found, now + PROBE_INTERVAL, now
         self._tell(QueryState.STARTING, "; ".join(found.reasons) or self._status.reason)
         # Until it is known that Spark can commit a batch none stays.

@@ -24,7 +24,7 @@ def first_status(kind: Kind, settings: FlowSettings) -> KindStatus:
 
 def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -> KindStatus:
     """After a pass. Changes that nobody tried count as drift, as do failed and refused ones; that of a kind which is
-    paused is not known."""
+    paused, or could not be compared, is not known."""
     if before.task is Task.DISABLED:
         return before
     if kind in report.trouble.unsupported:
@@ -45,7 +45,7 @@ def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -
     return KindStatus(
         task=Task.FAULTED if fault else Task.ACTIVE,
         reason=reason,
-        drift=len(drifting),
+        drift=len(drifting) if drifting or kind not in report.trouble.faulted else None,
         last_success=before.last_success if drifting or unobserved or fault else now,
         refused=refused,
     )

@@ -36,6 +36,10 @@ NEWEST = 12
 """Beats of which the earliest, counted from the anchor, is where the anchor belongs: a busy machine makes beats late,
 and none early. Followed at once, a late beat would make the next one look like a signal."""
 
+SHIFTED = 0.25
+"""How late a beat is, as a share of one, for certain, that leaves room for a change which passes for a beat. So one
+more signal follows, once the rhythm has settled."""
+
 AMID_CHANGES = 6
 """Beats after a signal in which an early beat is not followed at all: it may be one more change."""
 
@@ -47,7 +51,7 @@ class MetadataBeat:
     """The rhythm of one metadata log, from samples of its length."""
 
     def __init__(self) -> None:
-        self._last: tuple[float, int] | None = None
+        self._last: int | None = None
         self._grown_at: float | None = None
         self._intervals: list[float] = []
         self._period: float | None = None
@@ -57,6 +61,8 @@ class MetadataBeat:
         self._grew = False
         self._standstills = 0.0
         self._late: list[float] = []
+        self._sampled_at = 0.0
+        self._unsettled = 0
         self._signalled_at = float("-inf")
 
     @property
@@ -64,22 +70,21 @@ class MetadataBeat:
         """Whether the rhythm is known, so that no signal means no change."""
         return self._period is not None
 
-    def sample(self, at: float, length: int, asked: float | None = None) -> int:
+    def sample(self, at: float, length: int) -> int:
         """Takes the length of the log at a time; how many records it grew by beyond its beat.
 
-        `asked`: when the broker was asked for it, `at` the answer came: an answer that comes late tells of an earlier
-        log, and a beat that it does not show may have come since. Samples come every 0.1 s or so while `is_known` is
-        False, and at uneven distances of up to half a second later.
+        Samples come every 0.1 s or so while `is_known` is False, and at uneven distances of up to half a second later.
         """
-        before, self._last = self._last, (at if asked is None else asked, length)
-        if before is None or length < before[1]:
+        before, self._last = self._last, length
+        if before is None or length < before:
             self._forget(at)
             return 0
         if self._period is None:
             self._learn(at, before, length)
             return 0
         extra = self._compare(at, before, length)
-        if length > before[1]:
+        self._sampled_at = at
+        if length > before:
             self._recent = [*self._recent[-(NOISY - 1) :], extra > 0]
             if len(self._recent) == NOISY and all(self._recent):
                 self._forget(at)
@@ -88,13 +93,13 @@ class MetadataBeat:
     def _forget(self, at: float) -> None:
         self._period, self._grown_at, self._intervals, self._recent = None, at, [], []
 
-    def _learn(self, at: float, before: tuple[float, int], length: int) -> None:
-        if length == before[1]:
+    def _learn(self, at: float, before: int, length: int) -> None:
+        if length == before:
             # A number that never moved may be no log's length: what a broker without such a log answers.
             if self._grew and self._grown_at is not None and at - self._grown_at > SILENCE:
                 self._know(float("inf"), at, length)
             return
-        if self._grown_at is not None and length == before[1] + 1:
+        if self._grown_at is not None and length == before + 1:
             self._intervals = [*self._intervals[-(BEATS_TO_LEARN - 1) :], at - self._grown_at]
         else:
             self._intervals = []
@@ -107,9 +112,9 @@ class MetadataBeat:
 
     def _know(self, period: float, at: float, length: int) -> None:
         self._period, self._anchor, self._base, self._recent = period, at, length, []
-        self._standstills, self._late = 0.0, []
+        self._standstills, self._late, self._unsettled = 0.0, [], 0
 
-    def _compare(self, at: float, before: tuple[float, int], length: int) -> int:
+    def _compare(self, at: float, before: int, length: int) -> int:
         """It may have grown by as many records as beats are due; the rest is a signal, and base from now on."""
         period = self._period or float("inf")
         due = 0 if period == float("inf") else int((at - self._anchor + UNEVEN * period) // period)
@@ -119,12 +124,19 @@ class MetadataBeat:
             self._base += beats - due
             return beats - due
         if due - beats > MISSED:
-            self._standstills += 1
+            self._standstills, self._unsettled = self._standstills + 1, NEWEST
             self._anchor += (due - beats) * period
             if self._standstills > STANDSTILLS:
                 self._forget(at)
-        elif length > before[1] and period != float("inf"):
+        elif length > before and period != float("inf"):
             self._follow(at, beats, period)
+        return self._settle(length - before)
+
+    def _settle(self, beats: int) -> int:
+        """A signal, so many beats after a late one that the rhythm has settled."""
+        if self._unsettled and beats:
+            self._unsettled = max(0, self._unsettled - beats)
+            return int(not self._unsettled)
         return 0
 
     def _follow(self, at: float, beats: int, period: float) -> None:
@@ -133,6 +145,8 @@ class MetadataBeat:
         self._base += beats
         self._standstills = max(0.0, self._standstills - FORGIVEN)
         follows = EARLY * period if at - self._signalled_at > AMID_CHANGES * period else 0.0
+        if self._sampled_at - self._anchor > SHIFTED * period and len(self._late) >= NEWEST and not self._unsettled:
+            self._unsettled = NEWEST
         self._late += [*repeat(float("inf"), beats - 1), max(at - self._anchor, -follows)]
         if len(self._late) >= 2 * NEWEST:
             self._tune(period)

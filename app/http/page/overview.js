@@ -51,7 +51,9 @@ const COLUMNS = [
 ];
 
 function differences(flow) {
-  return Object.values(flow.kinds).reduce((sum, kind) => sum + (kind.drift ?? 0), 0).toLocaleString("en");
+  const compared = Object.values(flow.kinds).filter(({ task }) => !["DISABLED", "NOT_SUPPORTED"].includes(task));
+  if (compared.some(({ drift }) => drift === null)) return "?";
+  return compared.reduce((sum, { drift }) => sum + drift, 0).toLocaleString("en");
 }
 
 function kinds(flow) {

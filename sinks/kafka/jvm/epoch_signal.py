@@ -101,7 +101,6 @@ class EpochSignal:
                 admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
 
     def _sample(self, admin: Any, unit: Any) -> None:
-        asked = time.monotonic()
         try:
             epoch = admin.describeFeatures().featureMetadata().get(TIMEOUT_MS, unit).finalizedFeaturesEpoch()
         except Py4JJavaError as error:
@@ -114,7 +113,7 @@ class EpochSignal:
             return
         with self._lock:
             now = time.monotonic()
-            if records := self._beat.sample(now, self._highest.of(now, epoch.get()), asked):
+            if records := self._beat.sample(now, self._highest.of(now, epoch.get())):
                 self._records += records
             self._works = self._beat.is_known
         if records:

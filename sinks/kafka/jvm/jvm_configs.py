@@ -52,7 +52,8 @@ class JvmWatch:
 
     def forget(self, topics: Iterable[str]) -> None:
         # Kept on this side: taking thousands of topics out of the JVM's map would be as many calls over the gateway.
-        self._forgotten.update(topics)
+        # One that was never asked for is reported anyway, and its name may be anybody's.
+        self._forgotten.update(topic for topic in topics if self._resources.has(topic))
 
     def close(self) -> None:
         self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))

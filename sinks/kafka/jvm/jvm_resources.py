@@ -33,6 +33,10 @@ class TopicResources:
             self._resources[topic] = self._resource_class(self._topic_type, topic)
         return self._resources[topic]
 
+    def has(self, topic: str) -> bool:
+        """Whether it was asked for before."""
+        return topic in self._resources
+
     def all_of(self, topics: Sequence[str]) -> Any:
         """A Java collection of these topics', which is as it should be until this is called again."""
         key = tuple(topics)
@@ -43,21 +47,27 @@ class TopicResources:
             return self._moved_to(wanted)
         if len(self._lists) >= LISTS_KEPT:
             self._lists.clear()
-        self._lists[key] = made = self._jvm.java.util.ArrayList()
+        made = self._jvm.java.util.ArrayList()
         for topic in topics:
             made.add(self.of(topic))
+        # Not before it is whole: a call over the gateway may fail.
+        self._lists[key] = made
         self._moving, self._in_moving = self._jvm.java.util.HashSet(made), wanted
         return made
 
     def _moved_to(self, wanted: frozenset[str]) -> Any:
         """What is nearly what was asked for before, such as the topics that changed lately, takes a call for each that
         came or went."""
-        for topic in self._in_moving - wanted:
-            self._moving.remove(self.of(topic))
-        for topic in wanted - self._in_moving:
-            self._moving.add(self.of(topic))
-        self._in_moving = wanted
-        return self._moving
+        moving, before = self._moving, self._in_moving
+        # Until every call succeeded nobody knows what is in it.
+        self._in_moving = frozenset()
+        self._moving = self._jvm.java.util.HashSet()
+        for topic in before - wanted:
+            moving.remove(self.of(topic))
+        for topic in wanted - before:
+            moving.add(self.of(topic))
+        self._moving, self._in_moving = moving, wanted
+        return moving
 
     def _enum_constant(self, enum: str, name: str) -> Any:
         # py4j resolves no inner classes, and the jars of --packages are in the context class loader only.

@@ -67,6 +67,7 @@ class Log:
         self._producer: Producer | None = None
         self._reading = threading.Lock()
         self._reader: Consumer | None = None
+        self._closed = False
 
     def append(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         """In order, and only returns once all are acknowledged. Raises ClusterUnreachable with how many are missing."""
@@ -125,6 +126,8 @@ class Log:
         if not self._reading.acquire(blocking=False):
             return None
         try:
+            if self._closed:
+                return None
             if self._reader is None:
                 self._reader = self._consumer()
             read = _joined(self._read(self._reader, topic, _from(position), AT_ONCE_WITHIN))
@@ -199,6 +202,7 @@ class Log:
             self._producer.flush(TIMEOUT)
             self._producer = None
         with self._reading:
+            self._closed = True
             self._close_reader()
 
 

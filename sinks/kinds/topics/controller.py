@@ -63,6 +63,9 @@ class TopicController:
         configs = self._settings.enabled[Kind.TOPIC_CONFIG] and Kind.TOPIC_CONFIG not in context.idle
         if configs:
             self._poll_configs(context)
+        elif context.signalled:
+            # A signal comes once; the kind looks for it when its interval is over.
+            self._schedule.owe(context.signalled)
         differ = Kind.TOPIC not in context.idle and self._topics_differ(context)
         return differ or self._once or (configs and bool(self._dirty))
 
@@ -74,7 +77,9 @@ class TopicController:
         self._fresh = set() if self._first else differing
         upstream = {name: topic for topic, name in remote.items()}
         if context.everything:
-            self._dirty |= {upstream[name] for name in self._changed_on_target(context)}
+            there = {upstream[name] for name in self._changed_on_target(context)}
+            self._dirty |= there
+            self._fresh |= set() if self._first else there
             self._first = False
         retried = {upstream[name] for name in self._backoff.due(context.now) if name in upstream}
         dirty = self._dirty | retried | set(context.requested)
@@ -91,9 +96,12 @@ class TopicController:
             found = self._source_watch.changed(group)
             # Noted before anything else can fail: a watch reports a difference once.
             self._dirty |= found
-            if not context.everything:
-                # Those that were forgotten after a write explain no signal, and did not change.
-                moved = found - self._written
+            # Those that were forgotten after a write explain no signal, nor do those that cannot be seen at all.
+            moved = found - self._written - self._unobserved.keys()
+            if context.everything:
+                # The broker that is asked may be behind the log: what is not explained is looked for once more.
+                self._schedule.owe(max(0, context.signalled - len(moved)))
+            else:
                 self._schedule.polled(group, self._clock() - start, len(moved))
                 self._schedule.changed(moved, context.now)
             self._written.difference_update(*group)

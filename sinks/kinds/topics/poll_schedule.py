@@ -47,6 +47,7 @@ class PollSchedule:
         self._changed: dict[str, float] = {}
         self._owed = 0
         self._unexplained = 0
+        self._signal_works = True
 
     def members(self, topics: Collection[str]) -> None:
         """Says which topics there are. New shards only when they differ, so that a poll can reuse what it built."""
@@ -81,14 +82,23 @@ class PollSchedule:
         """
         # Without a log that tells of changes, what a long pause saved up is not spent at once.
         self._budget.earn(now, len(self._topics), float("inf") if signal_works else 2 * TURN)
+        if signal_works and not self._signal_works:
+            # What changed while its rhythm was learnt was no signal.
+            signalled += 1
+        self._signal_works = signal_works
         if signalled:
-            self._unexplained += signalled
-            self._owed = ROUNDS * len(self._shards)
+            self.owe(signalled)
         if not signal_works:
             lately = self._lately(now)
             yield [*lately, *self._shards_within(self._budget.left - sum(map(len, lately)))]
         elif self._owed:
             yield from self._until_explained(now)
+
+    def owe(self, signalled: int) -> None:
+        """So many changes are to be looked for, in this turn or in the next ones."""
+        self._unexplained += signalled
+        if signalled:
+            self._owed = ROUNDS * len(self._shards)
 
     def due(self, now: float, *, signal_works: bool) -> float:
         """When the next turn is wanted without any signal."""

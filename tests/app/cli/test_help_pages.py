@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -90,5 +91,8 @@ def test_a_command_with_two_slips_is_named() -> None:
 def test_a_shell_completes_commands(shell: str, environment: dict[str, str]) -> None:
     script = CliRunner().invoke(app, ["completion", shell])
     assert f"complete_{shell}" in script.output
+    assert "\\n" not in script.output
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=script.output, text=True, check=True, timeout=60)
     asked = {"_LOCKSTEP_COMPLETE": f"complete_{shell}", **environment}
     assert "status" in CliRunner().invoke(app, [], env=asked, prog_name="lockstep").output

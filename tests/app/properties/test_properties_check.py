@@ -140,9 +140,9 @@ def test_what_mm2_or_connect_or_a_client_knows_is_no_slip(line: str) -> None:
         ("lockstep.a.offset.storage.topic=x", "Lockstep does not read offset.storage.topic"),
         ("lockstep.transforms.Rename.type=x", "Lockstep does not read transforms.Rename.type"),
         ("lockstep.observ.rate=5", "nearest: lockstep.observe.rate"),
-        ("lockstep.topics.exlude=x", "nearest: topics.exclude"),
+        ("lockstep.topics.exlude=x", "nearest: lockstep.topics.exclude"),
         ("lockstep.triger.intervl=1", "nearest: lockstep.trigger.interval"),
-        ("lockstep.my.size=5", "a plug-in's own key goes without lockstep."),
+        ("lockstep.my.size=5", "is written without the prefix `lockstep.`"),
         ("lockstep.c.bootstrap.servers=h:1", "c is not in `clusters` (a, b)"),
     ],
 )
