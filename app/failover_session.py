@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
-from app.failover_verify import verify_copies
+from app.failover_verify import CopyComparison
 from app.passes import single_pass
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.audit import process_identity
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
+from sinks.failover.copy_check import CopyCheck
 from sinks.failover.fencing import Proof
 from sinks.failover.journal import Journal, Told
 from sinks.failover.record import Begun
@@ -33,7 +34,7 @@ PID = re.compile("[1-9][0-9]*")
 @dataclass(frozen=True)
 class FailoverCall:
     """How a command was called. `within`: seconds in which all records must be on the target; `accepted`: topics of
-    which some may be missing there. `verifies`: the records of both sides are compared before the flow ends.
+    which some may be missing there. `verifies`: the records of both sides are compared before clients may move.
     `say` gets lines for people, `told` each state that was reached."""
 
     why: str = ""
@@ -70,7 +71,7 @@ def failover_session(
 
     Raises ClusterUnreachable, WrongCluster, LedgerUntrusted, RightsMissing.
     """
-    with both_clusters(settings, flow) as clusters:
+    with both_clusters(settings, flow) as clusters, closing(CopyComparison(settings, flow, call.say)) as comparison:
         opened = _opened(flow, clusters, needs_source=needs_source, writes=writes)
         events = audit(flow, clusters.target)
         begun = Begun(process_identity(), "", call.why, claim_of_this_process())
@@ -83,7 +84,7 @@ def failover_session(
                 aliases=tuple(settings.clusters),
                 choices=Choices(Proof(flow.failover.proof_seconds), call.within, frozenset(call.accepted)),
                 say=call.say,
-                verify=partial(verify_copies, settings, flow, call.say) if call.verifies else None,
+                verify=CopyCheck(comparison.compare) if call.verifies else None,
                 last_offsets=partial(write_last_offsets, settings, flow),
                 does=failover_steps,
                 source_answers=needs_source or _answers(clusters),

@@ -3,42 +3,73 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
 
 from app.settings import Settings
 from sinks.failover.fence_rules import shown
 from sinks.flow_settings import FlowSettings
-from sinks.verify.survey import Scope
-from sinks.verify.verdicts import Level
+from sinks.verify.differences import Difference
+from sinks.verify.verdicts import FlowReport, PartitionReport
 from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
 
-LAST = 100_000
-"""Offsets of each partition that are compared, as `lockstep verify` does where nothing else is said."""
+if TYPE_CHECKING:
+    from streaming.verify.jobs import Session
 
 
 class NotVerified(LockstepError):
-    """Records differ, or could not be compared."""
+    """Records are missing, changed, out of order or foreign, or could not be compared."""
 
     code = "NOT_VERIFIED"
 
 
-def verify_copies(settings: Settings, flow: FlowSettings, say: Callable[[str], None], topics: Collection[str]) -> None:
-    """Compares the last records of these topics. Raises NotVerified, LockstepError."""
-    # Seconds of imports and of Spark's start, which few ask for.
-    from app.job.spark_session import session
-    from app.verify.flow_check import verify_flow
+class CopyComparison:
+    """Of one flow, for one command; Spark runs from the first topics that are compared until it is closed."""
 
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    spark = session("lockstep cutover")
-    try:
-        scope = Scope(tuple(sorted(topics)), last=LAST, level=Level.RECORDS)
-        report = verify_flow(settings, flow, scope, lambda: spark)
-    finally:
-        spark.stop()
-    if not report.is_good:
-        bad = [f"{one.where} {one.verdict.value}" for one in report.partitions if not one.verdict.is_good]
+    def __init__(self, settings: Settings, flow: FlowSettings, say: Callable[[str], None]) -> None:
+        self._settings, self._flow, self._say = settings, flow, say
+        self._spark: Session | None = None
+
+    def compare(self, topics: Collection[str], ends: Mapping[TopicPartition, int]) -> None:
+        """What was not verified yet of these topics. `ends`: where partitions of the target end, whatever clients wrote
+        there since. Raises NotVerified, LockstepError."""
+        from app.verify.flow_check import verify_rest
+
+        self._say(f"comparing what was not verified yet of {len(topics)} topics")
+        report = verify_rest(self._settings, self._flow, self._session, sorted(topics), ends)
+        self._say(judged(report))
+
+    def _session(self) -> Session:
+        if self._spark is None:
+            # Seconds of imports and of Spark's start, which few ask for.
+            from app.job.spark_session import session
+
+            logging.getLogger("py4j").setLevel(logging.ERROR)
+            self._spark = session("lockstep cutover")
+        return self._spark
+
+    def close(self) -> None:
+        """Ends Spark, where it was started."""
+        if self._spark is not None:
+            self._spark.stop()
+
+
+def judged(report: FlowReport) -> str:
+    """In a line, what was found. Records that are there twice are named, and stop nothing: MM2 copies at least once,
+    so that after a crash of it some are. Raises NotVerified for any other difference."""
+    if bad := [_told(one) for one in report.partitions if not one.is_whole]:
         raise NotVerified(
             f"of {len(report.partitions)} partitions {len(bad)} differ or cannot be compared: {shown(bad)}. "
             "`lockstep verify` says what; the flow stays as it is"
         )
-    say(f"{report.records} records of {len(report.partitions)} partitions were compared: none differs")
+    twice = sum(one.differences.get(Difference.DUPLICATE, 0) for one in report.partitions)
+    return (
+        f"{report.records} records of {len(report.partitions)} partitions were compared: none is missing, changed or "
+        f"out of order{f', {twice} are there once more (MM2 copies at least once)' if twice else ''}"
+    )
+
+
+def _told(one: PartitionReport) -> str:
+    counts = ", ".join(f"{count} {kind}" for kind, count in one.differences.items() if count)
+    return f"{one.where} {counts or one.verdict.value}"

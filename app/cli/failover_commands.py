@@ -16,7 +16,6 @@ from app.cli.failover_options import (
     WhyOption,
     WithinOption,
     WithoutFenceOption,
-    refuse_verified_batches,
 )
 from app.cli.failover_run import called
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
@@ -68,7 +67,6 @@ def cutover(
     take_over: TakeOverOption = False,
 ) -> None:
     """Leads the whole planned failover: fence, wait for the last records, promote. Loses nothing."""
-    refuse_verified_batches(batch, verify)
     run = called(config, flow, output, FailoverCall(why, within, tuple(accept or ()), verify), dry=dry)
     run.carry_out(
         [Command.FENCE, Command.DRAIN, Command.PROMOTE],

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from sinks.failover.unplanned import UNKNOWN
-from streaming.errors import WrongUsage
 
 OneFlowOption = Annotated[
     list[str] | None, typer.Option("--flow", help="The one flow that is meant, where the file enables several.")
@@ -27,7 +26,7 @@ AcceptOption = Annotated[
     list[str] | None, typer.Option("--accept", help="A topic whose records may be missing; may be repeated.")
 ]
 VerifyOption = Annotated[
-    bool, typer.Option("--verify", help="Compare the records of both sides before the flow ends, as `verify` does.")
+    bool, typer.Option("--verify", help="Compare the records of both sides before clients may move, as `verify` does.")
 ]
 AcceptLossOption = Annotated[
     int | None, typer.Option("--accept-loss", min=0, help="Records that may be lost, where the source still answers.")
@@ -52,15 +51,6 @@ def at_least_one(number: int | None) -> int | None:
     if number is not None and number < 1:
         raise typer.BadParameter(f"{number}: 1 or more")
     return number
-
-
-def refuse_verified_batches(batch: int | None, verify: bool) -> None:
-    """Raises WrongUsage: what clients of a drained batch wrote on the target is no copy of anything."""
-    if batch is not None and verify:
-        raise WrongUsage(
-            "--batch and --verify: clients that move with a batch write records that the source has not, and these "
-            "would count as differences. Say `lockstep verify` beforehand, and `cutover --batch` without --verify"
-        )
 
 
 BatchOption = Annotated[

@@ -19,15 +19,12 @@ from app.cli.since import parse_since
 from app.cli.topic_names import topics_of_flows
 from app.private_files import write_report
 from sinks.engine.ledger import utc_now
-from sinks.verify.survey import Scope
+from sinks.verify.survey import LAST, Scope
 from sinks.verify.verdicts import FlowReport, Level, PartitionReport, as_time
 from streaming.errors import LockstepError
 
 if TYPE_CHECKING:
     from streaming.verify.jobs import Session
-
-LAST = 100_000
-"""Offsets of each partition that are compared where nothing else is said."""
 
 
 def _at_least_one(number: int | None) -> int | None:

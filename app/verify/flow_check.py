@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from app.settings import Settings
 from app.verify.spark_jobs import record_jobs, refuse_transforms
 from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.engine.ledger import Ledger
+from sinks.failover.cut_reader import AsItWas
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.exact_runs import remember
 from sinks.kinds.offsets.memory import OffsetMemory
@@ -37,8 +38,16 @@ TRIES = 3
 EXACTLY_ONCE = "exactly.once.source.support"
 
 
-def verify_flow(settings: Settings, flow: FlowSettings, scope: Scope, spark: Callable[[], Session]) -> FlowReport:
+def verify_flow(
+    settings: Settings,
+    flow: FlowSettings,
+    scope: Scope,
+    spark: Callable[[], Session],
+    ends: Mapping[TopicPartition, int] | None = None,
+) -> FlowReport:
     """Compares the records of both sides. `spark` is called if records are to be read.
+
+    `ends`: offsets at which partitions of the target end, whatever clients wrote there since.
 
     Writes nothing but exact offsets, into the flow's ledger, where there is one.
 
@@ -49,20 +58,24 @@ def verify_flow(settings: Settings, flow: FlowSettings, scope: Scope, spark: Cal
     with both_clusters(settings, flow) as clusters:
         guarded = guard(flow, clusters.source, clusters.target)
         opened = guarded.open(partial(ledger, flow, clusters.target, to_write=True))
-        reports = _FlowCheck(settings, flow, clusters, scope, spark).run(opened)
+        reports = _FlowCheck(settings, flow, clusters, scope, spark, ends or {}).run(opened)
     return FlowReport(flow.flow, scope.level, sorted(reports, key=_place), time.monotonic() - began)
 
 
 def verify_rest(
-    settings: Settings, flow: FlowSettings, spark: Callable[[], Session], topics: Sequence[str] = ()
+    settings: Settings,
+    flow: FlowSettings,
+    spark: Callable[[], Session],
+    topics: Sequence[str] = (),
+    ends: Mapping[TopicPartition, int] | None = None,
 ) -> FlowReport:
-    """Of each partition only the windows behind the last one that was verified, by the job or by a command: what is
-    left to be compared before clients are switched over. Without exact offsets in the ledger, all that both sides have.
+    """Of each partition what was not verified yet, by the job or by a command: what is left to be compared before
+    clients are switched over. Of one of which the ledger says nothing, the last 100,000 offsets.
 
-    `topics`: of the source, none: all that are replicated. What differed before the last verified window is not in
-    this report. Raises as `verify_flow`.
+    `topics`: of the source, none: all that are replicated. `ends`: as of `verify_flow`. What was found missing, changed
+    or out of order before is compared again, and what lies behind it. Raises as `verify_flow`.
     """
-    return verify_flow(settings, flow, Scope(tuple(topics), behind_verified=True), spark)
+    return verify_flow(settings, flow, Scope(tuple(topics), unverified=True), spark, ends)
 
 
 def _place(one: PartitionReport) -> TopicPartition:
@@ -77,8 +90,10 @@ class _FlowCheck:
         clusters: FlowClusters,
         scope: Scope,
         spark: Callable[[], Session],
+        ends: Mapping[TopicPartition, int],
     ) -> None:
         self._settings, self._flow, self._clusters, self._scope, self._spark = settings, flow, clusters, scope, spark
+        self._ends = ends
 
     def run(self, opened: Ledger) -> list[PartitionReport]:
         """Surveys and compares; partitions that lost records meanwhile once more."""
@@ -87,7 +102,7 @@ class _FlowCheck:
         source, target = self._clusters.source, self._clusters.target
         with (
             closing(source.records(self._flow.isolation)) as ours,
-            closing(target.records("read_committed")) as theirs,
+            closing(AsItWas(target.records("read_committed"), self._ends)) as theirs,
         ):
             sides = SurveyedSide(source, ours), SurveyedSide(target, theirs)
             only: set[TopicPartition] | None = None
@@ -124,12 +139,15 @@ class _FlowCheck:
 
 
 def _remember(opened: Ledger, reports: Iterable[PartitionReport], memory: OffsetMemory) -> None:
-    """Exact offsets of windows in which nothing differs; without a ledger no job has kept anything, nor is this."""
-    verified = [(one.where, one.runs) for one in reports if one.runs]
-    if not verified or not opened.exists:
+    """What was compared, and exact offsets of windows in which nothing differs; without a ledger no job has kept
+    anything, nor is this."""
+    found = list(reports)
+    verified = [(one.where, one.runs) for one in found if one.runs]
+    checked = {one.where: [one.checked] for one in found if one.checked}
+    if not (verified or checked) or not opened.exists:
         return
     try:
-        remember(opened, verified, memory.histories.exact, memory.histories.position)
+        remember(opened, verified, memory.histories.exact, memory.histories.position, checked)
     except LockstepError as error:
         log.warning("exact offsets were not written down: %s", error)
 

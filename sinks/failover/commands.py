@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sinks.engine.model import Key
-from sinks.failover.divergence import divergences
+from sinks.failover.copy_check import CopyCheck
+from sinks.failover.divergence import divergences, takeover_ends
 from sinks.failover.fence_rules import fence_acls, fenced_topics, shown
 from sinks.failover.fencing import FenceBroken, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
@@ -79,11 +80,17 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
     if Step.LAST_OFFSETS not in record.done:
         _check_whole(scene)
         if scene.verify is not None:
-            scene.verify(set(scene.topics(scene.listed())) - scene.choices.accepted)
-            # That takes a minute and more, in which somebody may have written.
-            _check_whole(scene)
+            _verify(scene, scene.verify)
     scene.journal.begin(Command.PROMOTE, take_over=take_over)
     return scene.journal.run(scene.steps())
+
+
+def _verify(scene: Scene, check: CopyCheck) -> None:
+    """Of copies to which clients may have moved, what was there when they were drained."""
+    topics = set(scene.topics(scene.listed())) - scene.choices.accepted
+    if check.run(topics, takeover_ends(divergences(scene.journal.ledger))):
+        # That takes a while, in which somebody may have written.
+        _check_whole(scene)
 
 
 def cutover(

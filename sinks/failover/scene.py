@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import pairs_of, unlisted
+from sinks.failover.copy_check import CopyCheck
 from sinks.failover.fence_rules import fenced_topics, shown
 from sinks.failover.fencing import Proof, Waiting
 from sinks.failover.journal import Journal
@@ -35,7 +36,7 @@ class Scene:
 
     `last_offsets`: writes the groups' last offsets, and returns in a line what came of it. `does`: what each step does.
     `source_answers`: False where it is gone. `other_ledgers`: opens those of the other flows from the same source.
-    `verify`: compares the records of these topics, and raises where they differ; None: nobody asked for it.
+    `verify`: compares the records of both sides; None: nobody asked for it.
     """
 
     settings: FlowSettings
@@ -50,7 +51,7 @@ class Scene:
     does: Callable[[Scene], Mapping[Step, Callable[[], None]]] = lambda scene: {}
     source_answers: bool = True
     other_ledgers: Callable[[], AbstractContextManager[Sequence[Ledger]]] = lambda: nullcontext(())
-    verify: Callable[[Collection[str]], None] | None = None
+    verify: CopyCheck | None = None
 
     def steps(self) -> Mapping[Step, Callable[[], None]]:
         """What each step does."""

@@ -103,15 +103,25 @@ def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]
 
 
 def _await_records(scene: Scene) -> None:
+    """Also compares them where somebody asked for it: before clients are told that they may write the copies."""
     listed = scene.listed()
     pairs = {where: copy for where, copy in scene.pairs(listed).items() if where.topic not in scene.choices.accepted}
+    _await_last(scene, pairs)
+    if scene.verify is not None:
+        moved = divergences(scene.journal.ledger).keys()
+        if scene.verify.run({where.topic for where in pairs} - moved, {}):
+            # That takes a while, in which somebody may have written.
+            _await_last(scene, pairs)
+    scene.say(f"the last record of each of {len(pairs)} partitions is on {scene.settings.flow.target}")
+
+
+def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> None:
     left, deadline = dict(pairs), scene.waiting.clock() + scene.choices.drain_within
     while missing := missing_records(scene, left):
         if scene.waiting.clock() > deadline:
             raise NotDrained(describe_missing(missing, scene.choices.drain_within))
         left = {one.where: pairs[one.where] for one in missing}
         scene.waiting.sleep(POLL)
-    scene.say(f"the last record of each of {len(pairs)} partitions is on {scene.settings.flow.target}")
 
 
 def _keep_divergence(scene: Scene) -> None:

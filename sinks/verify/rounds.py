@@ -9,7 +9,6 @@ from functools import partial
 from sinks.engine.ledger import Ledger
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets.exact_runs import ExactRuns, Run, remember
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
@@ -17,6 +16,7 @@ from sinks.kinds.topics.listing import Listed, list_both
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, Place
 from sinks.verify.metered_jobs import MeteredJobs
+from sinks.verify.newly_exact import NewlyExact
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_progress import Cut, PartitionProgress
 from sinks.verify.record_checks import RecordChecks
@@ -65,8 +65,7 @@ class Rounds:
         self._memory = OffsetMemory()
         self._memory.load(both.ledger, both.topics)
         self._policies: dict[str, tuple[float, bool]] = {}
-        self._runs: dict[TopicPartition, Sequence[Run]] = {}
-        self._runs_position, self._written_at = self._memory.histories.position, now
+        self._newly, self._written_at = NewlyExact(self._memory.histories.position), now
 
     def run(self, now: float, seen_at: float, goes_on: Callable[[], bool] = lambda: True) -> None:
         """One round. `seen_at`: seconds since the epoch. `goes_on` is asked between two steps."""
@@ -99,7 +98,7 @@ class Rounds:
                 self._memory.note_target_end(where, across, theirs[across].end)
                 seen[where, across] = (ours[where], theirs[across])
         lost = self._progress.see(seen, places, unmirrored, now, seen_at)
-        self._runs = {where: runs for where, runs in self._runs.items() if where not in lost}
+        self._newly.forget(lost)
 
     def _recognize(self, remote: Mapping[str, str]) -> None:
         source, target = self._both.source.reader, self._both.target.reader
@@ -108,7 +107,7 @@ class Rounds:
         recreated = self._progress.recognize(
             {topic: (here.get(topic, ""), there.get(name, "")) for topic, name in remote.items()}
         )
-        self._runs = {where: runs for where, runs in self._runs.items() if where.topic not in recreated}
+        self._newly.forget(topics=recreated)
 
     def _compare(self, turn: Sequence[PartitionProgress], of_tail: bool, now: float, seen_at: float) -> None:
         compacted = self._compacted({one.where.topic: one.remote.topic for one in turn}, now)
@@ -124,7 +123,7 @@ class Rounds:
             report = reports[where]
             if where not in moved and one.progress.take(one.piece, report, of_tail=of_tail, now=now, seen_at=seen_at):
                 self._progress.records += report.records
-                self._keep(where, report.runs, position)
+                self._newly.keep(report, self._memory.histories.exact.of(where), position)
 
     def _reports(
         self, chosen: Sequence[Chosen], plans: Mapping[TopicPartition, PartitionPlan], compacted: Collection[str]
@@ -162,21 +161,10 @@ class Rounds:
             self._policies |= {topic: (now, topic in found) for topic in asked}
         return {topic for topic in remote if self._policies[topic][1]}
 
-    def _keep(self, where: TopicPartition, runs: Sequence[Run], position: int) -> None:
-        if not self._runs:
-            self._runs_position = position
-        if runs:
-            known = self._memory.histories.exact.of(where)
-            before = self._runs.get(where) or (known.runs if known else ())
-            self._runs[where] = ExactRuns(before, position).renewed(runs, position).runs
-
     def write_down(self, now: float) -> None:
-        """Exact offsets of what was equal, into the flow's ledger. Raises NotLeading, ClusterUnreachable."""
-        exact, found = self._memory.histories.exact, self._runs
-        self._runs, self._written_at = {}, now
-        if found and self._both.ledger.exists:
-            remember(self._both.ledger, found.items(), exact, self._runs_position)
-            exact.renew(self._both.ledger)
+        """What was compared, into the flow's ledger. Raises NotLeading, ClusterUnreachable."""
+        self._written_at = now
+        self._newly.write(self._both.ledger, self._memory.histories.exact)
 
 
 def _plan(one: Chosen) -> PartitionPlan:

@@ -11,24 +11,28 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, RecordReader
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.translation import without_truncated
+from sinks.kinds.offsets.verified_stretches import unverified_from
 from sinks.kinds.topics.listing import Listed
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.verdicts import Level, PartitionReport, Verdict
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
 
+LAST = 100_000
+"""Offsets of each partition that are compared where nothing else is said."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What is compared: topics of the source (empty: all that are replicated), from a time on (`since_ms`), or the last
-    so many offsets of each partition, or what lies behind the newest exact offsets that are known (`behind_verified`),
-    or everything; and how closely."""
+    so many offsets of each partition, or what was not verified yet (`unverified`: of the last so many offsets in any
+    case), or everything; and how closely."""
 
     topics: tuple[str, ...] = ()
     since_ms: int | None = None
     last: int | None = None
     level: Level = Level.RECORDS
-    behind_verified: bool = False
+    unverified: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,10 +158,12 @@ def _since(
     records: RecordReader, logs: Mapping[TopicPartition, LogRange], memory: OffsetMemory, scope: Scope
 ) -> dict[TopicPartition, int]:
     """The source's offset from which on each partition is compared."""
-    if scope.behind_verified:
+    if scope.unverified:
         known = {where: memory.histories.exact.of(where) for where in logs}
-        ends = {where: runs.runs[-1].upstream_end for where, runs in known.items() if runs and runs.runs}
-        return {where: max(log.start, ends.get(where, 0)) for where, log in logs.items()}
+        return {
+            where: unverified_from(log, found.verified if (found := known[where]) else (), scope.last or LAST)
+            for where, log in logs.items()
+        }
     if scope.since_ms is not None:
         times = [PartitionTime(where, scope.since_ms) for where in logs]
         seen = records.offsets_for_times(times).items

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from sinks.kinds.offsets.exact_runs import Run
+from sinks.kinds.offsets.verified_stretches import Checked, Stretch
 from sinks.verify.differences import Difference, Finding
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
@@ -48,6 +49,10 @@ class Verdict(str, Enum):
         return self in (Verdict.VERIFIED, Verdict.CONSISTENT)
 
 
+HARMLESS = frozenset({Difference.DUPLICATE, Difference.UNVERIFIABLE})
+"""What loses, changes and moves no record: MM2 copies at least once, and retention takes what is old."""
+
+
 @dataclass(frozen=True)
 class PartitionReport:
     """One partition. Offsets and counts of records are those of the source unless they say otherwise.
@@ -73,6 +78,22 @@ class PartitionReport:
     times: bool = True
     runs: Sequence[Run] = ()
     notes: Sequence[str] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every record that was compared is on the target, in order and unchanged, once or more often."""
+        if self.verdict is not Verdict.DIFFERENT:
+            return self.verdict.is_good
+        found = {kind for kind, count in self.differences.items() if count}
+        return self.reason is None and Difference.DUPLICATE in found and found <= HARMLESS
+
+    @property
+    def checked(self) -> Checked | None:
+        """What was compared of the source, and whether it is whole; None where no record was read."""
+        read = self.verdict in (Verdict.VERIFIED, Verdict.DIFFERENT)
+        if not read or self.start is None or self.through is None:
+            return None
+        return Checked(Stretch(self.start, max(self.start, self.through)), self.is_whole)
 
     def as_json(self) -> dict[str, Any]:
         """One row of the report."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from app.failover_verify import judged
 from app.local.jars import PROJECT
 from app.local.java import QUICK_START
 from app.local.local_mirror import LocalMirror, mirror_properties
@@ -224,8 +225,10 @@ def killed_mirror(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) 
 def test_records_that_a_killed_mm2_sent_again_are_duplicates_and_nothing_else_is_wrong(
     killed_mirror: Path, spark: SparkSession
 ) -> None:
-    found = {one.where.topic: one for one in verified(killed_mirror, spark, Scope()).partitions}
+    report = verified(killed_mirror, spark, Scope())
+    found = {one.where.topic: one for one in report.partitions}
     plain = found["killed-plain"]
+    assert "are there once more" in judged(report)
     assert plain.verdict is Verdict.DIFFERENT
     assert {str(kind): count for kind, count in plain.differences.items()} == {"DUPLICATE": 500}
     assert set(map(str, found["killed-transactions"].differences)) <= {"DUPLICATE"}

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import orjson
 
 from sinks.engine.ledger import Entry, Ledger
+from sinks.kinds.offsets.verified_stretches import Checked, Stretch, joined_stretches, with_checked
 from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
 
 MOST_RUNS = 500
 """Of a partition, the newest."""
+
+
+VERIFIED = "verified"
+"""The key of what was compared, in the ledger."""
 
 
 class Run(NamedTuple):
@@ -59,11 +64,13 @@ class ExactRuns:
     """Of one partition: runs in order on both sides, and how far the offset-syncs topic was read when they held.
 
     `ids`: of the topic on both sides and of the offset-syncs topic; in others with these names they do not hold.
+    `verified`: what was compared, gaps of the source and records that are there twice included.
     """
 
     runs: Sequence[Run]
     position: int
     ids: str = ""
+    verified: Sequence[Stretch] = ()
 
     def offset_of(self, upstream: int) -> int | None:
         """Where a group continues that reads on at this offset of the source; None where that is not known.
@@ -90,11 +97,11 @@ class ExactRuns:
             not following or downstream < following.downstream
         )
 
-    def renewed(self, runs: Iterable[Run], position: int) -> ExactRuns:
-        """With runs that were verified later, which win where both speak of the same records."""
-        newer = joined_runs(runs)
+    def renewed(self, runs: Iterable[Run], position: int, checked: Iterable[Checked] = ()) -> ExactRuns:
+        """With what was compared later, which wins where both speak of the same records."""
+        newer, verified = joined_runs(runs), with_checked(self.verified, checked)
         if not newer:
-            return self
+            return replace(self, verified=verified)
         up, down = newer[0], newer[-1]
         older = [
             run
@@ -102,16 +109,18 @@ class ExactRuns:
             if (run.upstream_end <= up.upstream and run.downstream_end <= up.downstream)
             or (run.upstream >= down.upstream_end and run.downstream >= down.downstream_end)
         ]
-        return ExactRuns(joined_runs([*older, *newer])[-MOST_RUNS:], position, self.ids)
+        return ExactRuns(joined_runs([*older, *newer])[-MOST_RUNS:], position, self.ids, verified)
 
     def as_text(self) -> str:
         """For the ledger."""
-        return orjson.dumps([self.position, self.ids, *map(list, self.runs)]).decode()
+        verified = [{VERIFIED: list(map(list, self.verified))}] if self.verified else []
+        return orjson.dumps([self.position, self.ids, *map(list, self.runs), *verified]).decode()
 
     @classmethod
     def parse(cls, text: str) -> ExactRuns:
         """What `as_text` wrote. Raises ValueError, TypeError for anything else."""
         position, ids, *runs = orjson.loads(text)
+        verified = runs.pop().get(VERIFIED, ()) if runs and isinstance(runs[-1], dict) else []
         found = [Run(*map(int, run)) for run in runs]
         in_order = all(
             one.upstream_end <= other.upstream and one.downstream_end <= other.downstream
@@ -121,7 +130,7 @@ class ExactRuns:
             raise TypeError("it does not say of which topics it is")
         if not in_order or any(min(run) < 0 for run in found):
             raise ValueError("its runs are out of order")
-        return cls(found, int(position), ids)
+        return cls(found, int(position), ids, tuple(joined_stretches(Stretch(*map(int, one)) for one in verified)))
 
 
 def _upstream(run: Run) -> int:
@@ -190,18 +199,25 @@ class ExactOffsets:
 
 
 def remember(
-    ledger: Ledger, verified: Iterable[tuple[TopicPartition, Sequence[Run]]], known: ExactOffsets, to: int
+    ledger: Ledger,
+    verified: Iterable[tuple[TopicPartition, Sequence[Run]]],
+    known: ExactOffsets,
+    to: int,
+    checked: Mapping[TopicPartition, Sequence[Checked]] | None = None,
 ) -> None:
     """Writes down what was verified, beside what is known. `to`: how far the offset-syncs topic was read before.
 
     Raises ClusterUnreachable, RightsMissing.
     """
+    runs, compared = dict(verified), checked or {}
     ledger.put(
         {
             (Entry.EXACT_OFFSETS, (where.topic, str(where.partition))): (
-                (known.of(where) or ExactRuns((), to, ids)).renewed(runs, to).as_text()
+                (known.of(where) or ExactRuns((), to, ids))
+                .renewed(runs.get(where, ()), to, compared.get(where, ()))
+                .as_text()
             )
-            for where, runs in verified
-            if runs and (ids := known.ids_of(where.topic)) is not None
+            for where in {**runs, **compared}
+            if (runs.get(where) or compared.get(where)) and (ids := known.ids_of(where.topic)) is not None
         }
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import nullcontext
-from dataclasses import replace
 
 import pytest
 
@@ -14,7 +12,6 @@ from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import FenceBroken
 from sinks.failover.record import FailoverRecord
 from sinks.failover.states import State, Step
-from sinks.failover.steps import NotDrained
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage
 
@@ -153,29 +150,3 @@ def test_a_cutover_that_was_given_up_leaves_nothing_behind_that_the_next_one_tak
     built.producers.clear()
     built.write("x", 0, 5)
     assert cutover(built.scene()).state is State.PROMOTED
-
-
-def test_records_that_differ_keep_a_flow_from_being_promoted_and_accepted_topics_are_not_compared() -> None:
-    built, seen = stage(), list[Collection[str]]()
-    built.choices = replace(built.choices, accepted=frozenset({"y"}))
-
-    def differs(topics: Collection[str]) -> None:
-        seen.append(topics)
-        raise NotDrained("they differ")
-
-    with pytest.raises(NotDrained, match="they differ"):
-        cutover(replace(built.scene(), verify=differs))
-    assert (seen, built.record().state, built.record().doing) == ([{"x"}], State.DRAINED, None)
-    assert cutover(replace(built.scene(), verify=seen.append)).state is State.PROMOTED
-
-
-def test_a_record_that_came_while_records_were_compared_keeps_the_flow_from_being_promoted() -> None:
-    built = stage()
-
-    def verify(topics: Collection[str]) -> None:
-        built.mirrors = False
-        built.write("y", 0, 5)
-
-    with pytest.raises(NotDrained, match="5 records of y"):
-        cutover(replace(built.scene(), verify=verify), without_fence=True)
-    assert not built.record().has_ended

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sinks.engine.ledger_entries import Entry
+from sinks.kinds.offsets.exact_runs import ExactRuns
+from sinks.kinds.offsets.verified_stretches import Stretch
 from streaming.mm2.records import TopicPartition
 from tests.sinks.verify.mirrored_log import MirroredLog, Record, mixes
 from tests.sinks.verify.verified_world import NOON, ROUND, VerifiedWorld, counted, records
@@ -156,3 +160,30 @@ def test_a_difference_is_forgotten_when_both_sides_have_deleted_it() -> None:
     made.put("orders", records(50, first=50), target[49:], starts=(50, 49))
     made.run()
     assert made.differences("orders") == {}
+
+
+def written(made: VerifiedWorld) -> Sequence[Stretch]:
+    """What the ledger says of `orders` after some rounds."""
+    made.world.ledger().put({(Entry.PAUSED, ("acl",)): ""})
+    made.restart()
+    made.run(5)
+    made.rounds.write_down(made.now)
+    (text,) = made.world.ledger().values(Entry.EXACT_OFFSETS).values()
+    return ExactRuns.parse(text).verified
+
+
+def test_what_was_found_whole_is_written_down_for_a_cutover_also_where_records_are_there_twice() -> None:
+    made = VerifiedWorld()
+    twice = [*records(50), *moved(records(10, first=40), 10), *moved(records(50, first=50), 10)]
+    made.put("orders", records(100), twice)
+    made.sync("orders", (0, 0), (60, 70), (90, 100))
+    assert written(made) == (Stretch(0, 100),)
+    assert made.differences("orders") == {"DUPLICATE": 10}
+
+
+def test_what_lies_around_a_missing_record_is_not_written_down() -> None:
+    made = VerifiedWorld()
+    made.put("orders", records(100), [*records(50), *moved(records(49, first=51), -1)])
+    made.sync("orders", (0, 0), (60, 59), (90, 89))
+    assert not any(one.start <= 50 < one.end for one in written(made))
+    assert made.differences("orders") == {"MISSING": 1}
