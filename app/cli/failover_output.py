@@ -68,7 +68,7 @@ def dry_run(scene: Scene, parts: Sequence[Command], output: Output, **more: Any)
         if row is None:
             if any(one is not command and TRANSITIONS.get((state, one)) for one in parts):
                 continue
-            raise NotNow(f"the flow is {record.describe()}, where `{command}` cannot begin")
+            raise NotNow(f"the flow is {record.describe()}, where `{command.typed}` cannot begin")
         steps += [(command, step) for step in row.steps]
         state = row.then
     topics = scene.topics(scene.listed()) if state is not State.FAILED_OVER else []
@@ -79,5 +79,5 @@ def dry_run(scene: Scene, parts: Sequence[Command], output: Output, **more: Any)
         return
     print_line(f"{scene.settings.flow.name} is {record.describe()}; it would")
     for command, step in steps:
-        print_line(f"  {command}: {step}")
+        print_line(f"  {command.typed}: {step}")
     print_line(f"and be {state}. {len(topics)} topics are concerned")

@@ -8,6 +8,7 @@ from typing import Any
 from app.cli.output import print_line, print_table
 from sinks.engine.model import Kind
 from sinks.engine.verify_status import STALLED
+from sinks.failover.states import typed_name
 from sinks.kinds.topics.effective import REMEDY
 
 MIRRORING = "MIRRORING"
@@ -61,7 +62,7 @@ def verify_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
 def _failover_lines(failover: Mapping[str, Any]) -> Iterator[str]:
     """Where one is under way, what the last preflight came to, and what the last drill did."""
     if failover.get("state", MIRRORING) != MIRRORING or failover.get("doing"):
-        half = f", `{failover['doing']}` is half done" if failover["doing"] else ""
+        half = f", `{typed_name(failover['doing'])}` is half done" if failover["doing"] else ""
         yield f"failover: {failover['state']}{half}, by {failover['who']} at {failover['at']}"
     if made := failover.get("preflight"):
         yield f"preflight at {made['checked']}: {READY[made['ready']]}, {_at_risk(made)}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from app.local.jars import PROJECT
 from sinks.failover.states import TRANSITIONS, Command, State
 
@@ -11,20 +9,11 @@ PAGE = PROJECT / "docs" / "failover.md"
 BEGIN, END = "<!-- states: made from the code by `make docs` -->", "<!-- end of states -->"
 
 
-CALLED: Mapping[Command, str] = {
-    Command.DRAIN: "cutover",
-    Command.INVALIDATE: "failback",
-    Command.REVERSE: "failback",
-    Command.RESUME: "failback --done",
-}
-"""What an operator types, where that is another word."""
-
-
 def diagram() -> str:
     """The arrows that lead to another state, as Mermaid; GitHub draws it."""
     arrows: dict[tuple[State, State], str] = {}
     for (state, command), row in TRANSITIONS.items():
-        arrows[state, row.during] = arrows[row.during, row.then] = CALLED.get(command, command.value)
+        arrows[state, row.during] = arrows[row.during, row.then] = command.typed
     order = list(State)
     lines = [
         f"    {here} --> {then}: {word}"
@@ -42,7 +31,7 @@ def steps() -> str:
         then = {str(row.then) if row.then is not state else "stays" for state, row in found.items()}
         does = "; ".join(map(str, next(iter(found.values())).steps))
         sides = [", ".join(sorted(map(str, found), key=[str(one) for one in State].index)), " or ".join(sorted(then))]
-        rows.append(f"| `{CALLED.get(command, command.value)}` | {sides[0]} | {does} | {sides[1]} |")
+        rows.append(f"| `{command.typed}` | {sides[0]} | {does} | {sides[1]} |")
     return "\n".join(["| command | from | does | then it is |", "|---|---|---|---|", *rows])
 
 

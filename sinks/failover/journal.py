@@ -105,8 +105,8 @@ class Journal:
         if known.doing is None or claim in ("", self._begun.claim) or take_over or not self._is_alive(claim):
             return
         raise NotNow(
-            f"{claim} is running `{known.doing}`: {known.describe()}. Wait until that is done; if that process is gone "
-            "for certain, say --take-over"
+            f"{claim} is running `{known.doing.typed}`: {known.describe()}. Wait until that is done; if that "
+            "process is gone for certain, say --take-over"
         )
 
     def _check_mine(self, before: FailoverRecord | None = None) -> None:

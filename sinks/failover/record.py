@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from sinks.engine.times import utc_text
-from sinks.failover.states import ENDED, INTERRUPTS, TRANSITIONS, Command, State, Step, commands_from
+from sinks.failover.states import ENDED, TOO_LATE, TRANSITIONS, Command, State, Step, commands_from, may_interrupt
 from streaming.errors import LockstepError
 
 
@@ -58,7 +58,7 @@ class FailoverRecord:
 
     def describe(self) -> str:
         """In a line, for status and messages."""
-        half = f", `{self.doing}` is half done" if self.doing else ""
+        half = f", `{self.doing.typed}` is half done" if self.doing else ""
         begun = f" ({self.begun.who}, {self.begun.at}{': ' + self.begun.why if self.begun.why else ''})"
         return f"{self.state}{half}{begun if self.begun.who else ''}"
 
@@ -102,16 +102,23 @@ def begin(record: FailoverRecord, command: Command, begun: Begun) -> FailoverRec
     """The record with which a command begins, or goes on where it was. Raises NotNow."""
     if record.doing is command:
         return replace(record, begun=replace(begun, why=begun.why or record.begun.why))
-    if record.doing is not None and record.doing not in INTERRUPTS.get(command, frozenset()):
-        raise NotNow(
-            f"`{record.doing}` is half done ({record.describe()}): run it again to its end first"
-            + ("" if Command.UNFENCE not in commands_from(record.state) else ", or `lockstep unfence`")
-        )
+    if record.doing is not None and not may_interrupt(command, record.doing, record.done):
+        raise NotNow(f"`{record.doing.typed}` is half done ({record.describe()}): {_way_out(record, command)}")
     transition = TRANSITIONS.get((record.state, command))
     if transition is None:
-        allowed = ", ".join(f"`{one}`" for one in commands_from(record.state))
-        raise NotNow(f"the flow is {record.describe()}, where `{command}` cannot begin; what can is {allowed}")
+        allowed = ", ".join(dict.fromkeys(f"`{one.typed}`" for one in commands_from(record.state)))
+        raise NotNow(f"the flow is {record.describe()}, where `{command.typed}` cannot begin; what can is {allowed}")
     return replace(record, state=transition.during, doing=command, done=(), begun=begun)
+
+
+def _way_out(record: FailoverRecord, command: Command) -> str:
+    """What to do instead of a command that may not begin while another is half done."""
+    doing = record.doing
+    if doing is not None and (late := TOO_LATE.get((command, doing))):
+        return late
+    goes_back = doing is not None and may_interrupt(Command.UNFENCE, doing, record.done)
+    can = goes_back and Command.UNFENCE in commands_from(record.state)
+    return "run it again to its end first" + (", or `lockstep unfence`" if can else "")
 
 
 def completed(record: FailoverRecord, step: Step) -> FailoverRecord:

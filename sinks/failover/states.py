@@ -9,7 +9,7 @@ From the moment at which `promote` or `failover` begins the flow has ended: the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -50,6 +50,25 @@ class Command(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+    @property
+    def typed(self) -> str:
+        """What somebody types, for messages: some of them are steps of another command there."""
+        return TYPED.get(self, self.value)
+
+
+TYPED: Mapping[Command, str] = {
+    Command.DRAIN: "cutover",
+    Command.INVALIDATE: "failback",
+    Command.REVERSE: "failback",
+    Command.RESUME: "failback --done",
+}
+"""Where that is another word."""
+
+
+def typed_name(command: str) -> str:
+    """What somebody types, for a command as the ledger and JSON name it; an unknown one as it is."""
+    return {one.value: one.typed for one in Command}.get(command, command)
 
 
 class Step(str, Enum):
@@ -110,14 +129,34 @@ def _table() -> dict[tuple[State, Command], Transition]:
 TRANSITIONS: Mapping[tuple[State, Command], Transition] = _table()
 """What is not here is refused."""
 
-INTERRUPTS: Mapping[Command, frozenset[Command]] = {
-    Command.UNFENCE: frozenset({Command.FENCE, Command.DRAIN}),
-    Command.FAIL_OVER: frozenset({Command.FENCE, Command.UNFENCE, Command.DRAIN, Command.PROMOTE}),
+INTERRUPTS: Mapping[Command, Mapping[Command, Step | None]] = {
+    Command.UNFENCE: {Command.FENCE: None, Command.DRAIN: None, Command.PROMOTE: Step.LAST_OFFSETS},
+    Command.FAIL_OVER: dict.fromkeys((Command.FENCE, Command.UNFENCE, Command.DRAIN, Command.PROMOTE)),
 }
-"""Commands that may begin while another is half done: to take a fence back, and when the source dies meanwhile."""
+"""Commands that may begin while another is half done: to take a fence back, and when the source dies meanwhile.
+
+With a step: only while that one is not recorded as done, for then none behind it has begun. So `unfence` interrupts a
+`promote` that has granted nobody to write on the target. The groups' offsets that it may have written are no more than
+the job writes while the flow mirrors: only forward, for groups without members.
+"""
+
+TOO_LATE: Mapping[tuple[Command, Command], str] = {
+    (Command.UNFENCE, Command.PROMOTE): (
+        "the groups' last offsets are written, and ALLOW WRITE that was held back may be granted on the target, where "
+        "clients may write by now. Mend what `lockstep promote` says and run it again to its end; `lockstep failback` "
+        "then leads back. If the source is gone: `lockstep failover`"
+    ),
+}
+"""What to do where a command may interrupt another one no more."""
 
 ENDED = frozenset({State.PROMOTED, State.FAILING_OVER, State.FAILED_OVER, State.INVALIDATED, State.REVERSING})
 """States in which nothing is written for the flow."""
+
+
+def may_interrupt(command: Command, doing: Command, done: Collection[Step]) -> bool:
+    """Whether a command may begin while another is half done, with these steps done."""
+    rows = INTERRUPTS.get(command, {})
+    return doing in rows and rows[doing] not in done
 
 
 def commands_from(state: State) -> list[Command]:

@@ -9,11 +9,11 @@ from functools import partial
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Key, Kind
 from sinks.failover.arrival import Arrival
-from sinks.failover.divergence import divergences, forget_divergences
+from sinks.failover.divergence import divergences, forget_divergences, takeover_ends
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.fencing import Fence, prove_still
 from sinks.failover.scene import Scene
-from sinks.failover.states import TRANSITIONS, Command, State, Step
+from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step
 from sinks.failover.takeover import arrivals_at_takeover
 from sinks.failover.unplanned import Prediction, keep_divergence, predict
 from sinks.kinds.acls.staged_writes import granted_later
@@ -76,10 +76,26 @@ def _prove_fence(scene: Scene) -> None:
 
 
 def _lift_fence(scene: Scene) -> None:
-    lift_fence(scene)
     record = scene.journal.record
+    if record.doing is Command.UNFENCE:
+        _warn_of_moved(scene)
+    lift_fence(scene)
     if record.doing and TRANSITIONS[record.state, record.doing].then is State.MIRRORING:
         forget_divergences(scene.journal.ledger)
+
+
+def _warn_of_moved(scene: Scene) -> None:
+    """What clients that have moved already wrote on the target: it stays there, where MM2 copies on behind it."""
+    kept = takeover_ends(divergences(scene.journal.ledger))
+    if scene.journal.record.state in ENDED or not kept:
+        return
+    with closing(scene.target.records("read_uncommitted")) as target:
+        ends = target.ends(list(kept)).items
+    if grown := [where for where, log in ends.items() if log.end > kept[where]]:
+        scene.say(
+            f"CAREFUL: since they were drained something was written to {shown(topics_of(grown))} on "
+            f"{scene.settings.flow.target}. It stays there, and is on no source: move these clients back"
+        )
 
 
 def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:

@@ -47,7 +47,7 @@ def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each
     failover = FailoverStatus(record, {"agrees": True, "at": "2026-11-21T12:00:00Z"}, made)
     lines = shown(FlowStatus(FLOW, FlowState.LIVE, 1.0, failover=failover), capsys, monkeypatch)
     assert lines[1:] == [
-        "  failover: FENCED, `drain` is half done, by ann@ops at 2026-11-22T11:00:00Z",
+        "  failover: FENCED, `cutover` is half done, by ann@ops at 2026-11-22T11:00:00Z",
         "  preflight at 2026-11-22T12:00:00Z: ready, at most 3 records at risk, the oldest 1.5 s old",
         "  last drill at 2026-11-21T12:00:00Z: as predicted",
     ]

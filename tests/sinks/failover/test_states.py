@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.failover.record import Begun, FailoverRecord, NotNow, begin, completed
-from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step, commands_from
+from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step, commands_from, typed_name
 from streaming.errors import LockstepError
 
 ME = Begun("me", "2026-11-22T00:00:00Z", "a drill", "me@here:1")
@@ -90,7 +92,7 @@ def test_every_state_has_a_way_out_and_mirroring_can_be_reached_from_each() -> N
 
 
 def test_a_refusal_names_what_may_begin() -> None:
-    with pytest.raises(NotNow, match="`invalidate`"):
+    with pytest.raises(NotNow, match="what can is `failback`, `unfence`"):
         begin(at(State.PROMOTED), Command.FENCE, ME)
 
 
@@ -133,6 +135,53 @@ def test_what_the_table_lacks_is_refused(state: State, command: Command) -> None
     else:
         with pytest.raises(NotNow):
             begin(at(state), command, ME)
+
+
+@given(st.integers(0, len(TRANSITIONS[State.DRAINED, Command.PROMOTE].steps)), st.booleans())
+def test_unfence_interrupts_a_promotion_of_which_nobody_was_granted_to_write_and_no_other(
+    done: int, dies_in_the_next: bool
+) -> None:
+    record, effects = begin(at(State.DRAINED), Command.PROMOTE, ME), list[Step]()
+    for step in record.remaining[:done]:
+        effects.append(step)
+        record = completed(record, step)
+    if dies_in_the_next:
+        effects += record.remaining[:1]
+    if record.state is State.PROMOTED:
+        assert run(record, Command.UNFENCE).state is State.PROMOTED
+    elif Step.GRANT_WRITES in effects or Step.LAST_OFFSETS in record.done:
+        with pytest.raises(NotNow, match="run it again to its end; `lockstep failback`"):
+            begin(record, Command.UNFENCE, ME)
+    else:
+        assert not begin(record, Command.UNFENCE, ME).has_ended
+        assert run(record, Command.UNFENCE) == FailoverRecord(begun=replace(ME, claim=""))
+
+
+@given(st.sampled_from(sorted(TRANSITIONS, key=str)), st.sampled_from(list(Command)), st.integers(0, 3))
+def test_a_refusal_beside_a_half_done_command_proposes_unfence_only_where_that_may_begin(
+    row: tuple[State, Command], command: Command, done: int
+) -> None:
+    record = begin(at(row[0]), row[1], ME)
+    for step in record.remaining[: min(done, len(record.remaining) - 1)]:
+        record = completed(record, step)
+    try:
+        begin(record, command, ME)
+    except NotNow as error:
+        if "or `lockstep unfence`" in str(error):
+            assert begin(record, Command.UNFENCE, ME).doing is Command.UNFENCE
+
+
+def test_messages_name_what_somebody_types() -> None:
+    half = begin(at(State.FENCED), Command.DRAIN, ME)
+    assert "`cutover` is half done" in half.describe()
+    with pytest.raises(NotNow, match="`cutover` is half done"):
+        begin(half, Command.FENCE, ME)
+    assert [typed_name(name) for name in ("drain", "resume", "fence", "later")] == [
+        "cutover",
+        "failback --done",
+        "fence",
+        "later",
+    ]
 
 
 def test_a_record_reads_as_it_was_written() -> None:

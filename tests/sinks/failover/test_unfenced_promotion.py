@@ -1,0 +1,72 @@
+"""A promotion that cannot come to its end is taken back as long as nobody was granted to write on the target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sinks.engine.ledger_entries import Entry
+from sinks.failover.commands import cutover, drain, fence, promote, unfence
+from sinks.failover.divergence import divergences
+from sinks.failover.record import NotNow
+from sinks.failover.states import State, Step
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+from tests.sinks.failover.scenes import Died, Stage, mortal, stage
+from tests.sinks.kinds.acls.acl_builders import acl
+
+HELD_BACK = acl("ALLOW WRITE User:app TOPIC a.x")
+
+
+def staged() -> Stage:
+    """With a right to write that is held back until the promotion."""
+    built = stage()
+    built.ledger().put({(Entry.STAGED, HELD_BACK.key): ""})
+    return built
+
+
+def refused() -> str:
+    raise LockstepError("the groups' last offsets cannot be written")
+
+
+def test_a_flow_whose_last_offsets_are_refused_for_good_can_be_unfenced_and_cut_over_another_day() -> None:
+    built = staged()
+    with pytest.raises(LockstepError, match="last offsets"):
+        cutover(replace(built.scene(), last_offsets=refused))
+    assert built.record().has_ended
+    assert unfence(built.scene()).state is State.MIRRORING
+    assert (built.record().has_ended, built.world.source_acls.bindings) == (False, set())
+    assert (built.world.target_acls.bindings, divergences(built.ledger())) == (set(), {})
+    assert built.ledger().values(Entry.STAGED) == {HELD_BACK.key: ""}
+    assert cutover(built.scene()).state is State.PROMOTED
+    assert built.world.target_acls.bindings == {HELD_BACK}
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_once_rights_may_be_granted_it_is_said_what_to_do_instead_and_nothing_is_lifted(after: bool) -> None:
+    built = staged()
+    with pytest.raises(Died):
+        cutover(mortal(built.scene(), Step.GRANT_WRITES, after=after))
+    fenced = set(built.world.source_acls.bindings)
+    with pytest.raises(NotNow, match=r"`lockstep promote` says and run it again.*`lockstep failback` then"):
+        unfence(built.scene())
+    assert built.world.source_acls.bindings == fenced
+    assert promote(built.scene()).state is State.PROMOTED
+
+
+def test_who_unfences_is_told_of_copies_that_clients_have_written() -> None:
+    built = stage()
+    fence(built.scene())
+    drain(built.scene())
+    built.there.logs[TopicPartition("a.x", 1)].append(b"moved", b"1", 9000)
+    assert unfence(built.scene()).state is State.MIRRORING
+    assert [line for line in built.said if "CAREFUL" in line and "a.x" in line and "a.y" not in line]
+
+
+def test_who_unfences_copies_that_nobody_has_written_is_not_alarmed() -> None:
+    built = stage()
+    fence(built.scene())
+    drain(built.scene())
+    unfence(built.scene())
+    assert not [line for line in built.said if "CAREFUL" in line]
