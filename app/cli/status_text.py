@@ -55,6 +55,8 @@ def verify_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
     for one in found["topics"]:
         if one["kind"] != STALLED:
             yield f"records differ: {one['count']} {one['kind']} in {one['topic']}"
+    if dropped := found.get("differences_without_place"):
+        yield f"records differ: of {dropped} of them the places are not kept (`lockstep verify` names them)"
     if found["stalled"]:
         yield f"STALLED, the source moves and the target does not: {', '.join(found['stalled'])}"
 

@@ -32,7 +32,8 @@ class Comparing(str, Enum):
 class VerifyStatus:
     """`through`: all that the source had then was compared. `partitions`: how many have each verdict. `differences`: by
     topic and kind. `stalled`: partitions, the first of them. `records`: compared since the job began to.
-    `history`: the share of what was there before that was compared, by offsets; None while that is not known."""
+    `dropped`: how many of the differences are counted alone, without their places. `history`: the share of what was
+    there before that was compared, by offsets; None while that is not known."""
 
     state: Comparing = Comparing.STARTING
     reason: str | None = None
@@ -41,6 +42,7 @@ class VerifyStatus:
     differences: Mapping[tuple[str, str], int] = field(default_factory=dict)
     stalled: tuple[str, ...] = ()
     records: int = 0
+    dropped: int = 0
     history: float | None = None
 
     @property
@@ -69,6 +71,7 @@ class VerifyStatus:
                 {"topic": topic, "kind": kind, "count": count} for topic, kind, count in self.worst[:MOST_NAMED]
             ],
             "stalled": list(self.stalled),
+            "differences_without_place": self.dropped,
             "records": self.records,
             "history_compared": None if self.history is None else round(self.history, 4),
         }

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from sinks.engine.verify_status import MOST_NAMED, STALLED, Comparing, VerifyStatus
 from sinks.kafka.ports.groups import LogRange
-from sinks.verify.partition_progress import PartitionProgress
+from sinks.verify.partition_progress import TOO_LARGE, PartitionProgress
 from sinks.verify.stalls import Stall
 from streaming.mm2.records import TopicPartition
 
@@ -98,16 +98,17 @@ class FlowProgress:
             verdicts[NOT_COMPARED] = self.unmirrored
         differences: Counter[tuple[str, str]] = Counter()
         for one in found:
-            differences.update({(one.where.topic, str(kind)): count for kind, count in one.differences.items()})
+            differences.update({(one.where.topic, str(kind)): count for kind, count in one.known.counts.items()})
         differences.update((where.topic, STALLED) for where in stalled)
-        trouble = sorted({one.trouble for one in found if one.trouble})
+        left_out = sum(one.end - one.start for progress in found for one in progress.left_out)
         return VerifyStatus(
             state=Comparing.RUNNING,
-            reason="; ".join(trouble) or None,
+            reason=TOO_LARGE.format(left_out) if left_out else None,
             through=self._through(found),
             partitions=dict(sorted(verdicts.items())),
             differences=differences,
             stalled=tuple(f"{where.topic}-{where.partition}" for where in stalled[:MOST_NAMED]),
+            dropped=sum(one.known.dropped_count for one in found),
             records=self.records,
             history=self._history(found),
         )

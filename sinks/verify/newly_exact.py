@@ -40,7 +40,9 @@ class NewlyExact:
         """Into the flow's ledger, where there is one; it is forgotten here. Raises NotLeading, ClusterUnreachable."""
         runs, checked = self._runs, self._checked
         self._runs, self._checked = {}, {}
-        if (runs or checked) and ledger.exists:
-            found = [(where, one.runs) for where, one in runs.items()]
-            remember(ledger, found, exact, self._position, checked)
-            exact.renew(ledger)
+        if not ledger.exists:
+            return
+        if runs or checked:
+            remember(ledger, [(where, one.runs) for where, one in runs.items()], exact, self._position, checked)
+        # Also what `lockstep verify` has compared meanwhile.
+        exact.renew(ledger)

@@ -6,15 +6,14 @@ offset-sync there is when the job begins; the history is what lies before it.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sinks.engine.verify_status import STALLED
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair
-from sinks.verify.differences import Difference
-from sinks.verify.partition_report import NOT_DIFFERENT
+from sinks.kinds.offsets.verified_stretches import Stretch, joined_stretches, without
+from sinks.verify.known_differences import KnownDifferences
 from sinks.verify.pieces import Piece, first_piece
 from sinks.verify.stalls import Stall
 from sinks.verify.verdicts import PartitionReport, Verdict
@@ -30,17 +29,13 @@ HISTORY_AGAIN = 24 * 3600.0
 UNKNOWN = "UNKNOWN"
 """The verdict of a partition that was not compared yet."""
 
-TOO_LARGE = "records between two offset-syncs are too many for lockstep.verify.rate: `lockstep verify` compares them"
+MOST_LEFT_OUT = 50
+"""Stretches of a partition that are remembered as left out; of more the last ones count as one."""
 
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """So many records that differ, from these offsets on."""
-
-    difference: Difference
-    upstream: int | None
-    downstream: int | None
-    count: int
+TOO_LARGE = (
+    "{} offsets lie between two offset-syncs each that are too far apart for lockstep.verify.rate: `lockstep verify` "
+    "compares them"
+)
 
 
 @dataclass(slots=True)
@@ -57,7 +52,7 @@ class PartitionProgress:
 
     `through`: the source's offset up to which its tail was compared, equal or not. `through_at`: when the source had
     nothing else; None until then. `compared_to`: the ends of both logs then. `waits_at`: the end of the copy's while
-    records wait behind it. `history_end`: where the tail began. `trouble`: why something was left out.
+    records wait behind it. `history_end`: where the tail began. `left_out`: what was too large to be compared.
     """
 
     where: TopicPartition
@@ -74,15 +69,16 @@ class PartitionProgress:
     compared_at: float = 0.0
     compared_to: tuple[int, int] | None = None
     waits_at: int | None = None
-    trouble: str | None = None
-    spots: list[Spot] = field(default_factory=list)
+    left_out: list[Stretch] = field(default_factory=list)
+    known: KnownDifferences = field(default_factory=KnownDifferences)
 
     def see(self, log: LogRange, copy: LogRange, now: float, seen_at: float) -> bool:
         """Both logs as they are now. True where the target lost its tail: then nothing that was compared holds."""
         lost = copy.end < max(self.copy.end, self.tail.at.downstream if self.tail.at else 0)
         self.log, self.copy = log, copy
         self.stall.see(log.end, copy.end, now)
-        self.spots = [one for one in self.spots if not self._is_deleted(one)]
+        self.known.forget_deleted(log, copy)
+        self.take_verified([Stretch(0, log.start)])
         if lost:
             self.begin_again()
         elif self.through is not None and self.through >= log.end:
@@ -92,13 +88,9 @@ class PartitionProgress:
     def begin_again(self) -> None:
         """Another topic, or one that lost records: everything is to be compared once more."""
         self.tail, self.history, self.compared_to, self.waits_at = Track(), Track(), None, None
-        self.history_end = self.history_done_at = self.through = self.through_at = self.trouble = None
-        self.spots.clear()
-
-    def _is_deleted(self, spot: Spot) -> bool:
-        return (spot.upstream is None or spot.upstream < self.log.start) and (
-            spot.downstream is None or spot.downstream < self.copy.start
-        )
+        self.history_end = self.history_done_at = self.through = self.through_at = None
+        self.left_out = []
+        self.known.clear()
 
     @property
     def has_news(self) -> bool:
@@ -135,7 +127,7 @@ class PartitionProgress:
             piece = first_piece(windows[number:], most, largest, whole=track.whole)
             if piece is None or not piece.too_large:
                 return piece
-            self.trouble = TOO_LARGE
+            self.leave_out(window.upstream, window.upstream_end)
             if window.ends_open:
                 return None
             # What is too large is left out, and said; what lies behind it is compared all the same.
@@ -150,7 +142,8 @@ class PartitionProgress:
         if piece.is_slice and not equal:
             track.whole = True
             return False
-        self._replace_spots(piece, report)
+        self.known.take(piece.windows, report)
+        self.take_verified([Stretch(piece.windows[0].upstream, piece.last.upstream_end)])
         track.at, track.whole = self._place_behind(track, piece, report, equal), False
         if of_tail:
             self.compared_to = (piece.last.upstream_end, piece.last.downstream_end)
@@ -160,6 +153,19 @@ class PartitionProgress:
             if self.through is not None and self.through >= self.log.end:
                 self.through_at = seen_at
         return True
+
+    def leave_out(self, start: int, end: int) -> None:
+        """So many offsets of the source are too many to be compared at once."""
+        found = joined_stretches([*self.left_out, Stretch(start, end)])
+        while len(found) > MOST_LEFT_OUT:
+            found[-2:] = [Stretch(found[-2].start, found[-1].end)]
+        self.left_out = found
+
+    def take_verified(self, stretches: Iterable[Stretch]) -> None:
+        """What was compared after all, here or by `lockstep verify`, or is not there any more."""
+        if self.left_out:
+            for one in stretches:
+                self.left_out = without(self.left_out, one)
 
     @staticmethod
     def _place_behind(track: Track, piece: Piece, report: PartitionReport, equal: bool) -> Pair | None:
@@ -173,33 +179,11 @@ class PartitionProgress:
             return Pair(through, last.downstream_end) if equal and report.records else track.at
         return Pair(through, last.downstream_end) if equal else Pair(last.upstream, last.downstream)
 
-    def _replace_spots(self, piece: Piece, report: PartitionReport) -> None:
-        first, last = piece.windows[0], piece.last
-        self.spots = [one for one in self.spots if not _is_within(one, first, last)]
-        found = [
-            Spot(one.difference, one.upstream, one.downstream, one.count)
-            for one in report.findings
-            if one.difference not in NOT_DIFFERENT
-        ]
-        named = Counter[Difference]()
-        for one in found:
-            named[one.difference] += one.count
-        more = {kind: count - named[kind] for kind, count in report.differences.items() if kind not in NOT_DIFFERENT}
-        found += [Spot(kind, first.upstream, None, count) for kind, count in more.items() if count > 0]
-        self.spots += found
-
-    @property
-    def differences(self) -> Mapping[Difference, int]:
-        """How many records differ, as far as they were compared and are still there."""
-        counts = Counter[Difference]()
-        for one in self.spots:
-            counts[one.difference] += one.count
-        return counts
-
     def history_is_due(self, now: float) -> bool:
         """Whether something before the tail was not compared, or was so long ago that it is compared again."""
         if self.history_done_at is not None and now - self.history_done_at >= HISTORY_AGAIN:
             self.history, self.history_done_at = Track(), None
+            self.known.begin_again()
             self.history_end = self.tail.at.upstream if self.tail.at else self.history_end
         if self.history_done_at is None and self.history_end is not None and not self._history_left:
             self.history_done_at = now
@@ -223,15 +207,8 @@ class PartitionProgress:
         """The worst that is to be said of it."""
         if self.stall.is_stalled(now):
             return STALLED
-        if self.spots:
+        if self.known:
             return Verdict.DIFFERENT.value
-        if self.trouble is not None:
+        if self.left_out:
             return Verdict.UNVERIFIABLE.value
         return UNKNOWN if self.through is None else Verdict.VERIFIED.value
-
-
-def _is_within(spot: Spot, first: Window, last: Window) -> bool:
-    of_target = spot.difference in (Difference.DUPLICATE, Difference.EXTRA) and spot.downstream is not None
-    if spot.upstream is not None and not of_target:
-        return first.upstream <= spot.upstream < last.upstream_end
-    return spot.downstream is not None and first.downstream <= spot.downstream < last.downstream_end

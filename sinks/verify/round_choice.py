@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sinks.kinds.offsets.history import Pair
 from sinks.verify.byte_budget import ByteBudget
-from sinks.verify.partition_progress import TOO_LARGE, Cut, PartitionProgress
+from sinks.verify.partition_progress import Cut, PartitionProgress
 from sinks.verify.pieces import Piece
 from streaming.mm2.records import TopicPartition
 
@@ -64,7 +64,7 @@ def _compacted(one: PartitionProgress, of_tail: bool, cut: Cut, newest: Pair | N
     piece = Piece(windows)
     if piece.offsets <= largest:
         return piece
-    one.trouble = TOO_LARGE
+    one.leave_out(windows[0].upstream, windows[-1].upstream_end)
     if not of_tail and one.tail.at is not None:
         track.at = one.tail.at
     return None

@@ -98,6 +98,9 @@ class Rounds:
                 self._memory.note_target_end(where, across, theirs[across].end)
                 seen[where, across] = (ours[where], theirs[across])
         lost = self._progress.see(seen, places, unmirrored, now, seen_at)
+        for where, one in self._progress.partitions.items():
+            if one.left_out and (known := self._memory.histories.exact.of(where)):
+                one.take_verified(known.verified)
         self._newly.forget(lost)
 
     def _recognize(self, remote: Mapping[str, str]) -> None:

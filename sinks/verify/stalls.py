@@ -27,7 +27,7 @@ class Stall:
 
     def read(self, source_end: int, pending: int) -> None:
         """All records up to this end were read, and so many are on the source alone."""
-        if not pending:
+        if not pending and source_end >= self._source_end:
             self._source_end, self._grew_at = source_end, None
 
     def is_stalled(self, now: float) -> bool:

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.engine.ledger_entries import Entry
-from sinks.kinds.offsets.exact_runs import ExactRuns
-from sinks.kinds.offsets.verified_stretches import Stretch
+from sinks.kinds.offsets.exact_runs import ExactRuns, remember
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.verified_stretches import Checked, Stretch
 from streaming.mm2.records import TopicPartition
 from tests.sinks.verify.mirrored_log import MirroredLog, Record, mixes
 from tests.sinks.verify.verified_world import NOON, ROUND, VerifiedWorld, counted, records
@@ -105,6 +107,16 @@ def test_a_partition_that_stands_still_while_its_source_moves_is_stalled_within_
     assert verdict(made) == "VERIFIED"
 
 
+def test_a_partition_that_is_compared_slowly_is_not_stalled() -> None:
+    made = VerifiedWorld(rate=64, least=10, cautious=20)
+    shifted = [*records(100), *records(200, first=110)]
+    made.put("orders", shifted, [*shifted[:100], *moved(shifted[100:], -10)])
+    made.sync("orders", (0, 0))
+    for _ in range(50):
+        made.run()
+        assert verdict(made) != "STALLED"
+
+
 def test_offsets_without_a_record_do_not_stall_a_partition() -> None:
     """A transaction was aborted: the source's end moved, and there is nothing to copy."""
     made = VerifiedWorld()
@@ -126,16 +138,58 @@ def test_records_that_wait_are_not_read_again_and_again() -> None:
     assert made.budget.level(made.now) >= before
 
 
-def test_what_can_neither_be_sliced_nor_read_at_once_is_said() -> None:
-    """A gap of the source shifts the distance in the middle of a window that is too long."""
+SHIFTED = [*records(3_000), *records(3_000, first=3_010)]
+"""A gap of the source shifts the distance in the middle of a window that is too long."""
+
+
+def left_out() -> VerifiedWorld:
+    """With a window that can neither be sliced nor be read at once."""
     made = VerifiedWorld(rate=64, least=10, cautious=20)
-    later = records(3_000, first=3_010)
-    made.put("orders", [*records(3_000), *later], [*records(3_000), *moved(later, -10)])
+    made.world.ledger().put({(Entry.PAUSED, ("acl",)): ""})
+    made.restart()
+    made.put("orders", SHIFTED, [*SHIFTED[:3_000], *moved(SHIFTED[3_000:], -10)])
     made.sync("orders", (0, 0), (6_000, 5_990))
     made.run(5)
+    return made
+
+
+def test_what_can_neither_be_sliced_nor_read_at_once_is_said() -> None:
+    made = left_out()
     assert verdict(made) == "UNVERIFIABLE"
     assert "`lockstep verify` compares them" in str(made.progress.status(made.now).reason)
     assert made.differences("orders") == {}
+
+
+def test_what_was_too_large_is_forgotten_once_the_source_has_deleted_it() -> None:
+    made = left_out()
+    made.put("orders", SHIFTED[5_995:], moved(SHIFTED[5_995:], -10), starts=(6_005, 5_995))
+    made.run(5)
+    assert (verdict(made), made.progress.status(made.now).reason) == ("VERIFIED", None)
+
+
+def test_what_was_too_large_is_forgotten_once_a_command_has_verified_it() -> None:
+    made = left_out()
+    world, memory, internal = made.world, OffsetMemory(), made.world.settings.internal
+    memory.load(world.ledger(), MirrorTopics(internal.offset_syncs, world.source, internal.checkpoints, world.target))
+    ids = world.source.topic_ids(["orders"]), world.target.topic_ids(["a.orders"])
+    memory.recognize({"orders": "a.orders"}, *ids)
+    compared = {TopicPartition("orders", 0): [Checked(Stretch(0, 6_000), whole=True)]}
+    remember(world.ledger(), [], memory.histories.exact, memory.histories.position, compared)
+    made.restart()
+    made.run(2)
+    assert (verdict(made), made.progress.status(made.now).reason) == ("VERIFIED", None)
+
+
+def test_what_was_too_large_is_forgotten_once_later_syncs_cut_it_into_less() -> None:
+    made = VerifiedWorld(rate=64, least=10, cautious=20)
+    shifted = [*records(100), *records(200, first=110)]
+    made.put("orders", shifted, [*shifted[:100], *moved(shifted[100:], -10)])
+    made.sync("orders", (0, 0))
+    made.run(50)
+    assert verdict(made) == "UNVERIFIABLE"
+    made.sync("orders", *((at, at - 10) for at in range(110, 310, 40)))
+    made.run(50)
+    assert verdict(made) == "VERIFIED"
 
 
 def test_a_target_that_lost_its_tail_is_compared_from_its_start_once_more() -> None:

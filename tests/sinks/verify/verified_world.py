@@ -102,7 +102,7 @@ class VerifiedWorld:
 
     def differences(self, topic: str) -> Counter[str]:
         """By kind, as they are known now."""
-        found = self.progress.partitions[TopicPartition(topic, 0)].differences
+        found = self.progress.partitions[TopicPartition(topic, 0)].known.counts
         return Counter({str(kind): count for kind, count in found.items() if count})
 
 
