@@ -27,6 +27,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
 from streaming.errors import LockstepError
+from streaming.number_of import number_of
 
 PID = re.compile("[1-9][0-9]*")
 
@@ -149,8 +150,9 @@ def write_last_offsets(settings: Settings, flow: FlowSettings) -> str:
         outcomes = one.reconcile.apply(compared).outcomes
         failed = [outcome for outcome in outcomes if outcome.error]
         if failed:
-            raise LockstepError(f"{len(failed)} last offsets were refused: {failed[0].change.label}: {failed[0].error}")
+            said = number_of(len(failed), "last offset was", "last offsets were")
+            raise LockstepError(f"{said} refused: {failed[0].change.label}: {failed[0].error}")
         verdicts = ", ".join(
             f"{count} {verdict}" for verdict, count in count_verdicts(one.group_offsets).items() if count
         )
-    return f"{len(outcomes)} last offsets of groups were written; groups' partitions: {verdicts or 'none'}"
+    return f"last offsets of groups that were written: {len(outcomes)}; groups' partitions: {verdicts or 'none'}"

@@ -13,6 +13,7 @@ from sinks.verify.differences import Difference
 from sinks.verify.verdicts import FlowReport, PartitionReport
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+from streaming.number_of import number_of
 
 if TYPE_CHECKING:
     from streaming.verify.jobs import Session
@@ -36,7 +37,7 @@ class CopyComparison:
         there since. Raises NotVerified, LockstepError."""
         from app.verify.flow_check import verify_rest
 
-        self._say(f"comparing what was not verified yet of {len(topics)} topics")
+        self._say(f"comparing what was not verified yet of {number_of(len(topics), 'topic')}")
         report = verify_rest(self._settings, self._flow, self._session, sorted(topics), ends)
         self._say(judged(report))
 
@@ -58,16 +59,16 @@ class CopyComparison:
 def judged(report: FlowReport) -> str:
     """In a line, what was found. Records that are there twice are named, and stop nothing: MM2 copies at least once,
     so that after a crash of it some are. Raises NotVerified for any other difference."""
+    partitions = number_of(len(report.partitions), "partition")
     if bad := [_told(one) for one in report.partitions if not one.is_whole]:
         raise NotVerified(
-            f"of {len(report.partitions)} partitions {len(bad)} differ or cannot be compared: {shown(bad)}. "
+            f"of {partitions} {number_of(len(bad), 'differs', 'differ')} or cannot be compared: {shown(bad)}. "
             "`lockstep verify` says what; the flow stays as it is"
         )
     twice = sum(one.differences.get(Difference.DUPLICATE, 0) for one in report.partitions)
-    return (
-        f"{report.records} records of {len(report.partitions)} partitions were compared: none is missing, changed or "
-        f"out of order{f', {twice} are there once more (MM2 copies at least once)' if twice else ''}"
-    )
+    copies = f", {number_of(twice, 'is', 'are')} there once more (MM2 copies at least once)" if twice else ""
+    compared = f"{number_of(report.records, 'record')} of {partitions}"
+    return f"compared: {compared}; none is missing, changed or out of order{copies}"
 
 
 def _told(one: PartitionReport) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.seconds import seconds
 from app.configs_tool.flags import EntityType
 
 ClusterOption = Annotated[str | None, typer.Option("--cluster", help="An alias of the properties file.")]
@@ -42,5 +43,5 @@ CanaryOption = Annotated[
     str | None, typer.Option("--canary", help="First on this broker; when all is well, the default of all.")
 ]
 CanaryTimeOption = Annotated[
-    float | None, typer.Option("--canary-time", help="How long to watch it.", show_default="60")
+    float | None, typer.Option("--canary-time", parser=seconds, help="How long to watch it.", show_default="60")
 ]

@@ -24,6 +24,7 @@ from app.settings import Settings
 from sinks.kafka.ports.users import Mechanism
 from sinks.kinds.users.credentials import CredentialProvider
 from streaming.errors import WrongUsage
+from streaming.number_of import number_of
 
 STDIN = Path("-")
 COLUMNS = ("user", "version", "under way")
@@ -131,7 +132,7 @@ def list_users(
     if output is Output.JSON:
         print_json({"users": rows})
     else:
-        print_table(f"{store.path}: {len(rows)} users", COLUMNS, [tuple(row.values()) for row in rows])
+        print_table(f"{store.path}: {number_of(len(rows), 'user')}", COLUMNS, [tuple(row.values()) for row in rows])
 
 
 @app.command("verify")
@@ -185,7 +186,7 @@ def import_file(
     except ValueError:
         raise WrongUsage(f"{named} cannot be read as properties: write USER=PASSWORD, a line each") from None
     store.put(passwords)
-    print_line(f"{len(passwords)} users stored")
+    print_line(f"{number_of(len(passwords), 'user')} stored")
 
 
 def _opened(config: Path, flow: Sequence[str] | None) -> tuple[Settings, CredentialStore]:

@@ -11,13 +11,16 @@ from app.cli.failover_options import DryRunOption, OneFlowOption
 from app.cli.failover_output import one_flow, saying
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_table
+from app.cli.seconds import seconds
 from app.failover_session import FailoverCall, failover_session, group_rows
 from sinks.failover.drill import Drill, DrillResult
 from streaming.errors import WrongUsage
 
 TopicOption = Annotated[str | None, typer.Option("--topic", help="Its name, for a topic that MM2 copies.")]
 RecordsOption = Annotated[int, typer.Option("--records", help="In each of its two halves; 10 to 100000.")]
-WithinOption = Annotated[float, typer.Option("--within", min=0.0, help="Seconds in which MM2 must have copied a half.")]
+WithinOption = Annotated[
+    float, typer.Option("--within", parser=seconds, help="Seconds in which MM2 must have copied a half.")
+]
 
 
 def drill(

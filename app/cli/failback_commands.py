@@ -33,6 +33,7 @@ from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
 from sinks.flow_settings import FlowSettings
 from streaming.errors import WrongUsage
+from streaming.number_of import number_of
 
 ExportOption = Annotated[
     Path | None, typer.Option("--export", help="A new folder for the records that never crossed, as Parquet.")
@@ -101,9 +102,9 @@ def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
     losses = losses_of(found.arrivals.values(), time.time() * 1000)
     unsure = "at most " if found.at_ms is None else "about "
     for topic, loss in sorted(losses.items()):
-        complain(f"{name}{topic} loses {'' if loss.exact else unsure}{loss.records} records")
+        complain(f"{name}{topic} loses {'' if loss.exact else unsure}{number_of(loss.records, 'record')}")
     seen = "" if found.at_ms is None else f", and what came since {time.time() - found.at_ms / 1000:.0f} s ago"
-    complain(f"{name}{found.typed} records are lost in all{seen}")
+    complain(f"{name}lost in all: {found.typed} records{seen}")
     if found.at_ms is not None:
         complain(f"{name}it may be more: markers of exactly-once and records sent again make the target longer")
 

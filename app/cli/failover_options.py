@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.seconds import seconds
 from sinks.failover.unplanned import UNKNOWN
 
 OneFlowOption = Annotated[
@@ -20,7 +21,7 @@ WithoutFenceOption = Annotated[
     bool, typer.Option("--without-fence", help="Set no DENY: producers were stopped otherwise; the ends prove it.")
 ]
 WithinOption = Annotated[
-    float, typer.Option("--within", min=0.0, help="Seconds in which all records must be on the target.")
+    float, typer.Option("--within", parser=seconds, help="Seconds in which all records must be on the target.")
 ]
 AcceptOption = Annotated[
     list[str] | None, typer.Option("--accept", help="A topic whose records may be missing; may be repeated.")

@@ -18,6 +18,7 @@ from sinks.failover.scene import Scene
 from sinks.failover.states import TRANSITIONS, Command, State
 from sinks.flow_settings import FlowSettings
 from streaming.errors import WrongUsage
+from streaming.number_of import number_of
 
 
 def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettings]:
@@ -80,4 +81,4 @@ def dry_run(scene: Scene, parts: Sequence[Command], output: Output, **more: Any)
     print_line(f"{scene.settings.flow.name} is {record.describe()}; it would")
     for command, step in steps:
         print_line(f"  {command.typed}: {step}")
-    print_line(f"and be {state}. {len(topics)} topics are concerned")
+    print_line(f"and be {state}. {number_of(len(topics), 'topic is', 'topics are')} concerned")

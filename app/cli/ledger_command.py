@@ -16,6 +16,7 @@ from sinks.engine.seal import Seal
 from sinks.engine.unsigned_records import Raw, lacking_signature, newest_records
 from sinks.flow_settings import FlowSettings
 from streaming.errors import WrongUsage
+from streaming.number_of import number_of
 
 app = typer.Typer(help="What a flow remembers on its target: sign it, or start over.", no_args_is_help=True)
 
@@ -41,14 +42,16 @@ def _sign(one: FlowSettings, config: ConfigOption, yes: bool) -> None:
         records = newest_records(clusters.target.read_log(topic), seal)
         signed = lacking_signature(records, seal)
         if not signed:
-            print_line(f"{one.flow.name}: all {len(records)} records of {topic} are signed already")
+            print_line(f"{one.flow.name}: {number_of(len(records), 'record')} of {topic}, all signed already")
             return
         print_table(f"{one.flow.name}: {topic}", ("entry", "key", "value"), _rows(signed))
-        if not (yes or typer.confirm(f"Have you checked them? Sign these {len(signed)} records of {one.flow.name}?")):
+        if not (
+            yes or typer.confirm(f"Have you checked them? Sign {number_of(len(signed), 'record')} of {one.flow.name}?")
+        ):
             raise typer.Exit(FAILED)
         now = milliseconds(utc_now())
         clusters.target.append_log(topic, [(record.key, seal.wrap(record.key, record.data, now)) for record in signed])
-        print_line(f"{one.flow.name}: {len(signed)} records are signed")
+        print_line(f"{one.flow.name}: {number_of(len(signed), 'record is', 'records are')} signed")
 
 
 def _rows(records: Iterable[Raw]) -> list[tuple[str, str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOpti
 from app.cli.output import DONE, FAILED, PENDING, Output, print_json, print_line
 from app.cli.plan_text import paused_lines
 from app.cli.running import JobRefused, ask, ask_reload
+from app.cli.seconds import seconds
 from sinks.engine.model import Kind
 
 
@@ -32,14 +32,14 @@ def look(
     config: ConfigOption = DEFAULT_CONFIG,
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
-    wait: Annotated[float, typer.Option("--wait", help="Wait until that pass is done, so many seconds.")] = 0.0,
+    wait: Annotated[
+        float, typer.Option("--wait", parser=seconds, help="Wait until that pass is done, so many seconds.")
+    ] = 0.0,
 ) -> None:
     """Asks the running job for a pass now.
 
     With --wait, exit 1: that pass was not done in time; exit 3: it was, and something still differs, or is paused.
     """
-    if not (math.isfinite(wait) and wait >= 0):
-        raise typer.BadParameter("a number of seconds, 0 or more", param_hint="--wait")
     settings = loaded(config, flow)
     if topics:
         from app.cli.topic_names import topics_of_flows

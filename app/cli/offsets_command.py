@@ -26,6 +26,7 @@ from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, count_verd
 from sinks.kinds.offsets.survey import replicated_offsets
 from sinks.kinds.topics.listing import list_both
 from streaming.errors import LockstepError, WrongUsage
+from streaming.number_of import number_of
 
 GroupOption = Annotated[
     list[str] | None,
@@ -61,7 +62,9 @@ def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
     else:
         for row in flows:
             print_table(
-                f"{row['source']}->{row['target']}: {len(row['groups'])} groups", ("group",), zip(row["groups"])
+                f"{row['source']}->{row['target']}: {number_of(len(row['groups']), 'group')}",
+                ("group",),
+                zip(row["groups"]),
             )
     raise typer.Exit(FAILED if failed or unread else DONE)
 
@@ -163,10 +166,13 @@ def _execute(found: Sequence[Found], yes: bool, stack: ExitStack) -> list[Failed
         return []
     if not yes:
         if not sys.stdin.isatty():
-            raise WrongUsage(f"{pending} offsets are to be written, and there is no terminal to ask on: say --yes")
+            raise WrongUsage(
+                f"{number_of(pending, 'offset is', 'offsets are')} to be written, and there is no terminal to ask on: "
+                "say --yes"
+            )
         for row in found:
             _print(row.one.flow.flow.name, row.one.group_offsets)
-        typer.confirm(f"Write {pending} offsets to the groups on the source?", abort=True, err=True)
+        typer.confirm(f"Write {number_of(pending, 'offset')} to the groups on the source?", abort=True, err=True)
     for row in found:
         stack.enter_context(row.one.reconcile.leading())
     found = [_compare(row.one) for row in found]
@@ -179,6 +185,6 @@ def _execute(found: Sequence[Found], yes: bool, stack: ExitStack) -> list[Failed
 
 def _print(name: str, rows: Sequence[GroupOffset]) -> None:
     table = [tuple(row.as_json().values()) for row in rows]
-    print_table(f"{name}: {len(rows)} partitions of groups", COLUMNS, table)
+    print_table(f"{name}: {number_of(len(rows), 'partition')} of groups", COLUMNS, table)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)
     print_line(counts or "no group has offsets on a replicated topic")

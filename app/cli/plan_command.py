@@ -31,6 +31,7 @@ from sinks.engine.plan import Plan
 from sinks.engine.reconcile import Compared
 from sinks.faults import DigestMismatch
 from streaming.errors import LockstepError, WrongUsage
+from streaming.number_of import number_of
 
 ForceOption = Annotated[bool, typer.Option("--force", help="Lift the limit on deletions.")]
 
@@ -212,10 +213,11 @@ def _ask(planned: list[Planned]) -> None:
     if not changes:
         return
     if not sys.stdin.isatty():
-        raise WrongUsage(f"{changes} changes are pending, and there is no terminal to ask on: say --yes")
+        said = number_of(changes, "change is", "changes are")
+        raise WrongUsage(f"{said} pending, and there is no terminal to ask on: say --yes")
     for row in planned:
         print_plan(row.plan, row.paused)
-    typer.confirm(f"Write these {changes} changes?", abort=True, err=True)
+    typer.confirm(f"Write {number_of(changes, 'change')}?", abort=True, err=True)
 
 
 def _compared_again(row: Planned, stack: ExitStack, force: bool) -> Planned:

@@ -8,6 +8,7 @@ from app.cli.output import print_line, print_table
 from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal
 from sinks.kafka.ports.cluster import TopicSpec
+from streaming.number_of import number_of
 
 SYMBOLS = {"create": "+", "update": "~", "delete": "-"}
 
@@ -34,7 +35,7 @@ def print_plan(plan: Plan, paused: Collection[Kind] = ()) -> None:
 
 def _verdict(plan: Plan, paused: Collection[Kind]) -> str:
     if plan.changes:
-        return f"{len(plan.changes)} changes"
+        return number_of(len(plan.changes), "change")
     if plan.refused or plan.errors or paused:
         return "nothing to do beside what is said above"
     return "nothing to do"
@@ -77,7 +78,7 @@ def _row(change: Change) -> tuple[str, ...]:
 
 def _side(value: object) -> str:
     if isinstance(value, TopicSpec):
-        return f"{value.partitions} partitions" + "".join(f", {name}={text}" for name, text in value.configs)
+        return number_of(value.partitions, "partition") + "".join(f", {name}={text}" for name, text in value.configs)
     return "-" if value is None else str(value)
 
 

@@ -5,7 +5,6 @@ Their values hold for the running command (`chosen`), so that no command has to 
 
 from __future__ import annotations
 
-import math
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 from typer.main import get_command
 
+from app.cli.seconds import seconds
 from app.settings.reading import USUAL, Reading
 from sinks.kafka.request_timeout import LONGEST, SHORTEST
 
@@ -28,10 +28,10 @@ def chosen() -> Reading:
     return _CHOSEN.get()
 
 
-def _take_timeout(seconds: float | None) -> None:
-    if seconds is not None and not (math.isfinite(seconds) and SHORTEST <= seconds <= LONGEST):
-        raise typer.BadParameter(f"{seconds:g}: seconds from {SHORTEST:g} to {LONGEST:g}")
-    _CHOSEN.set(replace(_CHOSEN.get(), timeout=seconds))
+def _take_timeout(timeout: float | None) -> None:
+    if timeout is not None and not SHORTEST <= timeout <= LONGEST:
+        raise typer.BadParameter(f"{timeout:g}: seconds from {SHORTEST:g} to {LONGEST:g}")
+    _CHOSEN.set(replace(_CHOSEN.get(), timeout=timeout))
 
 
 def _take_strict(strict: bool) -> None:
@@ -44,6 +44,7 @@ def _shared(
         typer.Option(
             "--timeout",
             metavar="SECONDS",
+            parser=seconds,
             help="How long a cluster may take to answer.  [default: what the file says, or 15]",
             expose_value=False,
             callback=_take_timeout,

@@ -18,6 +18,7 @@ from app.cli.status_text import print_status
 from app.settings import Settings
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
+from streaming.number_of import number_of
 
 if TYPE_CHECKING:
     from app.wiring import FlowClusters
@@ -114,5 +115,6 @@ def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, outpu
     else:
         for row in flows:
             pairs = [(topic["upstream"], topic["remote"]) for topic in row["topics"]]
-            print_table(f"{row['source']}->{row['target']}: {len(pairs)} topics", ("upstream", "remote"), pairs)
+            title = f"{row['source']}->{row['target']}: {number_of(len(pairs), 'topic')}"
+            print_table(title, ("upstream", "remote"), pairs)
     raise typer.Exit(FAILED if failed else DONE)

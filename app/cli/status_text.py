@@ -10,6 +10,7 @@ from sinks.engine.model import Kind
 from sinks.engine.verify_status import STALLED
 from sinks.failover.states import typed_name
 from sinks.kinds.topics.effective import REMEDY
+from streaming.number_of import number_of
 
 MIRRORING = "MIRRORING"
 READY = {True: "ready", False: "not ready", None: "not known"}
@@ -79,7 +80,7 @@ def _at_risk(made: Mapping[str, Any]) -> str:
         return "how many records are at risk is not known"
     most = "" if made["exact"] else "at most "
     age = f", the oldest {made['seconds_at_risk']} s old" if made["records_at_risk"] else ""
-    return f"{most}{made['records_at_risk']} records at risk{age}"
+    return f"{most}{number_of(made['records_at_risk'], 'record')} at risk{age}"
 
 
 def _drift(kind: Mapping[str, Any]) -> object:
@@ -119,9 +120,9 @@ def _effective_lines(row: Mapping[str, Any]) -> Iterator[str]:
     """A line a group, and one for the groups that are not shown."""
     drift, groups = row["effective"]["drift"], row["effective"]["configs"]
     for one in groups:
-        topics = f"{one['topics']} topics" if one["topics"] != 1 else "1 topic"
+        topics = number_of(one["topics"], "topic")
         where = topics if one["kind"] == Kind.TOPIC_CONFIG else "the brokers"
         values = f"{one['source']} on {row['source']}, {one['target']} on {row['target']}"
         yield f"differs in effect: {one['name']} of {where}: {values}; {REMEDY[Kind(one['kind'])]}"
     if more := drift - sum(one["topics"] or 1 for one in groups):
-        yield f"and {more} configs more"
+        yield f"and {number_of(more, 'config')} more"

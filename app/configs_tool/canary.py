@@ -29,6 +29,7 @@ from sinks.faults import RightsMissing
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, Scope
 from sinks.kafka.ports.partitions import Partition, Partitions, Troubled
 from streaming.errors import LockstepError, WrongUsage
+from streaming.number_of import number_of
 
 WATCH_EVERY = 1.0
 TAKE_BACK_EVERY, TAKE_BACK_TRIES = 2.0, 30
@@ -122,7 +123,8 @@ class Canary:
             ("under-replicated", now.under_replicated - before.under_replicated),
         ):
             if new:
-                raise LockstepError(f"{len(new)} partitions are {what} that were not before: {_listed(new)}")
+                found = number_of(len(new), f"partition is {what} that was", f"partitions are {what} that were")
+                raise LockstepError(f"{found} not before: {_listed(new)}")
 
     def _promote(self, override: Alteration, default: Alteration, written: list[Alteration]) -> None:
         self._write(default, written)

@@ -5,7 +5,6 @@ Source: `kafka.admin.ConfigCommand.ConfigCommandOptions.checkArgs`. What is Lock
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -138,10 +137,6 @@ OWN_RULES: tuple[Rule, ...] = (
     (lambda f: f.canary is not None and not _is_id(f.canary), "--canary takes the id of a broker, a number"),
     (lambda f: f.canary is not None and bool(f.deleted), "--canary goes with --add-config: it tries values out"),
     (lambda f: f.canary is not None and f.dry_run, "--canary writes: it does not go with --dry-run"),
-    (
-        lambda f: f.canary_time is not None and not 0 <= f.canary_time < math.inf,
-        "--canary-time takes seconds, 0 or more",
-    ),
     (lambda f: f.canary is None and f.canary_time is not None, "--canary-time goes with --canary"),
 )
 

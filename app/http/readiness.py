@@ -18,6 +18,7 @@ from sinks.failover.preflight import FailoverStatus
 from sinks.failover.states import State
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.verify.differences import Difference
+from streaming.number_of import noun_of
 
 KNOWN = frozenset({Task.ACTIVE, Task.DISABLED, Task.NOT_SUPPORTED, Task.UNKNOWN, Task.STANDBY})
 """Tasks that say nothing against a failover by themselves: what makes a kind UNKNOWN or STANDBY is said of its flow."""
@@ -144,7 +145,7 @@ def _of_records(status: FlowStatus) -> Iterator[Finding]:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun_of(number, noun)}"
 
 
 STATES: Mapping[FlowState, Callable[[FlowStatus], str | None]] = {

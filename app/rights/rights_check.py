@@ -8,6 +8,7 @@ from enum import Enum
 
 from app.rights.flow_rights import EVERY, Right
 from sinks.kafka.ports.allowed import Allowed
+from streaming.number_of import number_of
 
 
 class RightVerdict(str, Enum):
@@ -80,4 +81,4 @@ def _of_topics(right: Right, allowed: Allowed, replicated: Collection[str]) -> R
         return RightFinding(
             right, RightVerdict.UNKNOWN, "no such topic is there, or none may be seen: DESCRIBE shows them"
         )
-    return RightFinding(right, RightVerdict.GRANTED, f"on {len(seen)} topics that can be seen")
+    return RightFinding(right, RightVerdict.GRANTED, f"on {number_of(len(seen), 'topic')} that can be seen")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sinks.engine.model import Change, Key, Kind, Op, Outcome, Value
 from sinks.engine.plan import Refusal
 from sinks.faults import ItemFault
+from streaming.number_of import number_of
 
 FIRST_WAIT = 30.0
 """Seconds until the second try."""
@@ -55,7 +56,7 @@ class Backoff:
     @staticmethod
     def _refusal(backed_off: BackedOff, now: float) -> Refusal:
         wait = f"tried again in {max(0, backed_off.due - now):.0f} s"
-        reason = f"{backed_off.fault} (refused {backed_off.tries} times, {wait})"
+        reason = f"{backed_off.fault} (refused {number_of(backed_off.tries, 'time')}, {wait})"
         return Refusal(backed_off.kind, backed_off.op, backed_off.key, reason)
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:

@@ -11,6 +11,7 @@ from sinks.engine.report import Report
 from sinks.engine.status import KindStatus, Task
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.kind_row import FlowSide
+from streaming.number_of import number_of
 
 DENIED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED"})
 
@@ -62,4 +63,4 @@ def _denied(kind: Kind, failed: Collection[Outcome]) -> str | None:
         return None
     rights = [right for right in kind.row.rights if right.side is FlowSide.TARGET and right.also is None]
     operations = ", ".join(dict.fromkeys(name for right in rights for name in right.operations))
-    return f"no right to write {len(failed)} changes of the kind {kind} ({faults[0]}); grant {operations}"
+    return f"no right to write {number_of(len(failed), 'change')} of the kind {kind} ({faults[0]}); grant {operations}"

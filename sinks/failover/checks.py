@@ -13,6 +13,7 @@ from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kinds.offsets.verdicts import Verdict
 from streaming.mm2.records import TopicPartition
+from streaming.number_of import number_of
 
 
 class Result(str, Enum):
@@ -152,7 +153,11 @@ def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
     limit = str(facts.rules.max_drift)
     for kind, drift in facts.drift.items():
         refused, fault = facts.refused.get(kind, 0), facts.faulted.get(kind)
-        figure = f"{drift} differences" + (f", {refused} refused" if refused else "") + (f": {fault}" if fault else "")
+        figure = (
+            number_of(drift, "difference")
+            + (f", {refused} refused" if refused else "")
+            + (f": {fault}" if fault else "")
+        )
         bad = fault is not None or drift > facts.rules.max_drift
         remedy = "`lockstep plan` says what and why; `lockstep apply` writes it" if bad else ""
         yield Check(f"in step: {kind}", Result.FAILED if bad else Result.OK, figure, limit, remedy)
@@ -165,7 +170,8 @@ def _groups(facts: ReadinessFacts) -> Iterator[Check]:
     bad = {verdict: count for verdict, count in facts.verdicts.items() if count and verdict not in GOOD_VERDICTS}
     figure = ", ".join(f"{count} {verdict}" for verdict, count in facts.verdicts.items() if count) or "no groups"
     remedy = "`lockstep offsets` says for each group why" if bad else ""
-    twice = f"; at most {facts.read_twice} records are read twice in a partition" if facts.read_twice else ""
+    most = number_of(facts.read_twice or 0, "record is", "records are")
+    twice = f"; at most {most} read twice in a partition" if facts.read_twice else ""
     yield Check("groups", Result.WARNING if bad else Result.OK, figure + twice, "", remedy)
 
 
@@ -188,7 +194,7 @@ def _target(facts: ReadinessFacts) -> Iterator[Check]:
     yield Check(name, Result.FAILED if closed else Result.OK, shown(closed) or "enough", "enough", remedy)
     single = sorted(topic for topic in remote if seen.factors.get(topic) == 1)
     remedy = "raise the replication factor of these topics: one broker's loss is theirs" if single else ""
-    figure = f"{len(single)} topics with one replica on {seen.brokers} brokers"
+    figure = f"{number_of(len(single), 'topic')} with one replica on {number_of(seen.brokers, 'broker')}"
     weak = bool(single) and seen.brokers > 1
     yield Check("replication factor", Result.WARNING if weak else Result.OK, figure, "2", remedy if weak else "")
 

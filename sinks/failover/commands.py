@@ -13,6 +13,7 @@ from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
 from sinks.failover.steps import NotDrained, describe_missing, lift_fence, missing_records
+from streaming.number_of import number_of
 
 
 def fence(
@@ -119,7 +120,8 @@ def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool, take_ov
     while True:
         if record.state is State.FENCED:
             record = drain(scene, take_over=take_over)
-            scene.say(f"{len(scene.topics(scene.listed()))} topics are drained: their clients may move")
+            drained = number_of(len(scene.topics(scene.listed())), "topic is", "topics are")
+            scene.say(f"{drained} drained: their clients may move")
         if not (left := _not_fenced(scene, record)):
             return record
         record = fence(scene, tuple(left[:size]), without_fence=without_fence, take_over=take_over)
@@ -136,7 +138,8 @@ def _check_whole(scene: Scene) -> None:
     listed, record = scene.listed(), scene.journal.record
     every = fenced_topics(scene.settings, listed.desired.remote, scene.aliases)
     if record.topics and (left := sorted(set(every) - set(record.topics))):
-        raise NotNow(f"{len(left)} topics are replicated and not fenced: {shown(left)}. Fence them, too")
+        said = number_of(len(left), "topic is", "topics are")
+        raise NotNow(f"{said} replicated and not fenced: {shown(left)}. Fence them, too")
     if not record.without_fence and (left := _open_topics(scene, every)):
         raise NotNow(
             f"{shown(left)} can be written on {scene.settings.flow.source}: new since the fence, or somebody took it "

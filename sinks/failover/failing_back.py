@@ -8,6 +8,7 @@ from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
 from sinks.failover.unreplicated import Unreplicated, unreplicated
+from streaming.number_of import number_of
 
 Export = Callable[[Unreplicated], None]
 """Hands the records on, somewhere that lasts."""
@@ -46,15 +47,15 @@ def failback(
 def _deal_with(scene: Scene, found: Unreplicated, export: Export | None, discard: int | None) -> None:
     if found.problems:
         where, why = next(iter(found.problems.items()))
-        raise NotNow(f"of {len(found.problems)} partitions nobody can tell, {where} among them: {why}")
+        raise NotNow(f"of {number_of(len(found.problems), 'partition')} nobody can tell, {where} among them: {why}")
     if not found.count:
         return
     if export is not None:
         export(found)
     elif discard is None or discard < found.count:
         raise NotNow(
-            f"{scene.settings.flow.source} has {found.count} records that never reached {scene.settings.flow.target}: "
-            f"hand them on with --export FOLDER, or say --discard {found.count}"
+            f"{scene.settings.flow.source} has {number_of(found.count, 'record')} that never reached "
+            f"{scene.settings.flow.target}: hand them on with --export FOLDER, or say --discard {found.count}"
         )
 
 
@@ -62,7 +63,8 @@ def describe(scene: Scene, found: Unreplicated) -> str:
     """What was counted, for people."""
     topics = ", ".join(f"{topic} {count}" for topic, count in found.by_topic().items())
     most = "" if found.exact else "at most "
-    return f"{most}{found.count} records on {scene.settings.flow.source} never crossed{': ' + topics if topics else ''}"
+    records = f"{most}{number_of(found.count, 'record')} on {scene.settings.flow.source}"
+    return f"{records} never crossed{': ' + topics if topics else ''}"
 
 
 def resume(scene: Scene, *, take_over: bool = False) -> FailoverRecord:

@@ -16,6 +16,7 @@ from sinks.failover.source_ends import Ends, ends_by_topic, known_ends
 from sinks.failover.states import Command, State
 from sinks.failover.takeover import arrivals_at_takeover, as_at_takeover
 from streaming.mm2.records import TopicPartition
+from streaming.number_of import number_of
 
 UNKNOWN = "unknown"
 """What is typed back where nobody can tell."""
@@ -147,7 +148,5 @@ def _check_loss(scene: Scene, prediction: Prediction, source_answers: bool, acce
             )
         return
     if records is None or records > accept_loss:
-        raise NotNow(
-            f"{'nobody can tell how many records' if records is None else f'{records} records'} would be lost, and "
-            f"--accept-loss is {accept_loss}"
-        )
+        lost = "nobody can tell how many records" if records is None else number_of(records, "record")
+        raise NotNow(f"{lost} would be lost, and --accept-loss is {accept_loss}")

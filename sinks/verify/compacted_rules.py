@@ -14,6 +14,7 @@ from sinks.verify.differences import Difference, Finding
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import MOST_FINDINGS
 from sinks.verify.verdicts import PartitionReport, Verdict
+from streaming.number_of import number_of
 
 
 class Last(Protocol):
@@ -80,10 +81,10 @@ def compacted_report(
     counts = {kind: sum(one.difference is kind for one in findings) for kind in Difference}
     # Those that were cut off are most likely of the same kinds; how many of each is not known.
     counts[Difference.CHANGED] += keys.odd - seen if findings else 0
-    said = [*notes, f"compacted: the last record of each of {keys.keys} keys was compared"]
+    said = [*notes, f"compacted: the last record of each of {number_of(keys.keys, 'key')} was compared"]
     said += ["timestamps are left out: the target's brokers give them (LogAppendTime)"] if not keys.times else []
-    said += [f"{expired} keys are on one side alone, by retention"] if expired else []
-    said += [f"{len(findings) - most} more findings are left out"] if len(findings) > most else []
+    said += [f"{number_of(expired, 'key is', 'keys are')} on one side alone, by retention"] if expired else []
+    said += [f"left out: {number_of(len(findings) - most, 'more finding')}"] if len(findings) > most else []
     return PartitionReport(
         plan.where,
         plan.remote.topic,

@@ -11,6 +11,7 @@ from sinks.verify.differences import Difference, Fields, Finding, joined_finding
 from sinks.verify.matching import Matched
 from sinks.verify.partition_check import PartitionCheck, PartitionPlan
 from sinks.verify.verdicts import PartitionReport, Verdict
+from streaming.number_of import number_of
 
 MOST_FINDINGS = 1000
 """Of a partition; what is more is counted."""
@@ -56,7 +57,10 @@ def _verdict(
     check: PartitionCheck, different: bool, unnamed: int, compared: bool, expired: int
 ) -> tuple[Verdict, str | None]:
     if different:
-        return Verdict.DIFFERENT, f"{unnamed} windows have other records" if unnamed else None
+        return (
+            Verdict.DIFFERENT,
+            f"{number_of(unnamed, 'window has', 'windows have')} other records" if unnamed else None,
+        )
     if not compared and expired:
         return Verdict.UNVERIFIABLE, "what one side still has, the other one has deleted: nothing is left to compare"
     return Verdict.VERIFIED, None
@@ -69,11 +73,12 @@ def _notes(
     if any(result.appended for result in check.results):
         yield "timestamps are left out: the target's brokers give them (LogAppendTime)"
     if expired:
-        yield f"{expired} records or offsets before what was compared are on one side alone, by retention"
+        left = number_of(expired, "record or offset", "records or offsets")
+        yield f"on one side alone, by retention: {left} before what was compared"
     if len(findings) > most:
-        yield f"{len(findings) - most} more findings are left out"
+        yield f"left out: {number_of(len(findings) - most, 'more finding')}"
     if check.pending:
-        yield f"{check.pending} records are not copied yet"
+        yield f"{number_of(check.pending, 'record is', 'records are')} not copied yet"
 
 
 def _across_windows(matched: list[Matched], copies: Mapping[Fields, int]) -> list[Finding]:
@@ -146,8 +151,8 @@ def counted(plan: PartitionPlan, target_markers: bool, notes: Iterable[str] = ()
         plan.where,
         plan.remote.topic,
         Verdict.DIFFERENT if doubled else Verdict.CONSISTENT,
-        f"the target has {surplus} offsets more than the source since an offset-sync: records are there twice, or "
-        "somebody else writes there"
+        f"the target has {number_of(surplus, 'offset')} more than the source since an offset-sync: records are "
+        "there twice, or somebody else writes there"
         if doubled
         else None,
         start=plan.windows[0].upstream if plan.windows else plan.source.start,

@@ -17,6 +17,7 @@ from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.verdicts import Level, PartitionReport, Verdict
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
+from streaming.number_of import number_of
 
 LAST = 100_000
 """Offsets of each partition that are compared where nothing else is said."""
@@ -135,7 +136,7 @@ def _partitions(listed: Listed, remote: Mapping[str, str], reports: list[Partiti
             if partition < there:
                 found.append(where)
             else:
-                reason = f"{name} has {there} partitions only"
+                reason = f"{name} has {number_of(there, 'partition')} only"
                 reports.append(PartitionReport(where, name, Verdict.NOT_MIRRORED, reason))
     return found
 

@@ -24,6 +24,7 @@ from functools import cached_property
 from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, WILDCARD, AclBinding
 from streaming.flow import Flow
 from streaming.mm2.replication_policy import ReplicationPolicy, is_cycle
+from streaming.number_of import number_of
 
 PROBES = ("t", "t0", "orders.x-y_Z")
 """Names that a policy is asked about to find its front."""
@@ -125,10 +126,10 @@ class TopicPatterns:
         if not others:
             return None
         shown = ", ".join(others[:SHOWN]) + (", …" if len(others) > SHOWN else "")
-        return (
-            f"on the target, {pattern_type} {name} covers {len(others)} topics as well that are no remote topics of "
-            f"{self._topics.flow.name}: {shown}"
+        others_are = number_of(
+            len(others), "topic as well that is no remote topic of", "topics as well that are no remote topics of"
         )
+        return f"on the target, {pattern_type} {name} covers {others_are} {self._topics.flow.name}: {shown}"
 
     def _note(self, prefix: str) -> str | None:
         replicated, covered = (len(_covered(names, prefix)) for names in (self._replicated, self._names))

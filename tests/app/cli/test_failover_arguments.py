@@ -27,8 +27,6 @@ def run(command: Callable[..., Any], *arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("command", "option", "value"),
     [
-        (cutover, "--within", "-1"),
-        (drill, "--within", "-1"),
         (failover, "--accept-loss", "-1"),
         (failover, "--yes", "-1"),
         (failover, "--yes", "twelve"),

@@ -118,7 +118,7 @@ def test_lockstep_rights_prints_the_commands_and_connects_to_nothing(tmp_path: P
             PREFIX,
             {"a.x": frozenset({"ALTER"}), LEDGER.resource_name: frozenset[str]()},
             RightVerdict.GRANTED,
-            "on 1 topics",
+            "on 1 topic",
         ),
         (
             PREFIX,
@@ -128,7 +128,7 @@ def test_lockstep_rights_prints_the_commands_and_connects_to_nothing(tmp_path: P
         ),
         (PREFIX, {}, RightVerdict.UNKNOWN, "none may be seen"),
         (PREFIX, {"a.x": "TOPIC_AUTHORIZATION_FAILED"}, RightVerdict.UNKNOWN, "none may be seen"),
-        (ALL, {"x": frozenset({"DESCRIBE_CONFIGS"})}, RightVerdict.GRANTED, "on 1 topics"),
+        (ALL, {"x": frozenset({"DESCRIBE_CONFIGS"})}, RightVerdict.GRANTED, "on 1 topic"),
         (LEDGER, {LEDGER.resource_name: frozenset({"READ"})}, RightVerdict.GRANTED, ""),
         (LEDGER, {LEDGER.resource_name: frozenset({"WRITE"})}, RightVerdict.MISSING, ""),
         (LEDGER, {LEDGER.resource_name: "TOPIC_AUTHORIZATION_FAILED"}, RightVerdict.MISSING, "may not even be seen"),

@@ -37,7 +37,7 @@ def test_refused_change_waits_and_says_why_how_often_and_how_long(backed_off: Ba
     todo, (refusal,) = backed_off.split([CHANGE], 10.0)
     assert todo == []
     assert (refusal.kind, refusal.op, refusal.key) == (CHANGE.kind, CHANGE.op, CHANGE.key)
-    assert refusal.reason == "INVALID_CONFIG: not on this cluster (refused 1 times, tried again in 20 s)"
+    assert refusal.reason == "INVALID_CONFIG: not on this cluster (refused 1 time, tried again in 20 s)"
     assert backed_off.waiting(10.0) == [refusal]
 
 

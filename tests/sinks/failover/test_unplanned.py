@@ -143,7 +143,7 @@ def test_what_mm2_copied_after_the_takeover_has_crossed() -> None:
     built.there.logs[TopicPartition("a.x", 1)].append(b"a client's", b"", 5000)
     for record in built.here.logs[X1].records[10:12]:
         built.there.logs[TopicPartition("a.x", 1)].append(record.key, record.value, record.timestamp)
-    with pytest.raises(NotNow, match="has 1 records"):
+    with pytest.raises(NotNow, match="has 1 record "):
         failback(built.scene(), export=None, discard=None, write_reverse=lambda: None)
 
 
