@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 
 FOR_OWNER = 0o600
 FOLDER_FOR_OWNER = 0o700
@@ -30,6 +31,32 @@ def replace_file(path: Path, data: bytes, mode: int = FOR_OWNER) -> None:
     except OSError:
         part.unlink(missing_ok=True)
         raise
+
+
+def local_path(folder: str) -> Path | None:
+    """The path of a folder on this machine; None where a URL leads to another file system."""
+    if folder.startswith("file:"):
+        return Path(urlsplit(folder).path)
+    return None if "://" in folder else Path(folder)
+
+
+def make_new_folder(folder: str, option: str) -> None:
+    """Makes it for its owner alone; an empty one is taken as it is. A folder elsewhere is left to who writes there.
+
+    Raises WrongUsage for a link, and for what is there already and no empty folder; LockstepError.
+    """
+    path = local_path(folder)
+    if path is None:
+        return
+    if path.is_symlink():
+        raise WrongUsage(f"{option} {folder}: it is a symbolic link; name the folder itself")
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise WrongUsage(f"{option} {folder}: it exists and is no empty folder; name a new one")
+    try:
+        path.mkdir(FOLDER_FOR_OWNER, parents=True, exist_ok=True)
+        path.chmod(FOLDER_FOR_OWNER)
+    except OSError as error:
+        raise LockstepError(f"{option} {folder}: {error.strerror}") from error
 
 
 def write_report(path: Path, data: bytes) -> None:

@@ -17,11 +17,14 @@ from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, 
 from app.cli.plan_file import check_writable
 from app.cli.since import parse_since
 from app.cli.topic_names import topics_of_flows
-from app.private_files import write_report
+from app.private_files import make_new_folder, write_report
+from app.settings import Settings
 from sinks.engine.ledger import utc_now
+from sinks.flow_settings import FlowSettings
 from sinks.verify.survey import LAST, Scope
 from sinks.verify.verdicts import FlowReport, Level, PartitionReport, as_time
 from streaming.errors import LockstepError
+from streaming.number_of import number_of
 
 if TYPE_CHECKING:
     from streaming.verify.jobs import Session
@@ -89,20 +92,7 @@ def verify(
         raise typer.BadParameter("it needs --level records, which finds them", param_hint="--export")
     settings = with_overrides(config, flow)
     chosen = topics_of_flows(settings, scope.topics) if scope.topics else [(one, ()) for one in settings.flows]
-    from app.verify.exported import export_records
-    from app.verify.flow_check import verify_flow
-
-    found: list[FlowReport] = []
-    failed: list[Failed] = []
-    with _Spark() as spark:
-        for one, names in chosen:
-            try:
-                found.append(verify_flow(settings, one, replace(scope, topics=names), spark))
-                if export is not None:
-                    export_records(settings, one, found[-1], spark, export)
-            except LockstepError as error:
-                complain(f"{one.flow.name}: {error}")
-                failed.append((one.flow.name, error))
+    found, failed = _compared(settings, chosen, scope, export)
     document = with_failures({"flows": [done.as_json() for done in found]}, failed)
     if report is not None:
         write_report(report, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
@@ -114,6 +104,28 @@ def verify(
     if failed:
         raise typer.Exit(FAILED)
     raise typer.Exit(DONE if all(done.is_good for done in found) else PENDING)
+
+
+def _compared(
+    settings: Settings, chosen: Sequence[tuple[FlowSettings, Sequence[str]]], scope: Scope, export: str | None
+) -> tuple[list[FlowReport], list[Failed]]:
+    from app.verify.exported import export_records
+    from app.verify.flow_check import verify_flow
+
+    found: list[FlowReport] = []
+    failed: list[Failed] = []
+    if export is not None:
+        make_new_folder(export, "--export")
+    with _Spark() as spark:
+        for one, names in chosen:
+            try:
+                found.append(verify_flow(settings, one, replace(scope, topics=tuple(names)), spark))
+                if export is not None:
+                    export_records(settings, one, found[-1], spark, export)
+            except LockstepError as error:
+                complain(f"{one.flow.name}: {error}")
+                failed.append((one.flow.name, error))
+    return found, failed
 
 
 def _scope(topics: Sequence[str] | None, since: str | None, last: int | None, full: bool, level: Level) -> Scope:
@@ -150,7 +162,8 @@ class _Spark:
 
 def _print(found: FlowReport) -> None:
     name = found.flow.name
-    print_table(f"{name}: {len(found.partitions)} partitions", COLUMNS, [_row(one) for one in found.partitions])
+    title = f"{name}: {number_of(len(found.partitions), 'partition')}"
+    print_table(title, COLUMNS, [_row(one) for one in found.partitions])
     rows = [
         (
             one.where.topic,
@@ -164,7 +177,7 @@ def _print(found: FlowReport) -> None:
     if rows:
         print_table(f"{name}: what differs", FINDINGS, rows)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count) or "nothing to compare"
-    print_line(f"{counts}; {found.records} records compared in {found.seconds:.1f} s")
+    print_line(f"{counts}; {number_of(found.records, 'record')} compared in {found.seconds:.1f} s")
 
 
 def _row(one: PartitionReport) -> tuple[object, ...]:

@@ -19,7 +19,8 @@ def export_records(
     settings: Settings, flow: FlowSettings, report: FlowReport, spark: Callable[[], Session], folder: str
 ) -> str | None:
     """Writes what the findings of a report name into a folder of the flow below this one, a row for each record and
-    side; its path, or None where nothing differs. Raises what Spark raises, also where that folder is there already.
+    side, for its owner alone; its path, or None where nothing differs. `folder` is there already (`make_new_folder`).
+    Raises what Spark raises, also where the flow's folder is there already.
     """
     found = [one for one in report.partitions if one.findings]
     if not found:

@@ -18,6 +18,7 @@ from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence, NoAuthorizer
 from sinks.failover.scene import Scene
 from sinks.failover.unreplicated import not_among
+from sinks.failover.wait_lines import WaitLines
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.record_reader import Record, RecordReader
 from sinks.kinds.offsets.direction import GroupOffset
@@ -26,6 +27,14 @@ from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
 
 POLL = 0.25
+
+DOES = {
+    "first copy": "writes {records} records to {topic}, and waits until MM2 has copied them",
+    "fence": "denies everybody to write {topic}",
+    "drain": "waits until MM2 has copied the other {records} records",
+    "offsets": "compares where two groups would continue with what they would read there",
+}
+"""The steps that take a while, for people."""
 
 GroupRows = Callable[[Collection[str]], Sequence[GroupOffset]]
 """Where these groups would continue, as `lockstep offsets` says."""
@@ -192,6 +201,7 @@ class Drill:
 
     def _take_away(self) -> None:
         scene = self.scene
+        scene.say(f"takes {self.topic} and its fence away")
         keys = {acl.key for acl in fence_acls([self.topic])}
         with scene.other_ledgers() as others:
             fence = Fence(scene.settings.flow.source, scene.source.acls, scene.journal.ledger, others)
@@ -201,14 +211,16 @@ class Drill:
         scene.target.cluster.delete_topics([self.there.topic])
 
     def _timed(self, result: DrillResult, name: str, step: Callable[[], None]) -> None:
+        self.scene.say(f"{name}: {DOES[name].format(topic=self.topic, records=self.records)}")
         began = self.scene.waiting.clock()
         step()
         result.seconds[name] = self.scene.waiting.clock() - began
         self.scene.say(f"{name}: {result.seconds[name]:.1f} s")
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = self.scene.waiting.clock() + self.within
+        lines = WaitLines(self.scene.say, self.scene.waiting.clock, self.within)
         while not condition():
-            if self.scene.waiting.clock() > deadline:
+            if lines.is_over:
                 raise LockstepError(f"waited {self.within:g} s for {what}, in vain")
+            lines.go_on(what)
             self.scene.waiting.sleep(POLL)

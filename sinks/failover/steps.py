@@ -16,9 +16,11 @@ from sinks.failover.scene import Scene
 from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step
 from sinks.failover.takeover import arrivals_at_takeover
 from sinks.failover.unplanned import Prediction, keep_divergence, predict
+from sinks.failover.wait_lines import WaitLines
 from sinks.kinds.acls.staged_writes import granted_later
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+from streaming.number_of import number_of
 
 SHOWN_WITHIN = 30.0
 """Seconds until the source shows a fence."""
@@ -58,7 +60,8 @@ def _deny_writes(scene: Scene) -> None:
     with _fence(scene) as fence:
         made = fence.deny(topics)
     _wait(scene, partial(_shows, scene, topics), SHOWN_WITHIN, "the source to show the fence")
-    scene.say(f"{len(topics)} topics on {scene.settings.flow.source} are denied to everybody ({made} ACLs made)")
+    denied = f"{number_of(len(topics), 'topic')} ({number_of(made, 'ACL')} made)"
+    scene.say(f"on {scene.settings.flow.source} everybody is denied to write {denied}")
 
 
 def _shows(scene: Scene, topics: Collection[str]) -> bool:
@@ -102,7 +105,7 @@ def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
     """Takes its DENY ACLs away, or `only` these of them. Raises LockstepError."""
     with _fence(scene) as fence:
         lifted = fence.lift(only)
-    scene.say(f"{lifted} DENY ACLs were taken away on {scene.settings.flow.source}")
+    scene.say(f"{number_of(lifted, 'DENY ACL was', 'DENY ACLs were')} taken away on {scene.settings.flow.source}")
 
 
 def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> list[Arrival]:
@@ -128,14 +131,16 @@ def _await_records(scene: Scene) -> None:
         if scene.verify.run({where.topic for where in pairs} - moved, {}):
             # That takes a while, in which somebody may have written.
             _await_last(scene, pairs)
-    scene.say(f"the last record of each of {len(pairs)} partitions is on {scene.settings.flow.target}")
+    partitions = number_of(len(pairs), "partition")
+    scene.say(f"the last record of each of {partitions} is on {scene.settings.flow.target}")
 
 
 def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> None:
-    left, deadline = dict(pairs), scene.waiting.clock() + scene.choices.drain_within
+    left, lines = dict(pairs), WaitLines(scene.say, scene.waiting.clock, scene.choices.drain_within)
     while missing := missing_records(scene, left):
-        if scene.waiting.clock() > deadline:
+        if lines.is_over:
             raise NotDrained(describe_missing(missing, scene.choices.drain_within))
+        lines.go_on(f"MM2, since {count_missing(missing)}")
         left = {one.where: pairs[one.where] for one in missing}
         scene.waiting.sleep(POLL)
 
@@ -178,7 +183,7 @@ def count_missing(missing: Collection[Arrival]) -> str:
     unknown = [f"{one.where}: {one.problem}" for one in missing if one.problem]
     topics = shown(topics_of(one.where for one in missing))
     most = "" if all(one.behind.exact for one in missing if one.behind) else "at most "
-    return f"{most}{records} records of {topics} are not on the target" + (
+    return f"{most}{number_of(records, f'record of {topics} is', f'records of {topics} are')} not on the target" + (
         f", and of these nobody can tell: {shown(unknown)}" if unknown else ""
     )
 
@@ -190,7 +195,7 @@ def grant_writes(scene: Scene) -> None:
     bindings = granted_later(kept, settings.acls, settings.internal.on_target)
     if foreign := len(kept) - len(bindings):
         scene.say(
-            f"{foreign} ACLs that {ledger.topic} says were held back could not have been, and are not granted: "
+            f"not granted: {number_of(foreign, 'ACL')} that {ledger.topic} has as held back and that cannot have been: "
             "look who wrote them (`lockstep validate --rights`)"
         )
     if not bindings:
@@ -203,8 +208,9 @@ def grant_writes(scene: Scene) -> None:
         entries[Entry.OWNED, (Kind.ACL.value, *acl.key)] = ""
     ledger.put(entries)
     if refused := [f"{' '.join(acl.key)}: {fault}" for acl, fault in faults.items() if fault]:
-        raise LockstepError(f"{len(refused)} ACLs that were held back were refused: {shown(refused)}")
-    scene.say(f"{len(bindings)} ALLOW WRITE that were held back are granted on {scene.settings.flow.target}")
+        raise LockstepError(f"held back until now, and refused: {number_of(len(refused), 'ACL')}: {shown(refused)}")
+    granted = number_of(len(bindings), "ALLOW WRITE is", "ALLOW WRITE are")
+    scene.say(f"{granted} granted on {scene.settings.flow.target}")
 
 
 def _wait(scene: Scene, condition: Callable[[], bool], seconds: float, what: str) -> None:

@@ -11,6 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 from streaming.verify.jobs import SparkJobs
 from streaming.verify.rows import SOURCE, TARGET, DifferingRecord, PartitionRead
 
+FOR_OWNER_ALONE = "077"
+"""Hadoop's umask for the files: they hold records."""
+
 NAMES = "id int, offset bigint, difference string, fields string"
 
 
@@ -22,6 +25,7 @@ def write_differing(
     frames = [frame for side, reads, found in sides if (frame := _rows(jobs, side, reads, found)) is not None]
     if frames:
         jobs.spark.sparkContext.setJobDescription("lockstep verify: records that differ")
+        jobs.spark.conf.set("fs.permissions.umask-mode", FOR_OWNER_ALONE)
         reduce(DataFrame.unionByName, frames).coalesce(1).write.mode("error").parquet(folder)
 
 
