@@ -147,6 +147,9 @@ def _remember(opened: Ledger, reports: Iterable[PartitionReport], memory: Offset
     if not (verified or checked) or not opened.exists:
         return
     try:
+        # What the job has found since this began must not be written over.
+        opened.refresh()
+        memory.histories.exact.renew(opened)
         remember(opened, verified, memory.histories.exact, memory.histories.position, checked)
     except LockstepError as error:
         log.warning("exact offsets were not written down: %s", error)

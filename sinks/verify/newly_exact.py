@@ -42,7 +42,8 @@ class NewlyExact:
         self._runs, self._checked = {}, {}
         if not ledger.exists:
             return
+        # First what others have found meanwhile, `lockstep verify` say: a difference must not be written over.
+        exact.renew(ledger)
         if runs or checked:
             remember(ledger, [(where, one.runs) for where, one in runs.items()], exact, self._position, checked)
-        # Also what `lockstep verify` has compared meanwhile.
-        exact.renew(ledger)
+            exact.renew(ledger)

@@ -235,6 +235,22 @@ def test_what_was_found_whole_is_written_down_for_a_cutover_also_where_records_a
     assert made.differences("orders") == {"DUPLICATE": 10}
 
 
+def test_what_a_command_found_missing_meanwhile_is_not_written_over() -> None:
+    made = VerifiedWorld()
+    made.put("orders", records(100), records(100))
+    made.sync("orders", (0, 0), (90, 90))
+    assert written(made) == (Stretch(0, 100),)
+    ((key, text),) = made.world.ledger().values(Entry.EXACT_OFFSETS).items()
+    found = ExactRuns.parse(text).renewed([], 2, [Checked(Stretch(40, 50), whole=False)])
+    made.world.ledger().put({(Entry.EXACT_OFFSETS, key): found.as_text()})
+    made.put("orders", records(120), records(120))
+    made.run()
+    made.ledger.refresh()
+    made.rounds.write_down(made.now)
+    (text,) = made.world.ledger().values(Entry.EXACT_OFFSETS).values()
+    assert ExactRuns.parse(text).verified == (Stretch(0, 40), Stretch(50, 120))
+
+
 def test_what_lies_around_a_missing_record_is_not_written_down() -> None:
     made = VerifiedWorld()
     made.put("orders", records(100), [*records(50), *moved(records(49, first=51), -1)])

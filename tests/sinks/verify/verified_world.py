@@ -48,10 +48,11 @@ class VerifiedWorld:
     def restart(self) -> None:
         """Another process goes on, with the ledger alone."""
         world, internal = self.world, self.world.settings.internal
+        self.ledger = world.ledger()
         both = Both(
             SurveyedSide(world.source, world.source_records),
             SurveyedSide(world.target, world.target_records),
-            world.ledger(),
+            self.ledger,
             MirrorTopics(internal.offset_syncs, world.source, internal.checkpoints, world.target),
         )
         self.rounds = Rounds(
