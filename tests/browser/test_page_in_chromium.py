@@ -12,7 +12,17 @@ from app.http.api import Api, Server
 from app.http.page import page_files
 from app.local.waiting import wait_for
 from sinks.engine.metrics import Metrics
-from tests.app.http.flows_shown import HOSTILE, MM2_DOWN, TARGET_DOWN, TROUBLED, WELL, Shown, every_state, one_in_step
+from tests.app.http.flows_shown import (
+    HOSTILE,
+    MM2_DOWN,
+    TARGET_DOWN,
+    TROUBLED,
+    WELL,
+    Shown,
+    every_state,
+    one_in_step,
+    records_differ,
+)
 from tests.browser.chromium import WITHIN, Seen, chromium, look_at
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no chromium on PATH")
@@ -118,6 +128,26 @@ def test_a_job_without_flows_and_one_in_step_look_like_that(tmp_path: Path) -> N
     for address in served(well):
         well.beat(WELL)
         assert "✓ 1/1" in look_at(address, tmp_path / "one").html
+
+
+def test_how_the_records_stand_is_said_with_what_differs_and_what_is_stalled(tmp_path: Path) -> None:
+    differing = records_differ()
+    for address in served(differing):
+        differing.beat(WELL)
+        seen = look_at(f"{address}/#/flow/{WELL.name}", tmp_path / "records")
+        assert seen.complaints == []
+        for words in (
+            "NO madrid → oslo",
+            "Records RUNNING",
+            "995 VERIFIED, 3 DIFFERENT, 1 STALLED, 1 UNVERIFIABLE",
+            "compared through 2 min ago",
+            "62 % of what was there before",
+            "orders-0007 MISSING 1,204",
+            "STALLED, the source moves and the target does not: orders-0042-0",
+            "Of 204 differences the places are not kept",
+        ):
+            assert words in seen.text, words
+        assert "<img" not in seen.html
 
 
 def test_with_a_token_the_page_works_for_who_gives_it_as_a_password(tmp_path: Path) -> None:

@@ -69,6 +69,8 @@ function records(found, now) {
   return el("div", {},
     el("h2", {}, "Records ", el("span", { class: tone(found.state) }, found.state)),
     el("p", {}, [partitions.join(", "), through, older, found.reason].filter(Boolean).join("; ")),
+    found.stalled.length ? el("p", { class: "bad" }, `STALLED, the source moves and the target does not: ${found.stalled.join(", ")}`) : null,
+    found.differences_without_place ? el("p", {}, `Of ${count(found.differences_without_place, "difference")} the places are not kept: \`lockstep verify\` names them.`) : null,
     found.topics.length ? table([
       ["topic", "", (row) => row.topic],
       ["what differs", "word", (row) => row.kind, () => "bad"],

@@ -19,6 +19,7 @@ from sinks.engine.plan import Plan, Refusal
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats, flow_state
 from sinks.engine.times import utc_text
+from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.checks import Check, Result
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.record import Begun, FailoverRecord
@@ -177,4 +178,21 @@ def one_in_step() -> Shown:
     """A job whose only flow is well."""
     shown = Shown()
     shown.add(WELL, _well())
+    return shown
+
+
+def records_differ() -> Shown:
+    """A job whose only flow is well but for its records: some differ, and a partition is no longer copied."""
+    shown = one_in_step()
+    shown.tasks[WELL].verify = VerifyStatus(
+        Comparing.RUNNING,
+        "120 offsets are too many for lockstep.verify.rate",
+        utc_now() - timedelta(seconds=95),
+        {"VERIFIED": 995, "DIFFERENT": 3, "STALLED": 1, "UNVERIFIABLE": 1},
+        {("orders-0007", "MISSING"): 1_204, (HOSTILE, "DUPLICATE"): 12, ("orders-0042", STALLED): 1},
+        ("orders-0042-0",),
+        8_120_000,
+        dropped=204,
+        history=0.625,
+    )
     return shown
