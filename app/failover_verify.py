@@ -41,13 +41,13 @@ class CopyComparison:
         report = verify_rest(self._settings, self._flow, self._session, sorted(topics), ends)
         self._say(judged(report))
 
-    def _session(self) -> Session:
+    def _session(self, offsets: int) -> Session:
         if self._spark is None:
             # Seconds of imports and of Spark's start, which few ask for.
             from app.job.spark_session import session
 
             logging.getLogger("py4j").setLevel(logging.ERROR)
-            self._spark = session("lockstep cutover")
+            self._spark = session("lockstep cutover", offsets=offsets)
         return self._spark
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ def main(config: Path, topic: str, rounds: int = 3, count: bool = True) -> None:
                     for alias, name in ((flow.flow.source, topic), (flow.flow.target, f"a.{topic}")):
                         _read(spark, settings.cluster(alias).consumer["bootstrap.servers"], name).count()
             with took.measured("digests"):
-                report = verify_flow(settings, flow, scope, lambda: spark)
+                report = verify_flow(settings, flow, scope, lambda offsets: spark)
             if any(one.verdict is not Verdict.VERIFIED for one in report.partitions):
                 raise SystemExit(f"not equal: {report.as_json()}")
         found = {"seconds": took.seconds, "cpu": took.cpu, "records": report.records, "heap_mib": _heap(spark)}

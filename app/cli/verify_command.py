@@ -116,7 +116,7 @@ def _compared(
     failed: list[Failed] = []
     if export is not None:
         make_new_folder(export, "--export")
-    with _Spark() as spark:
+    with _Spark(alone=len(chosen) == 1) as spark:
         for one, names in chosen:
             try:
                 found.append(verify_flow(settings, one, replace(scope, topics=tuple(names)), spark))
@@ -140,19 +140,21 @@ def _scope(topics: Sequence[str] | None, since: str | None, last: int | None, fu
 class _Spark:
     """The session, started when it is called first, and stopped at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, alone: bool) -> None:
+        """`alone`: for one flow, so that what is read first is all."""
+        self._alone = alone
         self._started: Session | None = None
 
-    def __enter__(self) -> Callable[[], Session]:
+    def __enter__(self) -> Callable[[int], Session]:
         return self._session
 
-    def _session(self) -> Session:
+    def _session(self, offsets: int) -> Session:
         if self._started is None:
             logging.getLogger("py4j").setLevel(logging.ERROR)
             # A second of imports, which `--level counts` does without.
             from app.job.spark_session import session
 
-            self._started = session("lockstep verify")
+            self._started = session("lockstep verify", offsets=offsets if self._alone else None)
         return self._started
 
     def __exit__(self, *_: object) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def export_records(
-    settings: Settings, flow: FlowSettings, report: FlowReport, spark: Callable[[], Session], folder: str
+    settings: Settings, flow: FlowSettings, report: FlowReport, spark: Callable[[int], Session], folder: str
 ) -> str | None:
     """Writes what the findings of a report name into a folder of the flow below this one, a row for each record and
     side, for its owner alone; its path, or None where nothing differs. `folder` is there already (`make_new_folder`).
@@ -34,7 +34,7 @@ def export_records(
         records = [record for number, one in enumerate(found) for record in _records(number, one, side)]
         reads = [_read(number, one, side, records) for number, one in enumerate(found)]
         sides.append((side, [read for read in reads if read is not None], records))
-    write_differing(record_jobs(settings, flow, spark()), sides, path)
+    write_differing(record_jobs(settings, flow, spark(0)), sides, path)
     return path
 
 

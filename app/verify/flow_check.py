@@ -30,6 +30,9 @@ from streaming.mm2.records import TopicPartition
 if TYPE_CHECKING:
     from streaming.verify.jobs import Session, SparkJobs
 
+OpenSession = Callable[[int], "Session"]
+"""Opens Spark; gets how many offsets of both sides together are about to be read."""
+
 log = logging.getLogger(__name__)
 
 TRIES = 3
@@ -42,7 +45,7 @@ def verify_flow(
     settings: Settings,
     flow: FlowSettings,
     scope: Scope,
-    spark: Callable[[], Session],
+    spark: OpenSession,
     ends: Mapping[TopicPartition, int] | None = None,
 ) -> FlowReport:
     """Compares the records of both sides. `spark` is called if records are to be read.
@@ -65,7 +68,7 @@ def verify_flow(
 def verify_rest(
     settings: Settings,
     flow: FlowSettings,
-    spark: Callable[[], Session],
+    spark: OpenSession,
     topics: Sequence[str] = (),
     ends: Mapping[TopicPartition, int] | None = None,
 ) -> FlowReport:
@@ -89,7 +92,7 @@ class _FlowCheck:
         flow: FlowSettings,
         clusters: FlowClusters,
         scope: Scope,
-        spark: Callable[[], Session],
+        spark: OpenSession,
         ends: Mapping[TopicPartition, int],
     ) -> None:
         self._settings, self._flow, self._clusters, self._scope, self._spark = settings, flow, clusters, scope, spark
@@ -132,10 +135,15 @@ class _FlowCheck:
         if self._scope.level is Level.COUNTS:
             markers = self._settings.plugin_properties[self._flow.flow].get(EXACTLY_ONCE, "") == "enabled"
             return [counted(plan, markers, notes[plan.where]) for plan in plans]
-        return RecordChecks(self._scope.level, self._jobs).run(plans, found.compacted, notes)
+        return RecordChecks(self._scope.level, partial(self._jobs, _offsets(plans))).run(plans, found.compacted, notes)
 
-    def _jobs(self) -> SparkJobs:
-        return record_jobs(self._settings, self._flow, self._spark())
+    def _jobs(self, offsets: int) -> SparkJobs:
+        return record_jobs(self._settings, self._flow, self._spark(offsets))
+
+
+def _offsets(plans: Iterable[PartitionPlan]) -> int:
+    ends = [(plan.windows[0], plan.windows[-1]) for plan in plans if plan.windows]
+    return sum(last.upstream_end - first.upstream + last.downstream_end - first.downstream for first, last in ends)
 
 
 def _remember(opened: Ledger, reports: Iterable[PartitionReport], memory: OffsetMemory) -> None:

@@ -57,7 +57,7 @@ def copied(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 def verified(path: Path, spark: SparkSession, scope: Scope) -> FlowReport:
     with closing(load(path, environ={})) as settings:
-        return verify_flow(settings, settings.flows[0], scope, lambda: spark)
+        return verify_flow(settings, settings.flows[0], scope, lambda offsets: spark)
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +113,9 @@ def test_what_was_verified_translates_offsets_exactly(copied: Path, spark: Spark
         with both_clusters(settings, flow) as clusters:
             # A job makes the ledger.
             guard(flow, clusters.source, clusters.target).check(ledger(flow, clusters.target, to_write=True))
-        verify_flow(settings, flow, Scope((topic,)), lambda: spark)
+        verify_flow(settings, flow, Scope((topic,)), lambda offsets: spark)
         found = translate_each(settings, flow, where, [20, 25])
-        (rest,) = verify_rest(settings, flow, lambda: spark, [topic]).partitions
+        (rest,) = verify_rest(settings, flow, lambda offsets: spark, [topic]).partitions
     # From the last offset-sync before the end of what was verified.
     assert (rest.verdict, rest.start, rest.through) == (Verdict.VERIFIED, 30, COUNT)
     assert isinstance(before, Answer)
@@ -128,7 +128,7 @@ def test_what_was_verified_translates_offsets_exactly(copied: Path, spark: Spark
 
 
 def test_counts_alone_read_no_record_and_find_what_came_twice(copied: Path) -> None:
-    def no_spark() -> SparkSession:
+    def no_spark(offsets: int) -> SparkSession:
         raise AssertionError("Spark was started")
 
     with closing(load(copied, environ={})) as settings:
@@ -141,7 +141,7 @@ def test_a_flow_with_transforms_is_refused(copied: Path, tmp_path: Path) -> None
     path = tmp_path / "transformed.properties"
     path.write_text(f"{copied.read_text()}transforms = route\n")
     with closing(load(path, environ={})) as settings, pytest.raises(NotComparable, match="transforms=route"):
-        verify_flow(settings, settings.flows[0], Scope(), lambda: pytest.fail("Spark was started"))
+        verify_flow(settings, settings.flows[0], Scope(), lambda offsets: pytest.fail("Spark was started"))
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
