@@ -139,7 +139,10 @@ def _of_records(status: FlowStatus) -> Iterator[Finding]:
         yield Finding("records", f"are not compared: {found.reason}", blocks=False)
     for kind, count in found.by_kind.items():
         if kind == STALLED:
-            yield Finding("records", f"{_count(count, 'partition')} stand still while their source moves")
+            yield Finding(
+                "records",
+                f"{count:,} {noun_of(count, 'partition stands', 'partitions stand')} still while the source moves",
+            )
         else:
             yield Finding("records", f"{_count(count, 'record')} {kind}", blocks=kind not in HARMLESS)
 

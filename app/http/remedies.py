@@ -58,7 +58,7 @@ REMEDIES: Sequence[Remedy] = (
     ),
     _remedy("heartbeat|MirrorMaker", "See whether MirrorMaker 2 runs, and what its log says."),
     _remedy("password|credential", "See what the credential store knows: `lockstep credentials list`."),
-    _remedy("stand still while", "See whether MirrorMaker 2's task for them runs: docs/alerts.md."),
+    _remedy("stands? still while", "See whether MirrorMaker 2's task for them runs: docs/alerts.md."),
     _remedy("MISSING|DUPLICATE|CHANGED|REORDERED|EXTRA", "`lockstep verify TOPIC` says which records: docs/verify.md."),
     _remedy("not made these topics yet", "Start MirrorMaker 2 for this flow; it makes them."),
 )

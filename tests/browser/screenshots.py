@@ -24,7 +24,7 @@ PICTURES: tuple[Picture, ...] = (
 )
 """File, place, size, options of Chromium."""
 
-OF_RECORDS: tuple[Picture, ...] = (("page-records.png", f"/flow/{WELL.name}", (1200, 900), ()),)
+OF_RECORDS: tuple[Picture, ...] = (("page-records.png", f"/flow/{WELL.name}", (1200, 1150), ()),)
 """Of a flow whose records differ."""
 
 

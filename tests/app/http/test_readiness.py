@@ -155,7 +155,9 @@ def test_records_that_a_failover_would_lose_or_change_are_a_no(difference: str) 
 def test_a_partition_that_stands_still_is_a_no_and_records_that_the_target_has_twice_are_a_remark() -> None:
     stalled = replace(IN_STEP, verify=VerifyStatus(differences={("orders", STALLED): 1}))
     differing = replace(IN_STEP, verify=VerifyStatus(differences={("orders", "DUPLICATE"): 2}))
-    assert readiness(stalled, {}, 1).answer is Answer.NO
+    still = readiness(stalled, {}, 1)
+    assert (still.answer, still.headline) == (Answer.NO, "records: 1 partition stands still while the source moves")
+    assert "MirrorMaker 2's task" in advice(still.headline)
     found = readiness(differing, {}, 1)
     assert (found.answer, [one.reason for one in found.findings]) == (Answer.YES, ["2 records DUPLICATE"])
     assert "lockstep verify TOPIC" in advice("2 records DUPLICATE")
