@@ -78,7 +78,7 @@ def verify_rest(
     `topics`: of the source, none: all that are replicated. `ends`: as of `verify_flow`. What was found missing, changed
     or out of order before is compared again, and what lies behind it. Raises as `verify_flow`.
     """
-    return verify_flow(settings, flow, Scope(tuple(topics), unverified=True), spark, ends)
+    return verify_flow(settings, flow, Scope(tuple(topics), unverified=True, whole=flow.verifying.enabled), spark, ends)
 
 
 def _place(one: PartitionReport) -> TopicPartition:

@@ -27,13 +27,14 @@ LAST = 100_000
 class Scope:
     """What is compared: topics of the source (empty: all that are replicated), from a time on (`since_ms`), or the last
     so many offsets of each partition, or what was not verified yet (`unverified`: of the last so many offsets in any
-    case), or everything; and how closely."""
+    case; `whole`: from the log's beginning, where the job compares all of it), or everything; and how closely."""
 
     topics: tuple[str, ...] = ()
     since_ms: int | None = None
     last: int | None = None
     level: Level = Level.RECORDS
     unverified: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,9 @@ def _since(
     if scope.unverified:
         known = {where: memory.histories.exact.of(where) for where in logs}
         return {
-            where: unverified_from(log, found.verified if (found := known[where]) else (), scope.last or LAST)
+            where: unverified_from(
+                log, found.verified if (found := known[where]) else (), scope.last or LAST, whole=scope.whole
+            )
             for where, log in logs.items()
         }
     if scope.since_ms is not None:

@@ -58,10 +58,16 @@ def with_checked(known: Sequence[Stretch], checked: Iterable[Checked]) -> Sequen
     return (*found[:1], *found[1:][-MOST_STRETCHES + 1 :])
 
 
-def unverified_from(log: LogRange, known: Sequence[Stretch], last: int) -> int:
+def unverified_from(log: LogRange, known: Sequence[Stretch], last: int, *, whole: bool = False) -> int:
     """The first offset of the log that is to be compared, so that all is verified from the first known stretch on, and
-    of the `last` offsets in any case; what lies before both was never asked for."""
+    of the `last` offsets in any case; what lies before both was never asked for.
+
+    `whole`: everything was asked for, as where the job compares. Then what no stretch covers may be a difference that
+    was found, wherever it lies.
+    """
     at = max(log.start, min([log.end - last, *(one.start for one in known[:1])]))
+    if whole and known:
+        at = log.start
     for one in known:
         if one.start <= at:
             at = max(at, one.end)

@@ -56,6 +56,13 @@ def test_behind_what_was_verified_everything_is_compared_however_long_ago_that_w
     assert unverified_from(LOG, [Stretch(990, 1000)], 100) == 900
 
 
+def test_where_the_job_compares_a_difference_before_the_oldest_stretch_is_compared_again() -> None:
+    known = with_checked([Stretch(0, 500)], [Checked(Stretch(0, 300), False)])
+    assert unverified_from(LOG, known, 100) == 500
+    assert unverified_from(LOG, known, 100, whole=True) == 0
+    assert unverified_from(LOG, (), 100, whole=True) == 900
+
+
 def test_a_difference_that_was_found_is_compared_again_and_what_retention_took_is_not() -> None:
     known = with_checked((), [Checked(Stretch(0, 1000), True), Checked(Stretch(300, 310), False)])
     assert unverified_from(LOG, known, 100) == 300
