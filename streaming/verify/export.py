@@ -11,9 +11,6 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 from streaming.verify.jobs import SparkJobs
 from streaming.verify.rows import SOURCE, TARGET, DifferingRecord, PartitionRead
 
-FOR_OWNER_ALONE = "077"
-"""Hadoop's umask for the files: they hold records."""
-
 NAMES = "id int, offset bigint, difference string, fields string"
 
 
@@ -21,11 +18,11 @@ def write_differing(
     jobs: SparkJobs, sides: Sequence[tuple[int, Sequence[PartitionRead], Sequence[DifferingRecord]]], folder: str
 ) -> None:
     """A row for each record that differs and side that has it. `sides`: source or target, what is read of it, and the
-    records. Raises what Spark raises, also where the folder is there already."""
+    records. Raises what Spark raises, also where the folder is there already. Who may read the files the folder around
+    it says: Spark gives them the modes of any file."""
     frames = [frame for side, reads, found in sides if (frame := _rows(jobs, side, reads, found)) is not None]
     if frames:
         jobs.spark.sparkContext.setJobDescription("lockstep verify: records that differ")
-        jobs.spark.conf.set("fs.permissions.umask-mode", FOR_OWNER_ALONE)
         reduce(DataFrame.unionByName, frames).coalesce(1).write.mode("error").parquet(folder)
 
 

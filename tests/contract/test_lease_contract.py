@@ -97,6 +97,7 @@ def test_renewals_are_read_back_and_heard_by_the_others(stage: Stage) -> None:
     for _ in range(4):
         stage.now += RESERVE
         first.prove()
+    wait_for(lambda: not stage.may_claim(second), SOON, "the second process to read the renewals")
     with pytest.raises(NotLeading, match="first on here"):
         second.leads()
 
