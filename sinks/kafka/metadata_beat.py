@@ -147,7 +147,13 @@ class MetadataBeat:
         follows = EARLY * period if at - self._signalled_at > AMID_CHANGES * period else 0.0
         if self._sampled_at - self._anchor > SHIFTED * period and len(self._late) >= NEWEST and not self._unsettled:
             self._unsettled = NEWEST
-        self._late += [*repeat(float("inf"), beats - 1), max(at - self._anchor, -follows)]
+        if beats > NEWEST:
+            # After a sleep of the process, say: what is known is too far away to be compared with.
+            self._late.clear()
+        else:
+            # Of beats that one sample shows together only the last one has a time.
+            self._late += repeat(float("inf"), beats - 1)
+        self._late.append(max(at - self._anchor, -follows))
         if len(self._late) >= 2 * NEWEST:
             self._tune(period)
         self._move(0.0 if len(self._late) < NEWEST else float("inf"))

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -183,6 +184,20 @@ def test_most_changes_after_the_log_stood_still_for_a_moment_are_signals_some_be
         _, signals = sampled(records, 80, random)
         missed += not any(at <= when <= at + 30 * period for when in signals)
     assert missed <= 10
+
+
+@pytest.mark.parametrize("asleep", [3.0, 6.5, 14.0, 60.0, 3600.0])
+def test_a_job_that_slept_for_any_time_knows_the_rhythm_and_finds_the_next_change(asleep: float) -> None:
+    """The log went on meanwhile, so that the first sample shows many beats at once."""
+    beat, now, woken, signals = MetadataBeat(), 0.0, 40.0 + asleep, []
+    records = [*beats(woken + 60, 0.5, 0.2, Random(8)), woken + 30.45]
+    ordered = sorted(records)
+    while now < woken + 60:
+        if beat.sample(now, 1000 + bisect_right(ordered, now)):
+            signals.append(now)
+        now = woken if now < 40.0 <= now + EVERY else now + EVERY
+    assert beat.is_known
+    assert any(woken + 30.45 <= when <= woken + 34 for when in signals)
 
 
 def test_a_rhythm_is_learnt_although_some_beats_come_late() -> None:
