@@ -113,13 +113,12 @@ def _unknown(properties: Properties, where: ScopedKey, near: str) -> str:
     if where.scope is None and tail in cluster_names():
         return f"{head} is not in `clusters`{_listed(head, properties.aliases)}; nobody reads this key"
     scope = "" if where.scope is None else f"{getattr(where.scope, 'name', where.scope)}."
-    if where.ours and near:
-        # Without the prefix the line would be MM2's as well.
-        near = PREFIX + near.removeprefix(PREFIX)
-    hint = f"; nearest: {scope}{near}" if near else ""
     plug_in = "only a plug-in of yours would see it"
     if where.ours:
         plug_in = f"the key of a plug-in of yours is written without the prefix `{PREFIX}`"
+        # Without the prefix the line would be MM2's as well.
+        near = near and PREFIX + near.removeprefix(PREFIX)
+    hint = f"; nearest: {scope}{near}" if near else ""
     return f"neither Kafka nor MM2 nor Lockstep knows this key{hint}; {plug_in}"
 
 

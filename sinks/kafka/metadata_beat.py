@@ -156,7 +156,7 @@ class MetadataBeat:
         self._late.append(max(at - self._anchor, -follows))
         if len(self._late) >= 2 * NEWEST:
             self._tune(period)
-        self._move(0.0 if len(self._late) < NEWEST else float("inf"))
+        self._move()
 
     def _tune(self, period: float) -> None:
         """The rhythm is off by what the earliest beats of the newer half came later than those of the older one."""
@@ -165,8 +165,10 @@ class MetadataBeat:
         self._period = period + drift
         self._late = [late - drift * (number - NEWEST) for number, late in enumerate(newer, 1)]
 
-    def _move(self, most: float) -> None:
-        """The anchor, to where the earliest of the newest beats would be, but no more than that later."""
-        by = min(most, *self._late[-NEWEST:])
+    def _move(self) -> None:
+        """The anchor, to where the earliest of the newest beats would be; later only once there are enough of them."""
+        by = min(self._late[-NEWEST:])
+        if len(self._late) < NEWEST:
+            by = min(by, 0.0)
         self._anchor += by
         self._late = [late - by for late in self._late]

@@ -86,8 +86,7 @@ class PollSchedule:
             # What changed while its rhythm was learnt was no signal.
             signalled += 1
         self._signal_works = signal_works
-        if signalled:
-            self.owe(signalled)
+        self.owe(signalled)
         if not signal_works:
             lately = self._lately(now)
             yield [*lately, *self._shards_within(self._budget.left - sum(map(len, lately)))]
@@ -95,7 +94,7 @@ class PollSchedule:
             yield from self._until_explained(now)
 
     def owe(self, signalled: int) -> None:
-        """So many changes are to be looked for, in this turn or in the next ones."""
+        """So many changes are to be looked for, in this turn or in the next ones; none changes nothing."""
         self._unexplained += signalled
         if signalled:
             self._owed = ROUNDS * len(self._shards)
