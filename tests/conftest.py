@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ MARKED = {"kafka": ("kafka",), "spark": ("spark",), "parity": ()}
 hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
 hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("same")
+
+# Every Spark that a test starts, its own or a job's, lives for a minute or two.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(QUICK_START))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So a shell starts what runs in the background, and what tests start would ignore Ctrl-C, too.
