@@ -37,7 +37,7 @@ SELDOM = 600.0
 and they seldom change."""
 
 
-def look_for_readiness(settings: Settings, flow: FlowSettings) -> tuple[ReadinessFacts, FailoverRecord]:
+def observe_readiness(settings: Settings, flow: FlowSettings) -> tuple[ReadinessFacts, FailoverRecord]:
     """What is seen now, and how far a failover is. Raises LockstepError for a flow that cannot be looked at."""
     with single_pass(settings, flow, obeys_failover=False) as one:
         compared = one.compare()
@@ -46,7 +46,7 @@ def look_for_readiness(settings: Settings, flow: FlowSettings) -> tuple[Readines
         newest = newest_heartbeat(flow, one.clusters)
         age = max(0.0, time.time() - newest.timestamp_ms / 1000) if newest else None
         ledger = compared.context.ledger
-        facts = ReadinessSurvey(settings, flow, one.clusters).look(compared.context.listed, in_step, age, ledger)
+        facts = ReadinessSurvey(settings, flow, one.clusters).observe(compared.context.listed, in_step, age, ledger)
     return facts, ledger.failover()
 
 
@@ -81,7 +81,7 @@ class ReadinessSurvey:
         self._memory = ArrivalMemory()
         self._seldom: _Seldom | None = None
 
-    def look(
+    def observe(
         self, listed: Listed, in_step: InStep, heartbeat_age: float | None, ledger: Ledger | None = None
     ) -> ReadinessFacts:
         """`listed` now; ages in seconds. Raises LockstepError for what cannot be seen.
@@ -127,7 +127,7 @@ class ReadinessSurvey:
             closing(self._clusters.target.records("read_uncommitted")) as target,
         ):
             then = as_at_takeover(ledger, target) if ledger is not None else target
-            return self._memory.look(source, then, pairs, self._ids(pairs))
+            return self._memory.observe(source, then, pairs, self._ids(pairs))
 
     def _ids(self, pairs: Mapping[TopicPartition, TopicPartition]) -> dict[str, tuple[str, str]]:
         names = {where.topic: copy.topic for where, copy in pairs.items()}

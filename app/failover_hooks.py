@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from sinks.failover.journal import Told
+from sinks.failover.journal import StateObserver
 from sinks.failover.record import FailoverRecord
 from sinks.flow_settings import FlowSettings
 
@@ -21,10 +21,10 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def failover_hooks(flow: FlowSettings) -> Iterator[Told]:
+def failover_hooks(flow: FlowSettings) -> Iterator[StateObserver]:
     """What to call with the record before and after. What a hook raises, or how it ends, stops nothing."""
 
-    def told(before: FailoverRecord, after: FailoverRecord) -> None:
+    def notify(before: FailoverRecord, after: FailoverRecord) -> None:
         state = {
             "source": flow.flow.source,
             "target": flow.flow.target,
@@ -42,7 +42,7 @@ def failover_hooks(flow: FlowSettings) -> Iterator[Told]:
         if program is not None:
             _guarded("lockstep.failover.program.path", lambda: _run(program, state, flow.failover.hook_seconds))
 
-    yield told
+    yield notify
 
 
 def _guarded(name: str, call: Callable[[], Any]) -> None:

@@ -18,7 +18,7 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.failover.copy_check import CopyCheck
 from sinks.failover.fencing import Proof
-from sinks.failover.journal import Journal, Told
+from sinks.failover.journal import Journal, StateObserver
 from sinks.failover.record import Begun
 from sinks.failover.scene import Choices, Scene
 from sinks.failover.steps import failover_steps
@@ -36,14 +36,14 @@ PID = re.compile("[1-9][0-9]*")
 class FailoverCall:
     """How a command was called. `within`: seconds in which all records must be on the target; `accepted`: topics of
     which some may be missing there. `verifies`: the records of both sides are compared before clients may move.
-    `say` gets lines for people, `told` each state that was reached."""
+    `say` gets lines for people, `on_state` each state that was reached."""
 
     why: str = ""
     within: float = 300.0
     accepted: Sequence[str] = ()
     verifies: bool = False
     say: Callable[[str], None] = lambda line: None
-    told: Told = lambda before, after: None
+    on_state: StateObserver = lambda before, after: None
 
 
 def claim_of_this_process() -> str:
@@ -76,7 +76,7 @@ def failover_session(
         opened = _opened(flow, clusters, needs_source=needs_source, writes=writes)
         events = audit(flow, clusters.target)
         begun = Begun(process_identity(), "", call.why, claim_of_this_process())
-        journal = Journal(flow.flow, opened, events, begun, is_alive=may_be_alive, told=call.told)
+        journal = Journal(flow.flow, opened, events, begun, is_alive=may_be_alive, on_state=call.on_state)
         try:
             yield Scene(
                 flow,

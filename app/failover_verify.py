@@ -10,7 +10,7 @@ from app.settings import Settings
 from sinks.failover.fence_rules import shown
 from sinks.flow_settings import FlowSettings
 from sinks.verify.differences import Difference
-from sinks.verify.verdicts import FlowReport, PartitionReport
+from sinks.verify.partition_verdicts import FlowReport, PartitionReport
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
@@ -60,7 +60,7 @@ def judged(report: FlowReport) -> str:
     """In a line, what was found. Records that are there twice are named, and stop nothing: MM2 copies at least once,
     so that after a crash of it some are. Raises NotVerified for any other difference."""
     partitions = number_of(len(report.partitions), "partition")
-    if bad := [_told(one) for one in report.partitions if not one.is_whole]:
+    if bad := [_described(one) for one in report.partitions if not one.is_whole]:
         raise NotVerified(
             f"of {partitions} {number_of(len(bad), 'differs', 'differ')} or cannot be compared: {shown(bad)}. "
             "`lockstep verify` says what; the flow stays as it is"
@@ -71,6 +71,6 @@ def judged(report: FlowReport) -> str:
     return f"compared: {compared}; none is missing, changed or out of order{copies}"
 
 
-def _told(one: PartitionReport) -> str:
+def _described(one: PartitionReport) -> str:
     counts = ", ".join(f"{count} {kind}" for kind, count in one.differences.items() if count)
     return f"{one.where} {counts or one.verdict.value}"

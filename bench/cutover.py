@@ -113,7 +113,7 @@ def _preflight(settings: Settings) -> dict[str, Seconds]:
         survey = ReadinessSurvey(settings, flow, clusters)
         for name in ("first", "next"):
             wall, cpu = time.perf_counter(), time.process_time()
-            survey.look(list_both(flow, clusters.source, clusters.target), InStep(), None)
+            survey.observe(list_both(flow, clusters.source, clusters.target), InStep(), None)
             found[name] = {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
     return found
 

@@ -23,8 +23,8 @@ from pyspark.sql import SparkSession
 from app.job.spark_session import session
 from app.settings import load
 from app.verify.flow_check import verify_flow
-from sinks.verify.survey import Scope
-from sinks.verify.verdicts import Level, Verdict
+from sinks.verify.log_survey import ComparisonScope
+from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
 
 
 @dataclass
@@ -54,7 +54,7 @@ def main(config: Path, topic: str, rounds: int = 3, count: bool = True) -> None:
     spark = session("bench verify")
     with closing(load(config, environ={})) as settings:
         flow = settings.flows[0]
-        scope = Scope((topic,), level=Level.DIGESTS)
+        scope = ComparisonScope((topic,), level=VerifyLevel.DIGESTS)
         took = Took()
         for _ in range(rounds + 1):
             if count:
@@ -63,7 +63,7 @@ def main(config: Path, topic: str, rounds: int = 3, count: bool = True) -> None:
                         _read(spark, settings.cluster(alias).consumer["bootstrap.servers"], name).count()
             with took.measured("digests"):
                 report = verify_flow(settings, flow, scope, lambda offsets: spark)
-            if any(one.verdict is not Verdict.VERIFIED for one in report.partitions):
+            if any(one.verdict is not PartitionVerdict.VERIFIED for one in report.partitions):
                 raise SystemExit(f"not equal: {report.as_json()}")
         found = {"seconds": took.seconds, "cpu": took.cpu, "records": report.records, "heap_mib": _heap(spark)}
     spark.stop()

@@ -96,7 +96,7 @@ def _as_json(found: Prediction) -> dict[str, Any]:
 
 def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
     name = f"{flow.flow.name}: "
-    if not found.told:
+    if not found.is_known:
         complain(f"{name}no job kept the source's ends in the ledger, so that nobody can tell what is lost")
         return
     losses = losses_of(found.arrivals.values(), time.time() * 1000)

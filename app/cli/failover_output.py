@@ -34,8 +34,8 @@ def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettin
 @contextmanager
 def saying(call: FailoverCall, flow: FlowSettings) -> Iterator[FailoverCall]:
     """The call with lines on stderr, and the hooks told of each state."""
-    with failover_hooks(flow) as told:
-        yield replace(call, say=lambda line: complain(f"{flow.flow.name}: {line}") if line else None, told=told)
+    with failover_hooks(flow) as on_state:
+        yield replace(call, say=lambda line: complain(f"{flow.flow.name}: {line}") if line else None, on_state=on_state)
 
 
 def document(flow: FlowSettings, record: FailoverRecord) -> dict[str, Any]:

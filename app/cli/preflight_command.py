@@ -14,7 +14,7 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOpti
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_table
 from app.cli.plan_file import check_writable
 from app.cli.printable import one_line
-from app.failover_facts import look_for_readiness
+from app.failover_facts import observe_readiness
 from app.private_files import write_report
 from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
 from sinks.failover.losses import losses_as_json
@@ -44,7 +44,7 @@ def preflight(
     failed: list[Failed] = []
     for one in settings.flows:
         try:
-            facts, record = look_for_readiness(settings, one)
+            facts, record = observe_readiness(settings, one)
         except LockstepError as error:
             complain(f"{one.flow.name}: {error}")
             failed.append((one.flow.name, error))

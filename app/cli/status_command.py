@@ -70,7 +70,7 @@ def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Failure]]:
 
 
 def _rows(config: Path, flow: list[str] | None) -> list[dict[str, Any]]:
-    return _asked(loaded(config, flow)) or _looked(with_overrides(config, flow))
+    return _job_rows(loaded(config, flow)) or _observed_rows(with_overrides(config, flow))
 
 
 def _print(flows: Sequence[dict[str, Any]], *, clear: bool = False) -> None:
@@ -81,7 +81,7 @@ def _print(flows: Sequence[dict[str, Any]], *, clear: bool = False) -> None:
         print_status(row)
 
 
-def _asked(settings: Settings) -> list[dict[str, Any]] | None:
+def _job_rows(settings: Settings) -> list[dict[str, Any]] | None:
     """What the job says of these flows; None where no job answers, or one of other flows."""
     try:
         answer = ask(settings, "GET", "/status", ANSWERS_WITHIN)
@@ -94,7 +94,7 @@ def _asked(settings: Settings) -> list[dict[str, Any]] | None:
         return None
 
 
-def _looked(settings: Settings) -> list[dict[str, Any]]:
+def _observed_rows(settings: Settings) -> list[dict[str, Any]]:
     # What asks a job does without Kafka's clients, which take as long to import as all else together.
     from app.passes import status_now
 

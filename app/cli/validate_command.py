@@ -46,7 +46,7 @@ def validate(
     for one in settings.flows:
         try:
             with both_clusters(settings, one) as clusters:
-                flows.append(_rights(settings, one, clusters) if rights else _look(one, clusters))
+                flows.append(_rights(settings, one, clusters) if rights else _survey(one, clusters))
         except LockstepError as error:
             found = [*client_mistakes(settings, one), error]
             said = {str(mistake) for _, mistake in failed}
@@ -78,7 +78,7 @@ def _rights(settings: Settings, flow: FlowSettings, clusters: FlowClusters) -> d
     also = {"ledger": who_writes_ledger(flow, clusters)}
     if any(row["verdict"] == RightVerdict.MISSING.value and not row["optional"] for row in found):
         return {"source": flow.flow.source, "target": flow.flow.target, "rights": found, **also}
-    return {**_look(flow, clusters), "rights": found, **also}
+    return {**_survey(flow, clusters), "rights": found, **also}
 
 
 def _lacking(row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ def _lacking(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _look(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
+def _survey(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
     ids = {flow.flow.source: clusters.source.cluster_id(), flow.flow.target: clusters.target.cluster_id()}
     guard(flow, clusters.source, clusters.target).open(partial(ledger, flow, clusters.target, to_write=False))
     topics = {flow.flow.source: clusters.source.list_topics(), flow.flow.target: clusters.target.list_topics()}

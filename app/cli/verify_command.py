@@ -21,8 +21,8 @@ from app.private_files import make_new_folder, write_report
 from app.settings import Settings
 from sinks.engine.ledger import utc_now
 from sinks.flow_settings import FlowSettings
-from sinks.verify.survey import LAST, Scope
-from sinks.verify.verdicts import FlowReport, Level, PartitionReport, as_time
+from sinks.verify.log_survey import LAST, ComparisonScope
+from sinks.verify.partition_verdicts import FlowReport, PartitionReport, VerifyLevel, as_time
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
 
@@ -50,7 +50,7 @@ LastOption = Annotated[
 ]
 FullOption = Annotated[bool, typer.Option("--full", help="Everything that both sides still have.")]
 LevelOption = Annotated[
-    Level,
+    VerifyLevel,
     typer.Option(
         "--level", help="counts reads no records; digests says which windows differ; records names each difference."
     ),
@@ -76,7 +76,7 @@ def verify(
     since: SinceOption = None,
     last: LastOption = None,
     full: FullOption = False,
-    level: LevelOption = Level.RECORDS,
+    level: LevelOption = VerifyLevel.RECORDS,
     report: ReportOption = None,
     export: ExportOption = None,
     output: OutputOption = Output.TEXT,
@@ -88,7 +88,7 @@ def verify(
     scope = _scope(topics, since, last, full, level)
     if report is not None:
         check_writable(report, "--report")
-    if export is not None and level is not Level.RECORDS:
+    if export is not None and level is not VerifyLevel.RECORDS:
         raise typer.BadParameter("it needs --level records, which finds them", param_hint="--export")
     settings = with_overrides(config, flow)
     chosen = topics_of_flows(settings, scope.topics) if scope.topics else [(one, ()) for one in settings.flows]
@@ -107,7 +107,7 @@ def verify(
 
 
 def _compared(
-    settings: Settings, chosen: Sequence[tuple[FlowSettings, Sequence[str]]], scope: Scope, export: str | None
+    settings: Settings, chosen: Sequence[tuple[FlowSettings, Sequence[str]]], scope: ComparisonScope, export: str | None
 ) -> tuple[list[FlowReport], list[Failed]]:
     from app.verify.exported import export_records
     from app.verify.flow_check import verify_flow
@@ -128,13 +128,15 @@ def _compared(
     return found, failed
 
 
-def _scope(topics: Sequence[str] | None, since: str | None, last: int | None, full: bool, level: Level) -> Scope:
+def _scope(
+    topics: Sequence[str] | None, since: str | None, last: int | None, full: bool, level: VerifyLevel
+) -> ComparisonScope:
     given = {"--since": since is not None, "--last": last is not None, "--full": full}
     if len(said := [option for option, is_there in given.items() if is_there]) > 1:
         raise typer.BadParameter("say only one of them", param_hint=said)
     since_ms = None if since is None else int(parse_since(since, utc_now()).timestamp() * 1000)
     most = None if full or since is not None else last or LAST
-    return Scope(tuple(dict.fromkeys(topics or ())), since_ms, most, level)
+    return ComparisonScope(tuple(dict.fromkeys(topics or ())), since_ms, most, level)
 
 
 class _Spark:

@@ -107,14 +107,14 @@ class Canary:
         self.note(f"{named(override.place)} has it; watching for {self.seconds:g} s (Ctrl-C takes it back)")
         left = self.seconds
         while True:
-            self._look(override, before)
+            self._check(override, before)
             if left <= 0:
                 return
             if self.wait(min(left, WATCH_EVERY)):
                 raise LockstepError("ended before it was through")
             left -= WATCH_EVERY
 
-    def _look(self, override: Alteration, before: Troubled) -> None:
+    def _check(self, override: Alteration, before: Troubled) -> None:
         if not holds(override.place, override.wanted, described(self.levels, override.place)):
             raise LockstepError(f"{named(override.place)} has another value now: another client altered it")
         now = self.partitions.troubled()

@@ -82,7 +82,7 @@ class FlowApi:
             raise HTTPException(404, f"no such flow here: {flow.name}")
         return flow
 
-    def _asked(self, request: Request, filter_name: str = "") -> tuple[Flow, PageQuery]:
+    def _query(self, request: Request, filter_name: str = "") -> tuple[Flow, PageQuery]:
         """Raises HTTPException."""
         flow = self._named(request)
         try:
@@ -97,13 +97,13 @@ class FlowApi:
 
     async def changes(self, request: Request) -> Response:
         """What the job changed."""
-        flow, query = self._asked(request, "kind")
+        flow, query = self._query(request, "kind")
         rows = self._histories[flow].changes()
         return as_json(paged(query, rows, lambda row: row, texts=_texts_of_change, value=lambda row: str(row["kind"])))
 
     async def refused(self, request: Request) -> Response:
         """What is not tried, and what to do."""
-        flow, query = self._asked(request, "kind")
+        flow, query = self._query(request, "kind")
         rows = _refusals(self._tasks[flow].status())
         return as_json(
             paged(
@@ -113,7 +113,7 @@ class FlowApi:
 
     async def offsets(self, request: Request) -> Response:
         """Where each group would continue. In a thread: there may be a hundred thousand rows."""
-        flow, query = self._asked(request, "verdict")
+        flow, query = self._query(request, "verdict")
         return as_json(await anyio.to_thread.run_sync(self._offsets, flow, query))
 
     def _offsets(self, flow: Flow, query: PageQuery) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class FlowApi:
 
     async def topics(self, request: Request) -> Response:
         """What is replicated."""
-        flow, query = self._asked(request)
+        flow, query = self._query(request)
         rows = sorted(self._histories[flow].remote().items())
         return as_json(paged(query, rows, lambda row: {"upstream": row[0], "remote": row[1]}, texts=lambda row: row))
 

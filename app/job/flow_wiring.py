@@ -17,7 +17,7 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Observer
-from sinks.failover.source_ends import SourceEndsStore
+from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.epoch_signal import EpochSignal
 from sinks.kafka.jvm.java_client import JavaAdmin
@@ -112,7 +112,7 @@ def flow_in_job(
         led = there.ports.written_with(leadership.check)
         made = assemble(Assembly(flow, here.ports, led, claims=hooks.claims, commits=hooks.commits))
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
-        source_ends = SourceEndsStore(here.cluster.records(), flow.failover.ends_interval)
+        source_ends = SourceEndOffsetStore(here.cluster.records(), flow.failover.ends_interval)
         opened.callback(source_ends.close)
         opened.callback(flow.close)
         # From here on it is closed with the flow.

@@ -66,7 +66,7 @@ class PreflightWatch:
     def _made(self, settings: Settings, flow: FlowSettings) -> Preflight:
         began = self._clock()
         try:
-            made = self._look(settings, flow, began)
+            made = self._observe(settings, flow, began)
         except LockstepError as error:
             return self._failed(str(error), began)
         except Exception as error:
@@ -75,7 +75,7 @@ class PreflightWatch:
         self._trouble = None
         return made
 
-    def _look(self, settings: Settings, flow: FlowSettings, began: float) -> Preflight:
+    def _observe(self, settings: Settings, flow: FlowSettings, began: float) -> Preflight:
         if flow is not self._flow or self._survey is None:
             self.close()
             clusters = self._opened.enter_context(both_clusters(settings, flow))
@@ -86,7 +86,7 @@ class PreflightWatch:
         # Read anew, and only where topics may be moving: it is the passes' own otherwise.
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
         in_step = in_step_of_status(status, groups)
-        facts = self._survey.look(listed, in_step, status.heartbeat_age_seconds, known)
+        facts = self._survey.observe(listed, in_step, status.heartbeat_age_seconds, known)
         return preflight_of(facts, utc_now(), self._clock() - began)
 
     def _failed(self, trouble: str, began: float) -> Preflight:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from app.settings import Settings
 from app.verify.spark_jobs import record_jobs
 from sinks.flow_settings import FlowSettings
-from sinks.verify.verdicts import FlowReport, PartitionReport
+from sinks.verify.partition_verdicts import FlowReport, PartitionReport
 from streaming.verify.rows import SOURCE, TARGET, DifferingRecord, PartitionRead
 
 if TYPE_CHECKING:

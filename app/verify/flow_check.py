@@ -19,11 +19,11 @@ from sinks.kinds.offsets.exact_runs import remember
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.topics.listing import list_both
+from sinks.verify.log_survey import ComparisonScope, LogSurvey, SurveyedSide, moved_starts, survey
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted
+from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import RecordChecks
-from sinks.verify.survey import Scope, Survey, SurveyedSide, moved_starts, survey
-from sinks.verify.verdicts import FlowReport, Level, PartitionReport, Verdict
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -44,7 +44,7 @@ EXACTLY_ONCE = "exactly.once.source.support"
 def verify_flow(
     settings: Settings,
     flow: FlowSettings,
-    scope: Scope,
+    scope: ComparisonScope,
     spark: OpenSession,
     ends: Mapping[TopicPartition, int] | None = None,
 ) -> FlowReport:
@@ -78,7 +78,9 @@ def verify_rest(
     `topics`: of the source, none: all that are replicated. `ends`: as of `verify_flow`. What was found missing, changed
     or out of order before is compared again, and what lies behind it. Raises as `verify_flow`.
     """
-    return verify_flow(settings, flow, Scope(tuple(topics), unverified=True, whole=flow.verifying.enabled), spark, ends)
+    return verify_flow(
+        settings, flow, ComparisonScope(tuple(topics), unverified=True, whole=flow.verifying.enabled), spark, ends
+    )
 
 
 def _place(one: PartitionReport) -> TopicPartition:
@@ -91,7 +93,7 @@ class _FlowCheck:
         settings: Settings,
         flow: FlowSettings,
         clusters: FlowClusters,
-        scope: Scope,
+        scope: ComparisonScope,
         spark: OpenSession,
         ends: Mapping[TopicPartition, int],
     ) -> None:
@@ -116,7 +118,7 @@ class _FlowCheck:
                     reports += found.reports
                 plans = [plan for plan in found.plans if only is None or plan.where in only]
                 done = self._compare(plans, found)
-                only = moved_starts(plans, ours, theirs) if scope.level is not Level.COUNTS else set()
+                only = moved_starts(plans, ours, theirs) if scope.level is not VerifyLevel.COUNTS else set()
                 stayed = [one for one in done if one.where not in only]
                 reports += stayed
                 _remember(opened, stayed, memory)
@@ -130,9 +132,9 @@ class _FlowCheck:
         memory.load(opened, MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, clusters.target))
         return memory
 
-    def _compare(self, plans: Sequence[PartitionPlan], found: Survey) -> Iterable[PartitionReport]:
+    def _compare(self, plans: Sequence[PartitionPlan], found: LogSurvey) -> Iterable[PartitionReport]:
         notes = {plan.where: _notes(plan, found) for plan in plans}
-        if self._scope.level is Level.COUNTS:
+        if self._scope.level is VerifyLevel.COUNTS:
             markers = self._settings.plugin_properties[self._flow.flow].get(EXACTLY_ONCE, "") == "enabled"
             return [counted(plan, markers, notes[plan.where]) for plan in plans]
         return RecordChecks(self._scope.level, partial(self._jobs, _offsets(plans))).run(plans, found.compacted, notes)
@@ -163,7 +165,7 @@ def _remember(opened: Ledger, reports: Iterable[PartitionReport], memory: Offset
         log.warning("exact offsets were not written down: %s", error)
 
 
-def _notes(plan: PartitionPlan, found: Survey) -> list[str]:
+def _notes(plan: PartitionPlan, found: LogSurvey) -> list[str]:
     notes = []
     if plan.where in found.truncated:
         notes.append("the target's log is shorter than MM2's newest offset-sync says: it has lost its tail")
@@ -174,4 +176,4 @@ def _notes(plan: PartitionPlan, found: Survey) -> list[str]:
 
 def _expires_too_fast(plan: PartitionPlan) -> PartitionReport:
     reason = "its records are deleted faster than they are read: compare fewer of them, with --last or --since"
-    return PartitionReport(plan.where, plan.remote.topic, Verdict.UNVERIFIABLE, reason)
+    return PartitionReport(plan.where, plan.remote.topic, PartitionVerdict.UNVERIFIABLE, reason)

@@ -22,9 +22,9 @@ from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.verify.byte_budget import ByteBudget
+from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
-from sinks.verify.rounds import Both, Rounds
-from sinks.verify.survey import SurveyedSide
+from sinks.verify.log_survey import SurveyedSide
 from streaming.errors import LockstepError
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ROUND_SECONDS = 10.0
+COMPARISON_INTERVAL = 10.0
 """Between the beginnings of two rounds."""
 
-AGAIN_SECONDS = 30.0
+RETRY_SECONDS = 30.0
 """Until what failed is tried again."""
 
-ASKS_SECONDS = 1.0
-"""Between two looks at whether this process leads the flow."""
+LEAD_POLL_SECONDS = 1.0
+"""Between two checks whether this process leads the flow."""
 
 ENDS_WITHIN = 20.0
 """Seconds that the end of the job waits for a request under way."""
@@ -54,10 +54,10 @@ class FlowVerifier:
         flow: FlowSettings,
         task: FlowTask,
         spark: Session,
-        round_seconds: float = ROUND_SECONDS,
+        interval: float = COMPARISON_INTERVAL,
     ) -> None:
         self._settings, self._flow, self._task, self._spark = settings, flow, task, spark
-        self._round_seconds = round_seconds
+        self._interval = interval
         self._tag = f"lockstep-verify-{id(self)}"
         self._ended = threading.Event()
         self._progress = FlowProgress()
@@ -98,13 +98,13 @@ class FlowVerifier:
             # While nobody is known to lead, what was found stays true, and grows old.
             known = None if self._task.stands_by else self._task.verify
             self._show(replace(known or VerifyStatus(), state=Comparing.STANDBY, reason=str(error)))
-            return ASKS_SECONDS
+            return LEAD_POLL_SECONDS
         except LockstepError as error:
             self._failed(str(error))
         except Exception as error:  # noqa: BLE001 - whatever Spark raises is in the status, and stops nothing else
             # Spark's texts have a stack trace of Java's behind the first line.
             self._failed(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}", error)
-        return AGAIN_SECONDS
+        return RETRY_SECONDS
 
     def _failed(self, reason: str, error: Exception | None = None) -> None:
         if self._ended.is_set():
@@ -112,7 +112,7 @@ class FlowVerifier:
         known, flow = self._task.verify or VerifyStatus(), self._flow.flow.name
         if (known.state, known.reason) != (Comparing.FAULTED, reason):
             said = "%s: records are not compared: %s (tried again in %.0f s)"
-            log.warning(said, flow, reason, AGAIN_SECONDS, exc_info=error)
+            log.warning(said, flow, reason, RETRY_SECONDS, exc_info=error)
         self._show(replace(known, state=Comparing.FAULTED, reason=reason))
 
     def _show(self, status: VerifyStatus) -> None:
@@ -120,7 +120,7 @@ class FlowVerifier:
 
     def _lead(self) -> float:
         refuse_transforms(self._settings, self._flow)
-        with self._opened() as (rounds, guarded, opened):
+        with self._opened() as (comparison, guarded, opened):
             while not self._ended.is_set() and self._task.leads:
                 began = time.monotonic()
                 guarded.check_ids()
@@ -128,16 +128,16 @@ class FlowVerifier:
                 guarded.compare(opened)
                 if opened.failover().has_ended:
                     self._show(VerifyStatus(Comparing.ENDED, opened.failover().describe()))
-                    return AGAIN_SECONDS
-                rounds.run(began, time.time(), lambda: not self._ended.is_set())
+                    return RETRY_SECONDS
+                comparison.run(began, time.time(), lambda: not self._ended.is_set())
                 self._show(self._progress.status(time.monotonic()))
-                self._ended.wait(max(0.0, began + self._round_seconds - time.monotonic()))
+                self._ended.wait(max(0.0, began + self._interval - time.monotonic()))
             if self._task.leads:
-                rounds.write_down(time.monotonic())
+                comparison.write_down(time.monotonic())
         return 0.0
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Rounds, Guard, Ledger]]:
+    def _opened(self) -> Iterator[tuple[ContinuousComparison, Guard, Ledger]]:
         settings, flow = self._settings, self._flow
         with both_clusters(settings, flow) as clusters:
             source, target = clusters.source, clusters.target
@@ -149,9 +149,9 @@ class FlowVerifier:
             ):
                 syncs_on = source if flow.internal.offset_syncs_cluster == flow.flow.source else target
                 topics = MirrorTopics(flow.internal.offset_syncs, syncs_on, flow.internal.checkpoints, target)
-                both = Both(SurveyedSide(source, ours), SurveyedSide(target, theirs), opened, topics)
+                both = ComparedFlow(SurveyedSide(source, ours), SurveyedSide(target, theirs), opened, topics)
                 now = time.monotonic()
-                budget = ByteBudget(flow.verifying.rate, 2 * self._round_seconds, now)
+                budget = ByteBudget(flow.verifying.rate, 2 * self._interval, now)
                 # One session for all rounds.
                 jobs = cache(partial(record_jobs, settings, flow, self._spark))
-                yield Rounds(flow, both, jobs, self._progress, budget, now), guarded, opened
+                yield ContinuousComparison(flow, both, jobs, self._progress, budget, now), guarded, opened

@@ -14,7 +14,7 @@ from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.prediction import predicted
-from sinks.failover.source_ends import known_ends
+from sinks.failover.source_end_offsets import known_end_offsets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import LogRange
 from streaming.mm2.records import TopicPartition
@@ -67,7 +67,7 @@ def cut(source: KafkaCluster, target: KafkaCluster, topics: Sequence[Topic], iso
         here = records.readable(partitions).items
     ledger = Ledger(LEDGER, target, None, 1)
     names = {topic.name: remote(topic.partitions[0]).topic for topic in topics}
-    seen = known_ends(ledger)
+    seen = known_end_offsets(ledger)
     ends = {topic: of_one for topic, of_one in (seen.ends if seen else {}).items() if topic in names}
     return Cut(
         {where: log.end for where, log in here.items()},

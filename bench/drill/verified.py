@@ -14,7 +14,7 @@ from bench.drill.snapshot import ByGroup
 from bench.drill.source_load import Topic
 from sinks.kafka.ports.groups import Offsets
 from sinks.kinds.offsets.translation import Answer, Method
-from sinks.verify.survey import Scope
+from sinks.verify.log_survey import ComparisonScope
 
 
 def verified_offsets(config: Path, topics: Sequence[Topic], positions: Mapping[str, Offsets]) -> ByGroup:
@@ -23,7 +23,7 @@ def verified_offsets(config: Path, topics: Sequence[Topic], positions: Mapping[s
     found: ByGroup = {group: {} for group in positions}
     with closing(load(config, environ={})) as settings:
         flow = settings.flows[0]
-        verify_flow(settings, flow, Scope(tuple(topic.name for topic in topics)), lambda offsets: session())
+        verify_flow(settings, flow, ComparisonScope(tuple(topic.name for topic in topics)), lambda offsets: session())
         for where in (where for topic in topics for where in topic.partitions):
             offsets = {at[where] for at in positions.values() if where in at}
             answers = translate_each(settings, flow, where, sorted(offsets)).answers if offsets else {}

@@ -31,7 +31,7 @@ class ArrivalMemory:
     def __init__(self) -> None:
         self._arrived: dict[TopicPartition, tuple[object, ...]] = {}
 
-    def look(
+    def observe(
         self, source: RecordReader, target: RecordReader, pairs: Pairs, ids: Mapping[str, tuple[str, str]]
     ) -> ArrivalsSeen:
         """As `arrivals`. `ids`: by topic of the source, those on both sides: another one is another log, however long.

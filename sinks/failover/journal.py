@@ -18,7 +18,7 @@ from streaming.flow import Flow
 
 STATE_KEY = (Entry.FAILOVER, ("state",))
 
-Told = Callable[[FailoverRecord, FailoverRecord], None]
+StateObserver = Callable[[FailoverRecord, FailoverRecord], None]
 """Called with the record before and after each state that was reached."""
 
 
@@ -33,12 +33,12 @@ class Journal:
         begun: Begun,
         *,
         is_alive: Callable[[str], bool] = lambda claim: True,
-        told: Told = lambda before, after: None,
+        on_state: StateObserver = lambda before, after: None,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         """`begun`: who runs the command, why, and the process. `is_alive`: whether a process with a claim may run."""
         self._flow, self.ledger, self._audit = flow, ledger, audit
-        self._begun, self._is_alive, self._told, self._now = begun, is_alive, told, now
+        self._begun, self._is_alive, self._on_state, self._now = begun, is_alive, on_state, now
 
     @property
     def record(self) -> FailoverRecord:
@@ -98,7 +98,7 @@ class Journal:
         self.ledger.put({STATE_KEY: record.to_text()})
         self._audit.record_failover(self._flow, key, before.state, record.state)
         if before.state is not record.state or before.doing is not record.doing:
-            self._told(before, record)
+            self._on_state(before, record)
 
     def _check_claim(self, known: FailoverRecord, take_over: bool) -> None:
         claim = known.begun.claim

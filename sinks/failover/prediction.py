@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sinks.failover.arrival import Arrival
-from sinks.failover.source_ends import Ends
+from sinks.failover.source_end_offsets import EndOffsets
 from sinks.failover.tails import Behind
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import History
@@ -19,7 +19,7 @@ from streaming.mm2.records import TopicPartition
 
 
 def predicted(
-    ends: Ends,
+    ends: EndOffsets,
     histories: Mapping[TopicPartition, History],
     copies: Mapping[TopicPartition, LogRange],
     remote: Mapping[str, str],

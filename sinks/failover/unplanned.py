@@ -12,7 +12,7 @@ from sinks.failover.fence_rules import fenced_topics
 from sinks.failover.prediction import predicted
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
-from sinks.failover.source_ends import Ends, ends_by_topic, known_ends
+from sinks.failover.source_end_offsets import EndOffsets, end_offsets_by_topic, known_end_offsets
 from sinks.failover.states import Command, State
 from sinks.failover.takeover import arrivals_at_takeover, as_at_takeover
 from streaming.mm2.records import TopicPartition
@@ -25,25 +25,25 @@ UNKNOWN = "unknown"
 @dataclass(frozen=True)
 class Prediction:
     """What is lost by partition of the source. `known`: the ends of the source, seen at `at_ms` (ms since the epoch;
-    None: now, for the source answers). `remote`: names on the target. `told`: whether anything is known at all."""
+    None: now, for the source answers). `remote`: names on the target. `is_known`: whether anything is known at all."""
 
     arrivals: Mapping[TopicPartition, Arrival]
-    known: Ends
+    known: EndOffsets
     remote: Mapping[str, str]
     at_ms: int | None
-    told: bool = True
+    is_known: bool = True
 
     @property
     def records(self) -> int | None:
         """In all; None: nobody can tell. Of a source that answers the most that it can be, else as it seems."""
-        if not self.told or any(one.problem for one in self.arrivals.values()):
+        if not self.is_known or any(one.problem for one in self.arrivals.values()):
             return None
         return sum(one.behind.records for one in self.arrivals.values() if one.behind)
 
     @property
     def exact(self) -> bool:
         """Whether it is certain, as it never is without the source."""
-        return self.told and all(one.behind is not None and one.behind.exact for one in self.arrivals.values())
+        return self.is_known and all(one.behind is not None and one.behind.exact for one in self.arrivals.values())
 
     @property
     def typed(self) -> str:
@@ -70,14 +70,14 @@ def _counted(scene: Scene, wanted: Collection[str]) -> Prediction:
         found = arrivals_at_takeover(scene.journal.ledger, source, target, pairs) | unlisted(listed.source, topics)
         ends = source.ends(list(pairs)).items
     counts = {where.topic: listed.source[where.topic] for where in pairs}
-    return Prediction(found, ends_by_topic(ends, counts), listed.desired.remote, None)
+    return Prediction(found, end_offsets_by_topic(ends, counts), listed.desired.remote, None)
 
 
 def _remembered(scene: Scene) -> Prediction:
     ledger = scene.journal.ledger
-    seen = known_ends(ledger)
+    seen = known_end_offsets(ledger)
     if seen is None:
-        return Prediction({}, {}, {}, None, told=False)
+        return Prediction({}, {}, {}, None, is_known=False)
     policy, alias = scene.settings.policy, scene.settings.flow.source
     remote = {topic: policy.format_remote_topic(alias, topic) for topic in seen.ends}
     copies = [TopicPartition(remote[topic], number) for topic, ends in seen.ends.items() for number in range(len(ends))]

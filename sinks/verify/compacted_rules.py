@@ -13,7 +13,7 @@ from typing import Protocol
 from sinks.verify.differences import Difference, Finding
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import MOST_FINDINGS
-from sinks.verify.verdicts import PartitionReport, Verdict
+from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from streaming.number_of import number_of
 
 
@@ -88,7 +88,7 @@ def compacted_report(
     return PartitionReport(
         plan.where,
         plan.remote.topic,
-        Verdict.DIFFERENT if findings else Verdict.VERIFIED,
+        PartitionVerdict.DIFFERENT if findings else PartitionVerdict.VERIFIED,
         start=plan.windows[0].upstream if plan.windows else plan.source.start,
         through=min((one.offset for one in pending), default=plan.source.end),
         through_ms=keys.last_ms,

@@ -18,7 +18,7 @@ MOST_AT_ONCE = 500
 NOT_COMPARED = "NOT_COMPARED"
 """As a verdict: partitions, or whole topics, that are on the source alone, or that could not be looked at."""
 
-Place = tuple[TopicPartition, TopicPartition]
+PartitionPair = tuple[TopicPartition, TopicPartition]
 
 
 def _known(now: tuple[str, str], before: tuple[str, str]) -> tuple[str, str]:
@@ -41,8 +41,8 @@ class FlowProgress:
 
     def see(
         self,
-        found: Mapping[Place, tuple[LogRange, LogRange]],
-        listed: Collection[Place],
+        found: Mapping[PartitionPair, tuple[LogRange, LogRange]],
+        listed: Collection[PartitionPair],
         unmirrored: int,
         now: float,
         seen_at: float,
@@ -74,12 +74,12 @@ class FlowProgress:
         self._ids = known
         for where, one in self.partitions.items():
             if where.topic in recreated:
-                one.begin_again()
+                one.restart()
         return recreated
 
     def tails(self) -> list[PartitionProgress]:
         """Those with something new at their end; the one that was compared longest ago first."""
-        return self._in_turn(one for one in self.partitions.values() if one.has_news)
+        return self._in_turn(one for one in self.partitions.values() if one.has_uncompared)
 
     def histories(self, now: float) -> list[PartitionProgress]:
         """Those of which something older was not compared, or was so long ago."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from sinks.kafka.ports.groups import LogRange
 from sinks.verify.differences import Difference
 from sinks.verify.partition_report import NOT_DIFFERENT
-from sinks.verify.verdicts import PartitionReport
+from sinks.verify.partition_verdicts import PartitionReport
 from sinks.verify.windows import Window
 
 MOST_SPOTS = 1000
@@ -65,7 +65,7 @@ class KnownDifferences:
         """Another topic, or one that lost records."""
         self.spots, self.dropped = [], {}
 
-    def begin_again(self) -> None:
+    def restart(self) -> None:
         """Everything is compared once more: what has no place would be counted twice."""
         self.dropped = {}
 

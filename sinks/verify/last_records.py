@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from sinks.verify.compacted_rules import Keys, OddKey, compacted_report
 from sinks.verify.partition_check import PartitionPlan
+from sinks.verify.partition_verdicts import PartitionReport
 from sinks.verify.record_jobs import RecordJobs
-from sinks.verify.verdicts import PartitionReport
 from streaming.mm2.records import TopicPartition
 from streaming.verify.rows import PartitionRead
 

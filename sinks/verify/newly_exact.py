@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sinks.engine.ledger import Ledger
 from sinks.kinds.offsets.exact_runs import ExactOffsets, ExactRuns, remember
 from sinks.kinds.offsets.verified_stretches import Checked
-from sinks.verify.verdicts import PartitionReport
+from sinks.verify.partition_verdicts import PartitionReport
 from streaming.mm2.records import TopicPartition
 
 

@@ -14,16 +14,16 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.verified_stretches import Stretch, joined_stretches, without
 from sinks.verify.known_differences import KnownDifferences
+from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from sinks.verify.pieces import Piece, first_piece
 from sinks.verify.stalls import Stall
-from sinks.verify.verdicts import PartitionReport, Verdict
 from sinks.verify.windows import Window
 from streaming.mm2.records import TopicPartition
 
 Cut = Callable[[int, Pair | None], Sequence[Window]]
 """The windows of a partition from an offset of the source on; `Pair`: a place that is known besides the syncs."""
 
-HISTORY_AGAIN = 24 * 3600.0
+HISTORY_INTERVAL = 24 * 3600.0
 """Seconds after which a history that was compared is compared once more."""
 
 UNKNOWN = "UNKNOWN"
@@ -80,12 +80,12 @@ class PartitionProgress:
         self.known.forget_deleted(log, copy)
         self.take_verified([Stretch(0, log.start)])
         if lost:
-            self.begin_again()
+            self.restart()
         elif self.through is not None and self.through >= log.end:
             self.through_at = seen_at
         return lost
 
-    def begin_again(self) -> None:
+    def restart(self) -> None:
         """Another topic, or one that lost records: everything is to be compared once more."""
         self.tail, self.history, self.compared_to, self.waits_at = Track(), Track(), None, None
         self.history_end = self.history_done_at = self.through = self.through_at = None
@@ -93,7 +93,7 @@ class PartitionProgress:
         self.known.clear()
 
     @property
-    def has_news(self) -> bool:
+    def has_uncompared(self) -> bool:
         """Whether either side has what was not compared; what waits to be copied is none."""
         if self.waits_at is not None:
             return self.copy.end != self.waits_at
@@ -138,7 +138,7 @@ class PartitionProgress:
         """What was found in a piece. False where a slice was not equal, and its window is to be read whole."""
         track = self.tail if of_tail else self.history
         self.compared_at = now
-        equal = report.verdict is Verdict.VERIFIED
+        equal = report.verdict is PartitionVerdict.VERIFIED
         if piece.is_slice and not equal:
             track.whole = True
             return False
@@ -181,9 +181,9 @@ class PartitionProgress:
 
     def history_is_due(self, now: float) -> bool:
         """Whether something before the tail was not compared, or was so long ago that it is compared again."""
-        if self.history_done_at is not None and now - self.history_done_at >= HISTORY_AGAIN:
+        if self.history_done_at is not None and now - self.history_done_at >= HISTORY_INTERVAL:
             self.history, self.history_done_at = Track(), None
-            self.known.begin_again()
+            self.known.restart()
             self.history_end = self.tail.at.upstream if self.tail.at else self.history_end
         if self.history_done_at is None and self.history_end is not None and not self._history_left:
             self.history_done_at = now
@@ -208,7 +208,7 @@ class PartitionProgress:
         if self.stall.is_stalled(now):
             return STALLED
         if self.known:
-            return Verdict.DIFFERENT.value
+            return PartitionVerdict.DIFFERENT.value
         if self.left_out:
-            return Verdict.UNVERIFIABLE.value
-        return UNKNOWN if self.through is None else Verdict.VERIFIED.value
+            return PartitionVerdict.UNVERIFIABLE.value
+        return UNKNOWN if self.through is None else PartitionVerdict.VERIFIED.value

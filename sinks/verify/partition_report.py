@@ -10,7 +10,7 @@ from sinks.kinds.offsets.exact_runs import joined_runs
 from sinks.verify.differences import Difference, Fields, Finding, joined_findings
 from sinks.verify.matching import Matched
 from sinks.verify.partition_check import PartitionCheck, PartitionPlan
-from sinks.verify.verdicts import PartitionReport, Verdict
+from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from streaming.number_of import number_of
 
 MOST_FINDINGS = 1000
@@ -55,15 +55,18 @@ def report(check: PartitionCheck, notes: Iterable[str] = (), most: int = MOST_FI
 
 def _verdict(
     check: PartitionCheck, different: bool, unnamed: int, compared: bool, expired: int
-) -> tuple[Verdict, str | None]:
+) -> tuple[PartitionVerdict, str | None]:
     if different:
         return (
-            Verdict.DIFFERENT,
+            PartitionVerdict.DIFFERENT,
             f"{number_of(unnamed, 'window has', 'windows have')} other records" if unnamed else None,
         )
     if not compared and expired:
-        return Verdict.UNVERIFIABLE, "what one side still has, the other one has deleted: nothing is left to compare"
-    return Verdict.VERIFIED, None
+        return (
+            PartitionVerdict.UNVERIFIABLE,
+            "what one side still has, the other one has deleted: nothing is left to compare",
+        )
+    return PartitionVerdict.VERIFIED, None
 
 
 def _notes(
@@ -150,7 +153,7 @@ def counted(plan: PartitionPlan, target_markers: bool, notes: Iterable[str] = ()
     return PartitionReport(
         plan.where,
         plan.remote.topic,
-        Verdict.DIFFERENT if doubled else Verdict.CONSISTENT,
+        PartitionVerdict.DIFFERENT if doubled else PartitionVerdict.CONSISTENT,
         f"the target has {number_of(surplus, 'offset')} more than the source since an offset-sync: records are "
         "there twice, or somebody else writes there"
         if doubled

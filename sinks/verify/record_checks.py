@@ -13,8 +13,8 @@ from sinks.verify.last_records import last_records
 from sinks.verify.matching import Content, match
 from sinks.verify.partition_check import PartitionCheck, PartitionPlan, Reread
 from sinks.verify.partition_report import report
+from sinks.verify.partition_verdicts import PartitionReport, VerifyLevel
 from sinks.verify.record_jobs import RecordJobs
-from sinks.verify.verdicts import Level, PartitionReport
 from streaming.mm2.records import TopicPartition
 from streaming.verify.rows import PairSums, PartitionRead, RecordRows, SoughtRecord
 
@@ -33,7 +33,7 @@ class _Window:
 class RecordChecks:
     """Compares partitions of one flow."""
 
-    def __init__(self, level: Level, open_jobs: Callable[[], RecordJobs]) -> None:
+    def __init__(self, level: VerifyLevel, open_jobs: Callable[[], RecordJobs]) -> None:
         """`open_jobs` is called if there is something to read."""
         self._level, self._open_jobs = level, open_jobs
 
@@ -60,7 +60,7 @@ class RecordChecks:
 
     def _is_due(self, reread: Reread) -> bool:
         """Digests alone cannot tell the order of records, nor where an open window ends."""
-        return self._level is Level.RECORDS or not reread.differs or not reread.window.closed
+        return self._level is VerifyLevel.RECORDS or not reread.differs or not reread.window.closed
 
     def _digests(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> list[_Window]:
 

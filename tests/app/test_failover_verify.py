@@ -8,19 +8,19 @@ import pytest
 
 from app.failover_verify import NotVerified, judged
 from sinks.verify.differences import Difference
-from sinks.verify.verdicts import FlowReport, Level, PartitionReport, Verdict
+from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 
 
-def report(verdict: Verdict, differences: Mapping[Difference, int], reason: str | None = None) -> FlowReport:
-    sound = PartitionReport(TopicPartition("sound", 0), "a.sound", Verdict.VERIFIED, records=5)
+def report(verdict: PartitionVerdict, differences: Mapping[Difference, int], reason: str | None = None) -> FlowReport:
+    sound = PartitionReport(TopicPartition("sound", 0), "a.sound", PartitionVerdict.VERIFIED, records=5)
     other = PartitionReport(TopicPartition("x", 3), "a.x", verdict, reason, records=10, differences=differences)
-    return FlowReport(Flow("a", "b"), Level.RECORDS, [sound, other])
+    return FlowReport(Flow("a", "b"), VerifyLevel.RECORDS, [sound, other])
 
 
 def test_records_that_are_there_twice_stop_nothing_and_are_counted() -> None:
-    said = judged(report(Verdict.DIFFERENT, {Difference.DUPLICATE: 7, Difference.UNVERIFIABLE: 1}))
+    said = judged(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7, Difference.UNVERIFIABLE: 1}))
     assert "15 records of 2 partitions" in said
     assert "7 are there once more" in said
 
@@ -28,19 +28,19 @@ def test_records_that_are_there_twice_stop_nothing_and_are_counted() -> None:
 @pytest.mark.parametrize("kind", [Difference.MISSING, Difference.CHANGED, Difference.REORDERED, Difference.EXTRA])
 def test_any_other_difference_stops_it_beside_duplicates_too(kind: Difference) -> None:
     with pytest.raises(NotVerified, match=f"x-3 .*2 {kind}"):
-        judged(report(Verdict.DIFFERENT, {Difference.DUPLICATE: 7, kind: 2}))
+        judged(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7, kind: 2}))
 
 
-@pytest.mark.parametrize("verdict", [Verdict.UNVERIFIABLE, Verdict.NOT_MIRRORED])
-def test_what_could_not_be_compared_stops_it(verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", [PartitionVerdict.UNVERIFIABLE, PartitionVerdict.NOT_MIRRORED])
+def test_what_could_not_be_compared_stops_it(verdict: PartitionVerdict) -> None:
     with pytest.raises(NotVerified, match=f"x-3 {verdict}"):
         judged(report(verdict, {}, "why"))
 
 
 def test_windows_with_other_records_that_nobody_looked_at_stop_it() -> None:
     with pytest.raises(NotVerified):
-        judged(report(Verdict.DIFFERENT, {Difference.DUPLICATE: 7}, "1 windows have other records"))
+        judged(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7}, "1 windows have other records"))
 
 
 def test_a_comparison_without_a_difference_says_how_much_was_compared() -> None:
-    assert "none is missing" in judged(report(Verdict.VERIFIED, {}))
+    assert "none is missing" in judged(report(PartitionVerdict.VERIFIED, {}))

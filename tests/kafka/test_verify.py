@@ -23,8 +23,8 @@ from app.verify.flow_check import verify_flow, verify_rest
 from app.verify.spark_jobs import NotComparable
 from app.wiring import both_clusters, guard, ledger
 from sinks.kinds.offsets.translation import Answer, Method
-from sinks.verify.survey import Scope
-from sinks.verify.verdicts import FlowReport, Level, PartitionReport, Verdict
+from sinks.verify.log_survey import ComparisonScope
+from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.kafka import mm2_records
@@ -55,7 +55,7 @@ def copied(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Path
     return properties(clusters.a, clusters.b, "faulty", tmp_path_factory.mktemp("copied"))
 
 
-def verified(path: Path, spark: SparkSession, scope: Scope) -> FlowReport:
+def verified(path: Path, spark: SparkSession, scope: ComparisonScope) -> FlowReport:
     with closing(load(path, environ={})) as settings:
         return verify_flow(settings, settings.flows[0], scope, lambda offsets: spark)
 
@@ -63,7 +63,7 @@ def verified(path: Path, spark: SparkSession, scope: Scope) -> FlowReport:
 @pytest.fixture(scope="module")
 def found(copied: Path, spark: SparkSession) -> dict[str, PartitionReport]:
     """By topic."""
-    return {one.where.topic: one for one in verified(copied, spark, Scope()).partitions}
+    return {one.where.topic: one for one in verified(copied, spark, ComparisonScope()).partitions}
 
 
 @pytest.mark.parametrize("fault", DIFFERENCES)
@@ -72,7 +72,7 @@ def test_a_fault_is_found_under_its_name_and_offsets(found: dict[str, PartitionR
     rows = [one.as_json() for one in report.findings]
     names = ("difference", "upstream_offset", "downstream_offset", "count", "fields")
     assert [tuple(row[name] for name in names) for row in rows] == DIFFERENCES[fault]
-    assert report.verdict is Verdict.DIFFERENT
+    assert report.verdict is PartitionVerdict.DIFFERENT
 
 
 def test_records_exchanged_are_out_of_order(found: dict[str, PartitionReport]) -> None:
@@ -99,7 +99,7 @@ def test_what_is_not_wrong_is_verified_from_where_to_where(
     found: dict[str, PartitionReport], sound: str, start: int | None, through: int, pending: int
 ) -> None:
     report = found[topic_of("faulty", sound)]
-    assert report.verdict is Verdict.VERIFIED, report
+    assert report.verdict is PartitionVerdict.VERIFIED, report
     assert (report.start, report.through, report.pending) == (start, through, pending)
     assert report.times is (sound != "append time")
 
@@ -113,11 +113,11 @@ def test_what_was_verified_translates_offsets_exactly(copied: Path, spark: Spark
         with both_clusters(settings, flow) as clusters:
             # A job makes the ledger.
             guard(flow, clusters.source, clusters.target).check(ledger(flow, clusters.target, to_write=True))
-        verify_flow(settings, flow, Scope((topic,)), lambda offsets: spark)
+        verify_flow(settings, flow, ComparisonScope((topic,)), lambda offsets: spark)
         found = translate_each(settings, flow, where, [20, 25])
         (rest,) = verify_rest(settings, flow, lambda offsets: spark, [topic]).partitions
     # From the last offset-sync before the end of what was verified.
-    assert (rest.verdict, rest.start, rest.through) == (Verdict.VERIFIED, 30, COUNT)
+    assert (rest.verdict, rest.start, rest.through) == (PartitionVerdict.VERIFIED, 30, COUNT)
     assert isinstance(before, Answer)
     assert (before.downstream, before.method) == (20, Method.MATCHED)
     assert found.remote == TopicPartition(f"copied-a.{topic}", 0)
@@ -132,8 +132,8 @@ def test_counts_alone_read_no_record_and_find_what_came_twice(copied: Path) -> N
         raise AssertionError("Spark was started")
 
     with closing(load(copied, environ={})) as settings:
-        report = verify_flow(settings, settings.flows[0], Scope(level=Level.COUNTS), no_spark)
-    different = {one.where.topic for one in report.partitions if one.verdict is Verdict.DIFFERENT}
+        report = verify_flow(settings, settings.flows[0], ComparisonScope(level=VerifyLevel.COUNTS), no_spark)
+    different = {one.where.topic for one in report.partitions if one.verdict is PartitionVerdict.DIFFERENT}
     assert different == {topic_of("faulty", fault) for fault in ("doubled", "resent")}
 
 
@@ -141,7 +141,7 @@ def test_a_flow_with_transforms_is_refused(copied: Path, tmp_path: Path) -> None
     path = tmp_path / "transformed.properties"
     path.write_text(f"{copied.read_text()}transforms = route\n")
     with closing(load(path, environ={})) as settings, pytest.raises(NotComparable, match="transforms=route"):
-        verify_flow(settings, settings.flows[0], Scope(), lambda offsets: pytest.fail("Spark was started"))
+        verify_flow(settings, settings.flows[0], ComparisonScope(), lambda offsets: pytest.fail("Spark was started"))
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -226,14 +226,14 @@ def killed_mirror(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) 
 def test_records_that_a_killed_mm2_sent_again_are_duplicates_and_nothing_else_is_wrong(
     killed_mirror: Path, spark: SparkSession
 ) -> None:
-    report = verified(killed_mirror, spark, Scope())
+    report = verified(killed_mirror, spark, ComparisonScope())
     found = {one.where.topic: one for one in report.partitions}
     plain = found["killed-plain"]
     assert "are there once more" in judged(report)
-    assert plain.verdict is Verdict.DIFFERENT
+    assert plain.verdict is PartitionVerdict.DIFFERENT
     assert {str(kind): count for kind, count in plain.differences.items()} == {"DUPLICATE": 500}
     assert set(map(str, found["killed-transactions"].differences)) <= {"DUPLICATE"}
-    assert found["killed-compacted"].verdict is Verdict.VERIFIED
+    assert found["killed-compacted"].verdict is PartitionVerdict.VERIFIED
 
 
 @pytest.mark.usefixtures("mirror")
@@ -246,5 +246,5 @@ def test_what_mm2_copied_is_verified(clusters: Clusters, spark: SparkSession, un
     lines = mm2_records.properties(clusters.a, clusters.b) | {"lockstep.checkpoint.dir": str(tmp_path / "checkpoints")}
     path = tmp_path / "mirrored.properties"
     path.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()), encoding="utf-8")
-    (report,) = verified(path, spark, Scope((topic,))).partitions
-    assert (report.verdict, report.start, report.through, report.records) == (Verdict.VERIFIED, 0, COUNT, COUNT)
+    (report,) = verified(path, spark, ComparisonScope((topic,))).partitions
+    assert (report.verdict.value, report.start, report.through, report.records) == ("VERIFIED", 0, COUNT, COUNT)

@@ -65,7 +65,7 @@ def test_a_base_name_occurs_once_or_in_the_folder_of_each_kind() -> None:
     [
         ("sinks/kinds/acls/rules.py", "sinks/kinds/users/rules.py", True),
         ("sinks/kinds/acls/controller.py", "sinks/kinds/controller.py", True),
-        ("sinks/kinds/acls/survey.py", "sinks/verify/survey.py", True),
+        ("sinks/kinds/acls/survey.py", "sinks/verify/log_survey.py", True),
         ("sinks/kinds/controller.py", "sinks/engine/controller.py", False),
         ("app/job/differences.py", "sinks/verify/differences.py", False),
         ("tests/app/test_x.py", "tests/sinks/test_x.py", False),

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
+from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import RecordChecks
-from sinks.verify.verdicts import Level, Verdict
 from streaming.verify.bounded_read import SideRead, with_cells
 from streaming.verify.jobs import SparkJobs, own_session
 from streaming.verify.record_digests import with_digests
@@ -62,9 +62,12 @@ def test_every_fault_of_every_mix_is_found_under_its_name_and_offset(spark: Spar
     logs = mixes(13)
     jobs = jobs_on(spark, logs)
     plans = [log.plan(least=(1, 5, 10_000)[log.number % 3], cell=(7, 1_000_000)[log.number % 2]) for log in logs]
-    reports = RecordChecks(Level.RECORDS, lambda: jobs).run(plans, (), {plan.where: () for plan in plans})
+    reports = RecordChecks(VerifyLevel.RECORDS, lambda: jobs).run(plans, (), {plan.where: () for plan in plans})
     for log, report in zip(logs, reports, strict=True):
-        assert report.verdict is (Verdict.DIFFERENT if log.found else Verdict.VERIFIED), (log.number, report)
+        assert report.verdict is (PartitionVerdict.DIFFERENT if log.found else PartitionVerdict.VERIFIED), (
+            log.number,
+            report,
+        )
         assert named(report.findings, log) == log.expected, (log.number, report)
         assert report.pending == log.pending, (log.number, report)
 

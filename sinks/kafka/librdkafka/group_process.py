@@ -75,7 +75,7 @@ class GroupProcess:
             self._discard()
 
     def _call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        answer = self._asked(Call(method, arguments))
+        answer = self._answer(Call(method, arguments))
         for request in answer.counted:
             self._admin.count(*request)
         if answer.last:
@@ -86,7 +86,7 @@ class GroupProcess:
             raise answer.error
         return answer.value
 
-    def _asked(self, call: Call) -> Answer:
+    def _answer(self, call: Call) -> Answer:
         alias, reads = self._admin.alias, call.method in READ_ONLY
         limit = 2 * self._admin.timeout + GRACE if reads else longest_write(alias, self._admin.properties)
         try:

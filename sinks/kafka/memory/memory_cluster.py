@@ -204,11 +204,11 @@ class MemoryTail:
     """Follows a log; what is not there yet does not come later, for nothing else happens while it would wait."""
 
     def __init__(self, cluster: MemoryCluster, topic: str, position: int) -> None:
-        self._cluster, self._topic, self._told = cluster, topic, position
+        self._cluster, self._topic, self._position = cluster, topic, position
 
     def next(self, timeout: float) -> list[Record]:
-        records = self._cluster.read_log(self._topic)[self._told :]
-        self._told += len(records)
+        records = self._cluster.read_log(self._topic)[self._position :]
+        self._position += len(records)
         return records
 
     def close(self) -> None:

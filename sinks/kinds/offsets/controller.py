@@ -88,8 +88,8 @@ class OffsetController:
         chosen = self._ends.followed.chosen
         if context.everything:
             self._schedule.compare_all(sorted(chosen), context.now)
-        told = (taken_in.groups | self._on(taken_in.restarted, context.listed)) & chosen
-        self._schedule.checkpointed(told, context.now)
+        affected = (taken_in.groups | self._on(taken_in.restarted, context.listed)) & chosen
+        self._schedule.checkpointed(affected, context.now)
         return self._schedule.is_due(context.now)
 
     def _on(self, restarted: Collection[TopicPartition], listed: Listed) -> set[str]:

@@ -131,11 +131,11 @@ class OffsetMemory:
             if ids is not None and sync.position <= ids.syncs_since:
                 self.histories.reach(sync.position)
                 continue
-            told = self.histories.take(sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position)
-            if told is Discontinuity.TRUNCATION:
+            found = self.histories.take(sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position)
+            if found is Discontinuity.TRUNCATION:
                 self.target_logs.note_truncation(where, sync.downstream)
                 self._forget_truncated(where)
-            if told is not None:
+            if found is not None:
                 restarted.add(where)
         return restarted
 

@@ -34,7 +34,7 @@ from sinks.engine.status import Heartbeats
 from sinks.failover.cut_reader import all_records
 from sinks.failover.preflight import Preflight
 from sinks.failover.record import FailoverRecord
-from sinks.failover.source_ends import SourceEndsStore
+from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
@@ -120,7 +120,7 @@ class Flow:
                 audit=audit(flow, clusters.target),
                 controllers=made.controllers,
                 writers=made.writers,
-                keep=SourceEndsStore(records, 5.0, executor=InlineExecutor()).keep,
+                keep=SourceEndOffsetStore(records, 5.0, executor=InlineExecutor()).keep,
             )
             job = FlowReconcile(flow, parts)
             job.run_pass(everything=True)

@@ -13,7 +13,7 @@ from sinks.failover.fencing import Proof, Waiting
 from sinks.failover.journal import Journal
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.scene import Choices, Scene
-from sinks.failover.source_ends import SourceEndsStore
+from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.states import Step
 from sinks.failover.steps import failover_steps
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
@@ -156,8 +156,8 @@ def mortal(scene: Scene, at: Step, *, after: bool, topic: str | None = None) -> 
     return MortalScene(**same, at=at, after=after, topic=topic)
 
 
-def look(built: Stage, now: float, keeper: SourceEndsStore | None = None) -> None:
+def look(built: Stage, now: float, keeper: SourceEndOffsetStore | None = None) -> None:
     """What the job does after a pass."""
     scene = built.scene()
     context = PassContext(now, scene.listed(), scene.journal.ledger)
-    (keeper or SourceEndsStore(built.here, 5.0, lambda: 1_700_000_000_000.0, InlineExecutor())).keep(context)
+    (keeper or SourceEndOffsetStore(built.here, 5.0, lambda: 1_700_000_000_000.0, InlineExecutor())).keep(context)

@@ -12,19 +12,19 @@ from tests.sinks.failover.scenes import Stage, stage
 X1, Y0 = TopicPartition("x", 1), TopicPartition("y", 0)
 
 
-def look(built: Stage, memory: ArrivalMemory, source_id: str = "1") -> tuple[dict[TopicPartition, int], int]:
+def observe(built: Stage, memory: ArrivalMemory, source_id: str = "1") -> tuple[dict[TopicPartition, int], int]:
     """Records that are missing, where any are, and how many partitions were read."""
     pairs = pairs_of({"x": "a.x", "y": "a.y"}, {"x": 2, "y": 1}, ["x", "y"])
-    seen = memory.look(built.here, built.there, pairs, {"x": (source_id, "2"), "y": (source_id, "2")})
+    seen = memory.observe(built.here, built.there, pairs, {"x": (source_id, "2"), "y": (source_id, "2")})
     missing = {where: one.behind.records for where, one in seen.arrivals.items() if one.behind and one.behind.records}
     return missing, seen.read
 
 
 def test_partitions_that_stand_still_are_read_once() -> None:
     built, memory = stage(), ArrivalMemory()
-    assert look(built, memory) == ({}, 3)
+    assert observe(built, memory) == ({}, 3)
     read = built.here.read + built.there.read
-    assert look(built, memory) == ({}, 0)
+    assert observe(built, memory) == ({}, 0)
     assert built.here.read + built.there.read == read
 
 
@@ -36,37 +36,37 @@ def test_what_clients_of_a_drained_topic_wrote_makes_no_record_a_missing_one() -
         built.there.logs[TopicPartition("a.x", 1)].append(b"moved", b"%d" % number, 9000)
     pairs = pairs_of({"x": "a.x", "y": "a.y"}, {"x": 2, "y": 1}, ["x", "y"])
     for _ in range(2):
-        seen = memory.look(built.here, as_at_takeover(built.ledger(), built.there), pairs, {})
+        seen = memory.observe(built.here, as_at_takeover(built.ledger(), built.there), pairs, {})
         assert all(one.arrived for one in seen.arrivals.values())
-    assert not memory.look(built.here, built.there, pairs, {}).arrivals[X1].arrived
+    assert not memory.observe(built.here, built.there, pairs, {}).arrivals[X1].arrived
 
 
 def test_only_what_moved_is_read_again() -> None:
     built, memory = stage(), ArrivalMemory()
-    look(built, memory)
+    observe(built, memory)
     built.write("x", 1, 3)
-    assert look(built, memory) == ({X1: 3}, 1)
+    assert observe(built, memory) == ({X1: 3}, 1)
     built.copy()
-    assert look(built, memory) == ({}, 1)
-    assert look(built, memory) == ({}, 0)
+    assert observe(built, memory) == ({}, 1)
+    assert observe(built, memory) == ({}, 0)
 
 
 def test_what_is_missing_is_counted_each_time() -> None:
     built, memory = stage(), ArrivalMemory()
     built.write("y", 0, 2)
-    assert [look(built, memory)[0] for _ in range(2)] == [{Y0: 2}, {Y0: 2}]
+    assert [observe(built, memory)[0] for _ in range(2)] == [{Y0: 2}, {Y0: 2}]
 
 
 def test_a_copy_that_lost_its_tail_is_noticed() -> None:
     built, memory = stage(), ArrivalMemory()
-    look(built, memory)
+    observe(built, memory)
     log = built.there.logs[TopicPartition("a.y", 0)]
     del log.records[7:]
     log.end = 7
-    assert look(built, memory) == ({Y0: 3}, 1)
+    assert observe(built, memory) == ({Y0: 3}, 1)
 
 
 def test_a_topic_that_was_recreated_is_read_again_though_it_is_as_long_as_before() -> None:
     built, memory = stage(), ArrivalMemory()
-    look(built, memory)
-    assert look(built, memory, source_id="3")[1] == 3
+    observe(built, memory)
+    assert observe(built, memory, source_id="3")[1] == 3

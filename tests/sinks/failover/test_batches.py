@@ -78,7 +78,7 @@ def test_where_copies_ended_is_kept_before_a_hook_is_told_to_move_their_clients(
                 raise Died
 
     with pytest.raises(Died) if dies else nullcontext():
-        cutover(built.scene(told=told), batch=1)
+        cutover(built.scene(on_state=told), batch=1)
     assert cutover(built.scene(), batch=1).state is State.PROMOTED
     assert list(divergences(built.ledger())["x"].ends) == [10, 10]
 

@@ -38,5 +38,5 @@ def test_a_record_that_comes_while_the_flow_ends_is_told_of() -> None:
         if after.doing is Command.PROMOTE:
             built.write("y", 0, 5, super_user=True)
 
-    assert cutover(built.scene(told=told)).state is State.PROMOTED
+    assert cutover(built.scene(on_state=told)).state is State.PROMOTED
     assert [line for line in built.said if "CAREFUL" in line and "5 records of y are not on the target" in line]

@@ -76,7 +76,7 @@ def test_each_batch_is_compared_before_its_clients_may_move_and_nothing_twice() 
         if after.state is State.DRAINED and before.state is not State.DRAINED:
             told.append((after.state, len(comparison.seen)))
 
-    assert cutover(replace(built.scene(told=tell), verify=CopyCheck(comparison)), batch=1).state is State.PROMOTED
+    assert cutover(replace(built.scene(on_state=tell), verify=CopyCheck(comparison)), batch=1).state is State.PROMOTED
     assert comparison.seen == [({"x"}, State.FENCED), ({"y"}, State.FENCED)]
     assert told == [(State.DRAINED, 1), (State.DRAINED, 2)]
 

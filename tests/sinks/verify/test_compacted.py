@@ -8,7 +8,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair
 from sinks.verify.compacted_rules import Keys, OddKey, compacted_report
 from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.verdicts import PartitionReport, Verdict
+from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
 from streaming.verify.rows import LastRecord
@@ -40,7 +40,7 @@ def named(found: PartitionReport) -> list[tuple[str, int | None, int | None, tup
 
 def test_another_last_value_that_must_have_arrived_was_changed() -> None:
     found = report([OddKey(last(40), last(35, value=2))])
-    assert (found.verdict, named(found)) == (Verdict.DIFFERENT, [("CHANGED", 40, 35, ("value",))])
+    assert (found.verdict, named(found)) == (PartitionVerdict.DIFFERENT, [("CHANGED", 40, 35, ("value",))])
 
 
 def test_another_timestamp_is_a_change_only_where_timestamps_count() -> None:
@@ -49,7 +49,7 @@ def test_another_timestamp_is_a_change_only_where_timestamps_count() -> None:
 
 def test_a_last_value_behind_all_that_arrived_is_pending() -> None:
     found = report([OddKey(last(70), last(35, value=2)), OddKey(last(60), None)])
-    assert (found.verdict, found.pending, found.through) == (Verdict.VERIFIED, 2, 60)
+    assert (found.verdict, found.pending, found.through) == (PartitionVerdict.VERIFIED, 2, 60)
 
 
 def test_a_key_on_one_side_alone_is_missing_or_extra() -> None:
@@ -58,11 +58,11 @@ def test_a_key_on_one_side_alone_is_missing_or_extra() -> None:
 
 
 def test_what_retention_may_have_deleted_is_no_difference() -> None:
-    assert report([OddKey(last(15), None)], starts=(0, 10)).verdict is Verdict.VERIFIED
-    assert report([OddKey(last(25), None)], starts=(0, 10)).verdict is Verdict.DIFFERENT
-    assert report([OddKey(None, last(5))], starts=(10, 0)).verdict is Verdict.VERIFIED
+    assert report([OddKey(last(15), None)], starts=(0, 10)).verdict is PartitionVerdict.VERIFIED
+    assert report([OddKey(last(25), None)], starts=(0, 10)).verdict is PartitionVerdict.DIFFERENT
+    assert report([OddKey(None, last(5))], starts=(10, 0)).verdict is PartitionVerdict.VERIFIED
 
 
 def test_while_mm2_sends_again_older_values_come_last_and_nothing_is_wrong() -> None:
     found = report([OddKey(last(40), last(35, value=2))], resending=True)
-    assert (found.verdict, found.pending) == (Verdict.VERIFIED, 1)
+    assert (found.verdict, found.pending) == (PartitionVerdict.VERIFIED, 1)

@@ -8,7 +8,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import History
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted
-from sinks.verify.verdicts import PartitionReport, Verdict
+from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
 
@@ -25,19 +25,19 @@ def report(syncs: Sequence[tuple[int, int]], source: int, target: int, markers: 
 
 def test_as_many_offsets_on_both_sides_are_consistent_and_what_is_behind_is_pending() -> None:
     found = report([(0, 0), (50, 50)], 100, 90)
-    assert (found.verdict, found.through, found.pending) == (Verdict.CONSISTENT, 90, 10)
+    assert (found.verdict, found.through, found.pending) == (PartitionVerdict.CONSISTENT, 90, 10)
 
 
 def test_holes_of_the_source_contradict_nothing() -> None:
-    assert report([(0, 0), (50, 30)], 100, 80).verdict is Verdict.CONSISTENT
+    assert report([(0, 0), (50, 30)], 100, 80).verdict is PartitionVerdict.CONSISTENT
 
 
 def test_more_offsets_on_the_target_than_on_the_source_are_a_difference() -> None:
     found = report([(0, 0), (30, 30), (50, 55), (90, 95)], 100, 105)
-    assert found.verdict is Verdict.DIFFERENT
+    assert found.verdict is PartitionVerdict.DIFFERENT
     assert "5 offsets more" in (found.reason or "")
-    assert report([(0, 0), (50, 50)], 100, 101).verdict is Verdict.DIFFERENT
+    assert report([(0, 0), (50, 50)], 100, 101).verdict is PartitionVerdict.DIFFERENT
 
 
 def test_so_they_are_not_where_mm2_writes_in_transactions_whose_markers_take_offsets() -> None:
-    assert report([(0, 0), (50, 60)], 100, 110, markers=True).verdict is Verdict.CONSISTENT
+    assert report([(0, 0), (50, 60)], 100, 110, markers=True).verdict is PartitionVerdict.CONSISTENT

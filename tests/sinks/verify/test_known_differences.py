@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sinks.kafka.ports.groups import LogRange
 from sinks.verify.differences import Difference, Finding
 from sinks.verify.known_differences import MOST_SPOTS, KnownDifferences
-from sinks.verify.verdicts import PartitionReport, Verdict
+from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from sinks.verify.windows import Window
 from streaming.mm2.records import TopicPartition
 from tests.sinks.verify.verified_world import VerifiedWorld, records
 
-REPORT = PartitionReport(TopicPartition("x", 0), "a.x", Verdict.DIFFERENT)
+REPORT = PartitionReport(TopicPartition("x", 0), "a.x", PartitionVerdict.DIFFERENT)
 EVERYTHING = LogRange(0, 10**9)
 
 
@@ -62,7 +62,7 @@ def test_what_has_no_place_is_forgotten_with_the_last_of_it() -> None:
 def test_what_has_no_place_is_not_counted_twice_when_everything_is_compared_again() -> None:
     known, everything = KnownDifferences(), missing(*range(0, 4 * MOST_SPOTS, 2))
     take(known, 0, 10_000, everything)
-    known.begin_again()
+    known.restart()
     take(known, 0, 10_000, everything)
     assert known.counts == {Difference.MISSING: 2 * MOST_SPOTS}
 

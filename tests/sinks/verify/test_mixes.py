@@ -8,29 +8,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import RecordChecks
-from sinks.verify.verdicts import Level, PartitionReport, Verdict
 from tests.sinks.verify.memory_jobs import MemoryJobs
 from tests.sinks.verify.mirrored_log import MIXES, MirroredLog, mixes, named
 
 
-def checked(logs: list[MirroredLog], level: Level, seed: int) -> list[PartitionReport]:
+def checked(logs: list[MirroredLog], level: VerifyLevel, seed: int) -> list[PartitionReport]:
     dice = random.Random(seed)
     jobs = MemoryJobs({f"t{log.number}": log.source for log in logs}, {f"a.t{log.number}": log.target for log in logs})
     plans = [log.plan(least=dice.choice((1, 5, 10_000)), cell=dice.choice((7, 1_000_000))) for log in logs]
     return RecordChecks(level, lambda: jobs).run(plans, (), {plan.where: () for plan in plans})
 
 
-def check(logs: list[MirroredLog], level: Level, seed: int) -> None:
+def check(logs: list[MirroredLog], level: VerifyLevel, seed: int) -> None:
     for log, report in zip(logs, checked(logs, level, seed), strict=True):
-        assert report.verdict is (Verdict.DIFFERENT if log.found else Verdict.VERIFIED), (log.number, report)
-        if level is Level.RECORDS:
+        assert report.verdict is (PartitionVerdict.DIFFERENT if log.found else PartitionVerdict.VERIFIED), (
+            log.number,
+            report,
+        )
+        if level is VerifyLevel.RECORDS:
             assert named(report.findings, log) == log.expected, (log.number, report)
             assert report.pending == log.pending, (log.number, report)
 
 
-@pytest.mark.parametrize("level", [Level.RECORDS, Level.DIGESTS])
-def test_every_fault_of_two_hundred_mixes_is_found_and_no_other(level: Level) -> None:
+@pytest.mark.parametrize("level", [VerifyLevel.RECORDS, VerifyLevel.DIGESTS])
+def test_every_fault_of_two_hundred_mixes_is_found_and_no_other(level: VerifyLevel) -> None:
     logs = mixes(13)
     assert sum(bool(log.found) for log in logs) > MIXES / 3
     check(logs, level, 13)
@@ -39,12 +42,12 @@ def test_every_fault_of_two_hundred_mixes_is_found_and_no_other(level: Level) ->
 @settings(max_examples=50)
 @given(st.integers(0, 2**32))
 def test_every_fault_of_any_mix_is_found_and_no_other(seed: int) -> None:
-    check(mixes(seed, 5), Level.RECORDS, seed)
+    check(mixes(seed, 5), VerifyLevel.RECORDS, seed)
 
 
 def test_runs_say_exactly_where_records_are() -> None:
     logs = mixes(13)
-    for log, report in zip(logs, checked(logs, Level.RECORDS, 13), strict=True):
+    for log, report in zip(logs, checked(logs, VerifyLevel.RECORDS, 13), strict=True):
         theirs = {record.offset: record for record in log.target}
         ours = {record.offset: record for record in log.source}
         for run in report.runs:

@@ -22,7 +22,7 @@ def written(made: VerifiedWorld) -> Sequence[Stretch]:
     made.world.ledger().put({(Entry.PAUSED, ("acl",)): ""})
     made.restart()
     made.run(5)
-    made.rounds.write_down(made.now)
+    made.comparison.write_down(made.now)
     (text,) = made.world.ledger().values(Entry.EXACT_OFFSETS).values()
     return ExactRuns.parse(text).verified
 
@@ -47,7 +47,7 @@ def test_what_a_command_found_missing_meanwhile_is_not_written_over() -> None:
     made.put("orders", records(120), records(120))
     made.run()
     made.ledger.refresh()
-    made.rounds.write_down(made.now)
+    made.comparison.write_down(made.now)
     (text,) = made.world.ledger().values(Entry.EXACT_OFFSETS).values()
     assert ExactRuns.parse(text).verified == (Stretch(0, 40), Stretch(50, 120))
 

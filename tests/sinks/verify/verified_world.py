@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.verify.byte_budget import ByteBudget
+from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
-from sinks.verify.rounds import Both, Rounds
-from sinks.verify.survey import SurveyedSide
+from sinks.verify.log_survey import SurveyedSide
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.sinks.builders import World, put_topic
@@ -49,13 +49,13 @@ class VerifiedWorld:
         """Another process goes on, with the ledger alone."""
         world, internal = self.world, self.world.settings.internal
         self.ledger = world.ledger()
-        both = Both(
+        both = ComparedFlow(
             SurveyedSide(world.source, world.source_records),
             SurveyedSide(world.target, world.target_records),
             self.ledger,
             MirrorTopics(internal.offset_syncs, world.source, internal.checkpoints, world.target),
         )
-        self.rounds = Rounds(
+        self.comparison = ContinuousComparison(
             world.settings, both, lambda: self.jobs, self.progress, self.budget, self.now, least=self.least
         )
 
@@ -99,7 +99,7 @@ class VerifiedWorld:
         """So many rounds, ten seconds apart."""
         for _ in range(rounds):
             self.now += ROUND
-            self.rounds.run(self.now, NOON + self.now)
+            self.comparison.run(self.now, NOON + self.now)
 
     def differences(self, topic: str) -> Counter[str]:
         """By kind, as they are known now."""

@@ -29,19 +29,19 @@ CHUNK = 4000
 AT_LEAST_EVERY = 60.0
 """Seconds: so often the time is renewed where no end moved."""
 
-Ends = Mapping[str, Sequence[int]]
+EndOffsets = Mapping[str, Sequence[int]]
 """By topic, the end of each partition in order; -1 where it was not seen."""
 
 
 @dataclass(frozen=True, slots=True)
-class SeenEnds:
+class SeenEndOffsets:
     """`ends`, and when the oldest of them were seen, in ms since the epoch."""
 
-    ends: Ends
+    ends: EndOffsets
     at_ms: int
 
 
-def known_ends(ledger: Ledger) -> SeenEnds | None:
+def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
     """What the ledger knows; None where no job ever kept it. Raises LockstepError for what cannot be read."""
     ends: dict[str, Sequence[int]] = {}
     times = []
@@ -52,10 +52,10 @@ def known_ends(ledger: Ledger) -> SeenEnds | None:
             times.append(int(found["at"]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise LockstepError(f"the source's ends in {ledger.topic} cannot be read: {error}") from error
-    return SeenEnds(ends, min(times)) if times else None
+    return SeenEndOffsets(ends, min(times)) if times else None
 
 
-def ends_by_topic(seen: Mapping[TopicPartition, LogRange], counts: Mapping[str, int]) -> dict[str, list[int]]:
+def end_offsets_by_topic(seen: Mapping[TopicPartition, LogRange], counts: Mapping[str, int]) -> dict[str, list[int]]:
     """By topic, in the order of its partitions."""
     return {
         topic: [
@@ -90,7 +90,7 @@ class _Reading:
     ends: Future[dict[str, list[int]]]
 
 
-class SourceEndsStore:
+class SourceEndOffsetStore:
     """Of one flow in a running job; called after each pass.
 
     The ends are read beside the passes, for thousands of partitions take a while, and written after the next one:
@@ -125,7 +125,7 @@ class SourceEndsStore:
 
     def _read(self, counts: Mapping[str, int]) -> dict[str, list[int]]:
         where = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
-        return ends_by_topic(self._source.ends(where).items, counts)
+        return end_offsets_by_topic(self._source.ends(where).items, counts)
 
     def _write_what_was_read(self, context: PassContext) -> None:
         reading = self._reading

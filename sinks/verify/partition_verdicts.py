@@ -15,7 +15,7 @@ from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 
 
-class Level(str, Enum):
+class VerifyLevel(str, Enum):
     """How closely is looked: each level does what the one before does, and more."""
 
     COUNTS = "counts"
@@ -26,7 +26,7 @@ class Level(str, Enum):
         return self.value
 
 
-class Verdict(str, Enum):
+class PartitionVerdict(str, Enum):
     """How a partition stands."""
 
     VERIFIED = "VERIFIED"
@@ -46,7 +46,7 @@ class Verdict(str, Enum):
     @property
     def is_good(self) -> bool:
         """Whether nothing is wrong as far as it was looked at."""
-        return self in (Verdict.VERIFIED, Verdict.CONSISTENT)
+        return self in (PartitionVerdict.VERIFIED, PartitionVerdict.CONSISTENT)
 
 
 HARMLESS = frozenset({Difference.DUPLICATE, Difference.UNVERIFIABLE})
@@ -65,7 +65,7 @@ class PartitionReport:
 
     where: TopicPartition
     remote: str
-    verdict: Verdict
+    verdict: PartitionVerdict
     reason: str | None = None
     start: int | None = None
     through: int | None = None
@@ -82,7 +82,7 @@ class PartitionReport:
     @property
     def is_whole(self) -> bool:
         """Whether every record that was compared is on the target, in order and unchanged, once or more often."""
-        if self.verdict is not Verdict.DIFFERENT:
+        if self.verdict is not PartitionVerdict.DIFFERENT:
             return self.verdict.is_good
         found = {kind for kind, count in self.differences.items() if count}
         return self.reason is None and Difference.DUPLICATE in found and found <= HARMLESS
@@ -90,7 +90,7 @@ class PartitionReport:
     @property
     def checked(self) -> Checked | None:
         """What was compared of the source, and whether it is whole; None where no record was read."""
-        read = self.verdict in (Verdict.VERIFIED, Verdict.DIFFERENT)
+        read = self.verdict in (PartitionVerdict.VERIFIED, PartitionVerdict.DIFFERENT)
         if not read or self.start is None or self.through is None:
             return None
         return Checked(Stretch(self.start, max(self.start, self.through)), self.is_whole)
@@ -121,7 +121,7 @@ class FlowReport:
     """All partitions of a flow that were looked at, sorted. `level`: how closely. `seconds`: how long it took."""
 
     flow: Flow
-    level: Level
+    level: VerifyLevel
     partitions: Sequence[PartitionReport]
     seconds: float = 0.0
 
@@ -131,9 +131,9 @@ class FlowReport:
         return all(one.verdict.is_good for one in self.partitions)
 
     @property
-    def counts(self) -> dict[Verdict, int]:
+    def counts(self) -> dict[PartitionVerdict, int]:
         """How many partitions have each verdict."""
-        return {verdict: sum(one.verdict is verdict for one in self.partitions) for verdict in Verdict}
+        return {verdict: sum(one.verdict is verdict for one in self.partitions) for verdict in PartitionVerdict}
 
     @property
     def records(self) -> int:

@@ -1,4 +1,4 @@
-"""The rounds of the running job: what is new on both sides is seen, and as much compared as the budget allows."""
+"""Compares the records of a flow round by round while the job runs: what is new first, as much as the budget allows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.topics.listing import Listed, list_both
 from sinks.verify.byte_budget import ByteBudget
-from sinks.verify.flow_progress import FlowProgress, Place
+from sinks.verify.flow_progress import FlowProgress, PartitionPair
+from sinks.verify.log_survey import SurveyedSide, compacted_topics, moved_starts
 from sinks.verify.metered_jobs import MeteredJobs
 from sinks.verify.newly_exact import NewlyExact
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_progress import Cut, PartitionProgress
+from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
+from sinks.verify.piece_selection import SelectedPiece, select_pieces
 from sinks.verify.record_checks import RecordChecks
 from sinks.verify.record_jobs import RecordJobs
-from sinks.verify.round_choice import Chosen, choose
-from sinks.verify.survey import SurveyedSide, compacted_topics, moved_starts
-from sinks.verify.verdicts import Level, PartitionReport, Verdict
 from sinks.verify.windows import LEAST, Window, cut
 from streaming.mm2.records import TopicPartition
 
@@ -35,7 +35,7 @@ POLICY_FOR = 300.0
 
 
 @dataclass(frozen=True)
-class Both:
+class ComparedFlow:
     """Both sides of a flow, its ledger, and where MM2 writes its offset-syncs."""
 
     source: SurveyedSide
@@ -44,13 +44,13 @@ class Both:
     topics: MirrorTopics
 
 
-class Rounds:
+class ContinuousComparison:
     """Of one flow, on clusters that are open. Raises what reading them raises."""
 
     def __init__(
         self,
         flow: FlowSettings,
-        both: Both,
+        both: ComparedFlow,
         open_jobs: Callable[[], RecordJobs],
         progress: FlowProgress,
         budget: ByteBudget,
@@ -92,7 +92,7 @@ class Rounds:
         # The target's ends first: what it has by then, the source has when its ends are read.
         theirs = target.records.readable([across for _, across in places]).items
         ours = source.records.readable([where for where, _ in places]).items
-        seen: dict[Place, tuple[LogRange, LogRange]] = {}
+        seen: dict[PartitionPair, tuple[LogRange, LogRange]] = {}
         for where, across in places:
             if where in ours and across in theirs:
                 self._memory.note_target_end(where, across, theirs[across].end)
@@ -114,7 +114,7 @@ class Rounds:
 
     def _compare(self, turn: Sequence[PartitionProgress], of_tail: bool, now: float, seen_at: float) -> None:
         compacted = self._compacted({one.where.topic: one.remote.topic for one in turn}, now)
-        chosen = choose(turn, of_tail, self._cut, self._newest, compacted, self._budget, now)
+        chosen = select_pieces(turn, of_tail, self._cut, self._newest, compacted, self._budget, now)
         if not chosen:
             return
         position = self._memory.histories.position
@@ -129,20 +129,20 @@ class Rounds:
                 self._newly.keep(report, self._memory.histories.exact.of(where), position)
 
     def _reports(
-        self, chosen: Sequence[Chosen], plans: Mapping[TopicPartition, PartitionPlan], compacted: Collection[str]
+        self, chosen: Sequence[SelectedPiece], plans: Mapping[TopicPartition, PartitionPlan], compacted: Collection[str]
     ) -> dict[TopicPartition, PartitionReport]:
         jobs = MeteredJobs(self._open_jobs(), self._budget)
         notes: dict[TopicPartition, Sequence[str]] = dict.fromkeys(plans, ())
-        found = RecordChecks(Level.DIGESTS, lambda: jobs).run(list(plans.values()), compacted, notes)
+        found = RecordChecks(VerifyLevel.DIGESTS, lambda: jobs).run(list(plans.values()), compacted, notes)
         reports = {report.where: report for report in found}
         again = [
             plans[one.progress.where]
             for one in chosen
-            if reports[one.progress.where].verdict is Verdict.DIFFERENT
+            if reports[one.progress.where].verdict is PartitionVerdict.DIFFERENT
             and not one.piece.is_slice
             and one.progress.where.topic not in compacted
         ]
-        closer = RecordChecks(Level.RECORDS, lambda: jobs).run(again, compacted, notes) if again else []
+        closer = RecordChecks(VerifyLevel.RECORDS, lambda: jobs).run(again, compacted, notes) if again else []
         return reports | {report.where: report for report in closer}
 
     def _cut(self, one: PartitionProgress) -> Cut:
@@ -170,7 +170,7 @@ class Rounds:
         self._newly.write(self._both.ledger, self._memory.histories.exact)
 
 
-def _plan(one: Chosen) -> PartitionPlan:
+def _plan(one: SelectedPiece) -> PartitionPlan:
     progress = one.progress
     return PartitionPlan(
         progress.where, progress.remote, progress.log, progress.copy, one.piece.windows, progress.log.start

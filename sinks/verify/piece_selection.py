@@ -12,7 +12,7 @@ from sinks.verify.pieces import Piece
 from streaming.mm2.records import TopicPartition
 
 
-class Chosen(NamedTuple):
+class SelectedPiece(NamedTuple):
     """A piece of a partition that is compared now."""
 
     progress: PartitionProgress
@@ -20,7 +20,7 @@ class Chosen(NamedTuple):
     of_tail: bool
 
 
-def choose(
+def select_pieces(
     partitions: Sequence[PartitionProgress],
     of_tail: bool,
     cut: Callable[[PartitionProgress], Cut],
@@ -28,13 +28,13 @@ def choose(
     compacted: Collection[str],
     budget: ByteBudget,
     now: float,
-) -> list[Chosen]:
+) -> list[SelectedPiece]:
     """As many as the budget allows, in their order. `newest`: the newest offset-sync of a partition.
 
     `compacted`: topics that are compared whole, from a place to the end, since cleaners take what is older.
     """
     left = budget.level(now)
-    found: list[Chosen] = []
+    found: list[SelectedPiece] = []
     for one in partitions:
         if left <= 0:
             break
@@ -48,7 +48,7 @@ def choose(
         else:
             piece = one.next_of_history(windows, most, largest)
         if piece is not None:
-            found.append(Chosen(one, piece, of_tail))
+            found.append(SelectedPiece(one, piece, of_tail))
             left -= budget.size(topic, piece.offsets)
     return found
 

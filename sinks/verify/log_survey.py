@@ -14,7 +14,7 @@ from sinks.kinds.offsets.translation import without_truncated
 from sinks.kinds.offsets.verified_stretches import unverified_from
 from sinks.kinds.topics.listing import Listed
 from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.verdicts import Level, PartitionReport, Verdict
+from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
@@ -24,7 +24,7 @@ LAST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ComparisonScope:
     """What is compared: topics of the source (empty: all that are replicated), from a time on (`since_ms`), or the last
     so many offsets of each partition, or what was not verified yet (`unverified`: of the last so many offsets in any
     case; `whole`: from the log's beginning, where the job compares all of it), or everything; and how closely."""
@@ -32,7 +32,7 @@ class Scope:
     topics: tuple[str, ...] = ()
     since_ms: int | None = None
     last: int | None = None
-    level: Level = Level.RECORDS
+    level: VerifyLevel = VerifyLevel.RECORDS
     unverified: bool = False
     whole: bool = False
 
@@ -46,7 +46,7 @@ class SurveyedSide:
 
 
 @dataclass
-class Survey:
+class LogSurvey:
     """`plans`: partitions to be compared. `reports`: of those of which there is nothing to compare.
 
     `compacted`: topics that lose records from their midst on either side, by their names on the source. `truncated`:
@@ -66,10 +66,10 @@ def survey(
     target: SurveyedSide,
     listed: Listed,
     memory: OffsetMemory,
-    scope: Scope,
-) -> Survey:
+    scope: ComparisonScope,
+) -> LogSurvey:
     """Everything that must be known before records are read. Raises ClusterUnreachable, RightsMissing."""
-    found = Survey()
+    found = LogSurvey()
     remote = _chosen(settings, listed, scope.topics, found.reports)
     there = _partitions(listed, remote, found.reports)
     # The target's ends first: what it has by then, the source has when its ends are read.
@@ -83,7 +83,7 @@ def survey(
         fault = ours.errors.get(where) or theirs.errors.get(across)
         if fault is not None:
             found.reports.append(
-                PartitionReport(where, across.topic, Verdict.UNVERIFIABLE, f"its log cannot be read: {fault}")
+                PartitionReport(where, across.topic, PartitionVerdict.UNVERIFIABLE, f"its log cannot be read: {fault}")
             )
             continue
         log, copy = ours.items[where], theirs.items[across]
@@ -111,7 +111,9 @@ def _chosen(
             chosen[topic] = remote
         else:
             reason = _why_not(settings, listed, topic, remote)
-            reports.append(PartitionReport(TopicPartition(topic, 0), remote or "", Verdict.NOT_MIRRORED, reason))
+            reports.append(
+                PartitionReport(TopicPartition(topic, 0), remote or "", PartitionVerdict.NOT_MIRRORED, reason)
+            )
     return chosen
 
 
@@ -130,7 +132,9 @@ def _partitions(listed: Listed, remote: Mapping[str, str], reports: list[Partiti
         here, there = listed.source[topic], listed.target[name]
         if not here or not there:
             where = TopicPartition(topic, 0)
-            reports.append(PartitionReport(where, name, Verdict.UNVERIFIABLE, "its metadata came back with an error"))
+            reports.append(
+                PartitionReport(where, name, PartitionVerdict.UNVERIFIABLE, "its metadata came back with an error")
+            )
             continue
         for partition in range(here):
             where = TopicPartition(topic, partition)
@@ -138,7 +142,7 @@ def _partitions(listed: Listed, remote: Mapping[str, str], reports: list[Partiti
                 found.append(where)
             else:
                 reason = f"{name} has {number_of(there, 'partition')} only"
-                reports.append(PartitionReport(where, name, Verdict.NOT_MIRRORED, reason))
+                reports.append(PartitionReport(where, name, PartitionVerdict.NOT_MIRRORED, reason))
     return found
 
 
@@ -157,7 +161,7 @@ def compacted_topics(source: SurveyedSide, target: SurveyedSide, remote: Mapping
 
 
 def _since(
-    records: RecordReader, logs: Mapping[TopicPartition, LogRange], memory: OffsetMemory, scope: Scope
+    records: RecordReader, logs: Mapping[TopicPartition, LogRange], memory: OffsetMemory, scope: ComparisonScope
 ) -> dict[TopicPartition, int]:
     """The source's offset from which on each partition is compared."""
     if scope.unverified:

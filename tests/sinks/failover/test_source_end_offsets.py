@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any
 
 from sinks.engine.ledger_entries import Entry
-from sinks.failover.source_ends import SourceEndsStore, known_ends
+from sinks.failover.source_end_offsets import SourceEndOffsetStore, known_end_offsets
 from tests.inline_executor import InlineExecutor
 from tests.sinks.failover.scenes import look, stage
 
@@ -16,11 +16,11 @@ from tests.sinks.failover.scenes import look, stage
 def test_ends_are_looked_at_in_their_interval_and_written_where_they_moved() -> None:
     built = stage()
     reads, times = list[float](), iter([1.0, 2.0, 3.0, 4.0])
-    keeper = SourceEndsStore(built.here, 5.0, lambda: next(times), InlineExecutor())
+    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: next(times), InlineExecutor())
 
     def at(now: float) -> int:
         look(built, now, keeper)
-        seen = known_ends(built.ledger())
+        seen = known_end_offsets(built.ledger())
         assert seen is not None
         reads.append(seen.at_ms)
         return sum(map(sum, seen.ends.values()))
@@ -36,7 +36,7 @@ def test_ends_are_looked_at_in_their_interval_and_written_where_they_moved() -> 
 
 def test_topics_that_are_gone_leave_the_kept_ends() -> None:
     built = stage()
-    keeper = SourceEndsStore(built.here, 5.0, executor=InlineExecutor())
+    keeper = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor())
     look(built, 1000.0, keeper)
     for topic in ("x", "y"):
         del built.world.source.topics[topic]
@@ -53,12 +53,12 @@ def test_a_source_that_takes_its_time_holds_up_no_pass_and_its_ends_are_written_
             return started[-1]
 
     with ThreadPoolExecutor(1) as thread:
-        keeper = SourceEndsStore(built.here, 5.0, executor=Slow())
+        keeper = SourceEndOffsetStore(built.here, 5.0, executor=Slow())
         look(built, 1000.0, keeper)
         look(built, 1010.0, keeper)
-        assert known_ends(built.ledger()) is None
+        assert known_end_offsets(built.ledger()) is None
         go_on.set()
         started[0].result(30)
         look(built, 1011.0, keeper)
-    assert known_ends(built.ledger()) is not None
+    assert known_end_offsets(built.ledger()) is not None
     assert len(started) == 2
