@@ -14,7 +14,7 @@ from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.match_cache import open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.record_search import Found, Question
+from sinks.kinds.offsets.record_search import Question, SearchResult
 from sinks.kinds.offsets.search_window import search_window
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, translate
 from sinks.kinds.topics.listing import list_both
@@ -82,7 +82,7 @@ def _matches(
     ends: LogEnds,
     places: tuple[TopicPartition, TopicPartition],
     offsets: Sequence[int],
-) -> Iterator[tuple[int, Found]]:
+) -> Iterator[tuple[int, SearchResult]]:
     """Records that are looked for, where nothing better is known and the file does not forbid it."""
     where, remote = places
     questions: dict[GroupPartition, Question] = {}
@@ -100,7 +100,7 @@ def _matches(
 
 
 def _translated(
-    memory: OffsetMemory, ends: LogEnds, where: TopicPartition, offset: int, found: Found | None
+    memory: OffsetMemory, ends: LogEnds, where: TopicPartition, offset: int, found: SearchResult | None
 ) -> Answer | Unanswered:
     evidence = Evidence(
         memory.histories.of(where),

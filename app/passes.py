@@ -22,7 +22,7 @@ from sinks.engine.reconcile import Compared, FlowReconcile
 from sinks.engine.seal import Seal
 from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known, at, flow_state, silence
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.assembly import EVERY_GROUP, Assembly, GroupScope, Progress, assemble, no_progress
+from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupScope, assemble, no_progress
 from sinks.kinds.controller import Controller
 from sinks.kinds.offsets.controller import OffsetController
 from sinks.kinds.offsets.direction import GroupOffset
@@ -65,7 +65,7 @@ def single_pass(
     writes: str | Leadership | None = None,
     kinds: Collection[Kind] = tuple(Kind),
     scope: GroupScope = EVERY_GROUP,
-    progress: Progress = no_progress,
+    progress: CompareProgress = no_progress,
     claims: Claims | None = None,
     obeys_failover: bool = True,
 ) -> Iterator[SinglePass]:

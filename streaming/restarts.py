@@ -59,7 +59,7 @@ class QueryStatus:
     restarts: int = 0
 
 
-class Failure(NamedTuple):
+class QueryFailure(NamedTuple):
     """Why a query ended, in one line.
 
     `unreadable`: because its checkpoint cannot be read. `suspect`: so it seems; another start tells.
@@ -91,7 +91,7 @@ class Restarts:
         self.failures = 1 if ran_for >= self.settled else self.failures + 1
         return min(self.longest, self.first * 2.0 ** min(self.failures - 1, 32))
 
-    def diagnose(self, trace: str) -> Failure:
+    def diagnose(self, trace: str) -> QueryFailure:
         """Reads a failure off its stack trace (Java's, with its causes).
 
         A batch that is in the checkpoint although Spark is about to write it may be another job's, which is then
@@ -101,7 +101,7 @@ class Restarts:
         before, self._taken = self._taken, found[1] if found else None
         again = found is not None and before == found[1]
         damaged = again or bool(_READS_THE_CHECKPOINT.search(trace) or _GAP.search(trace))
-        return Failure(root_cause(trace), damaged and not _MACHINE.search(trace), suspect=found is not None)
+        return QueryFailure(root_cause(trace), damaged and not _MACHINE.search(trace), suspect=found is not None)
 
 
 LONGEST_GAP = 3.0

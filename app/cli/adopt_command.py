@@ -50,7 +50,7 @@ WITH_RECORDS = (
 
 
 @dataclass(frozen=True)
-class Found:
+class AdoptableFlow:
     """What one flow could take over."""
 
     one: SinglePass
@@ -122,7 +122,7 @@ def adopt(
 
 def _found(
     settings: Settings, stack: ExitStack, kind: Kind, *, lead: bool, writes: bool
-) -> tuple[list[Found], list[Failed]]:
+) -> tuple[list[AdoptableFlow], list[Failed]]:
     """Of each flow that keeps the kind in step; flows that cannot be observed are complained of."""
     flows = [one for one in settings.flows if one.enabled.get(kind, False)]
     off = {one.flow.name: one.disabled_reasons.get(kind, "not enabled") for one in settings.flows if one not in flows}
@@ -132,7 +132,7 @@ def _found(
         )
     for name, reason in off.items():
         complain(f"{name}: {kind} is left alone: {reason}")
-    found: list[Found] = []
+    found: list[AdoptableFlow] = []
     failed: list[Failed] = []
     claims = expected_claims(settings, [kind])
     for flow in flows:
@@ -141,14 +141,14 @@ def _found(
             one = stack.enter_context(single_pass(settings, flow, writes=command, kinds=[kind], claims=shared))
             if lead:
                 stack.enter_context(one.reconcile.leading())
-            found.append(Found(one, adoptable(one.reconcile, kind)))
+            found.append(AdoptableFlow(one, adoptable(one.reconcile, kind)))
         except LockstepError as error:
             complain(f"{flow.flow.name}: {error}")
             failed.append((flow.flow.name, error))
     return found, failed
 
 
-def _ask(found: Sequence[Found]) -> None:
+def _ask(found: Sequence[AdoptableFlow]) -> None:
     count = sum(len(row.plan.items) for row in found)
     if not count:
         return
@@ -159,10 +159,10 @@ def _ask(found: Sequence[Found]) -> None:
     typer.confirm(f"Adopt these {count}?", abort=True, err=True)
 
 
-def _compared_again(row: Found, stack: ExitStack) -> Found:
+def _compared_again(row: AdoptableFlow, stack: ExitStack) -> AdoptableFlow:
     """While the prompt waited the clusters may have changed, and a job may have led the flow."""
     stack.enter_context(row.one.reconcile.leading())
-    now = Found(row.one, adoptable(row.one.reconcile, row.plan.kind))
+    now = AdoptableFlow(row.one, adoptable(row.one.reconcile, row.plan.kind))
     if now.plan.digest != row.plan.digest:
         raise DigestMismatch(
             f"{row.name}: the clusters changed since this was shown; nothing was adopted. Run `lockstep adopt` again"
@@ -170,7 +170,7 @@ def _compared_again(row: Found, stack: ExitStack) -> Found:
     return now
 
 
-def _print(row: Found, taken: bool) -> None:
+def _print(row: AdoptableFlow, taken: bool) -> None:
     plan = row.plan
     print_line(f"{row.name}  {plan.digest}")
     if plan.items:

@@ -44,14 +44,14 @@ from app.cli.shared_options import chosen
 from app.configs_tool.alter import ABSENT, Alteration, checked, known_configs, named, said, validate, write
 from app.configs_tool.alteration_values import resolved, wanted_configs
 from app.configs_tool.canary import Canary
-from app.configs_tool.flags import EntityType, Flags, check_flags, place_of
+from app.configs_tool.flags import EntityType, Flags, check_flags, entity_of
 from app.configs_tool.precedence import views
 from app.configs_tool.tool_cluster import Opened, cluster_access, opened
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, ResourceType
 from streaming.errors import LockstepError, WrongUsage
 
 CANARY_TIME = 60.0
-ENTITY_TYPES = {Scope.BROKER: "brokers", Scope.TOPIC: "topics"}
+ENTITY_TYPES = {ResourceType.BROKER: "brokers", ResourceType.TOPIC: "topics"}
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -106,18 +106,18 @@ def _answer(flags: Flags, config: Path, output: Output) -> int:
 
 
 def _describe(flags: Flags, there: Opened, output: Output) -> int:
-    place = place_of(flags)
-    places = [place] if place is not None else _places(flags, there)
-    seen = there.levels.describe(places)
-    if place is not None and place in seen.errors and seen.errors[place].code in ABSENT:
-        raise WrongUsage(f"{named(place)}: {said(seen.errors[place])}")
+    entity = entity_of(flags)
+    entities = [entity] if entity is not None else _entities(flags, there)
+    seen = there.levels.describe(entities)
+    if entity is not None and entity in seen.errors and seen.errors[entity].code in ABSENT:
+        raise WrongUsage(f"{named(entity)}: {said(seen.errors[entity])}")
     for broken, fault in seen.errors.items():
         complain(f"{named(broken)}: {said(fault)}")
-    configs_of = {one: views(one, seen.items[one], flags.every) for one in places if one in seen.items}
+    configs_of = {one: views(one, seen.items[one], flags.every) for one in entities if one in seen.items}
     if output is Output.JSON:
-        entities = [_entity(one) | {"configs": [row.as_json() for row in configs_of[one]]} for one in configs_of]
+        documents = [_entity(one) | {"configs": [row.as_json() for row in configs_of[one]]} for one in configs_of]
         failed = [(named(one), LockstepError(said(fault))) for one, fault in seen.errors.items()]
-        print_json(with_failures({"entities": entities}, failed))
+        print_json(with_failures({"entities": documents}, failed))
     else:
         for one, rows in configs_of.items():
             print_line(f"{'All' if flags.every and one != DEFAULT_OF_ALL else 'Dynamic'} configs of {named(one)}:")
@@ -127,16 +127,16 @@ def _describe(flags: Flags, there: Opened, output: Output) -> int:
     return FAILED if seen.errors else DONE
 
 
-def _places(flags: Flags, there: Opened) -> list[ConfigEntity]:
+def _entities(flags: Flags, there: Opened) -> list[ConfigEntity]:
     """All there are, as kafka-configs does without a name: the brokers and their default, or the topics."""
     if flags.kind is EntityType.TOPICS:
-        return [ConfigEntity(Scope.TOPIC, name) for name in there.partitions.topics()]
-    return [*(ConfigEntity(Scope.BROKER, name) for name in there.levels.brokers()), DEFAULT_OF_ALL]
+        return [ConfigEntity(ResourceType.TOPIC, name) for name in there.partitions.topics()]
+    return [*(ConfigEntity(ResourceType.BROKER, name) for name in there.levels.brokers()), DEFAULT_OF_ALL]
 
 
 def _alter(flags: Flags, there: Opened, wanted: ConfigValues, output: Output) -> int:
-    place = place_of(flags) or DEFAULT_OF_ALL
-    alteration, notes = checked(place, wanted, known_configs(there.levels, place), flags.custom)
+    entity = entity_of(flags) or DEFAULT_OF_ALL
+    alteration, notes = checked(entity, wanted, known_configs(there.levels, entity), flags.custom)
     for note in notes:
         complain(note)
     validate(there.levels, alteration)
@@ -144,7 +144,7 @@ def _alter(flags: Flags, there: Opened, wanted: ConfigValues, output: Output) ->
         _print_altered(alteration, "validated", output)
         return DONE
     if not write(there.levels, alteration, threading.Event().wait):
-        complain(f"written, but {named(place)} does not show it yet: check with --describe")
+        complain(f"written, but {named(entity)} does not show it yet: check with --describe")
     _print_altered(alteration, "applied", output)
     return DONE
 
@@ -172,20 +172,20 @@ def _ending() -> Iterator[threading.Event]:
 
 def _print_altered(alteration: Alteration, result: str, output: Output) -> None:
     if output is Output.JSON:
-        print_json(_entity(alteration.place) | {"result": result, "changes": alteration.rows()})
+        print_json(_entity(alteration.entity) | {"result": result, "changes": alteration.rows()})
         return
     for row in alteration.rows():
         print_line(f"  {row['name']}: {_shown_value(row['before'])} -> {_shown_value(row['after'])}")
     if result == "validated":
-        print_line(f"Validated for {named(alteration.place)}; nothing was written.")
-    elif alteration.place == DEFAULT_OF_ALL:
+        print_line(f"Validated for {named(alteration.entity)}; nothing was written.")
+    elif alteration.entity == DEFAULT_OF_ALL:
         print_line("Completed updating default config for brokers in the cluster.")
     else:
-        print_line(f"Completed updating config for {named(alteration.place)}.")
+        print_line(f"Completed updating config for {named(alteration.entity)}.")
 
 
-def _entity(place: ConfigEntity) -> dict[str, Any]:
-    return {"entity_type": ENTITY_TYPES[place.scope], "entity_name": place.name}
+def _entity(entity: ConfigEntity) -> dict[str, Any]:
+    return {"entity_type": ENTITY_TYPES[entity.type], "entity_name": entity.name}
 
 
 def _shown_value(value: str | None) -> str:

@@ -38,7 +38,7 @@ PARSER_ERROR: Final[Any] = next(base for base in reversed(typer.BadParameter.__m
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailureDocument:
     """`error` of a document of JSON. `remedy`: None where the message says it."""
 
     code: str
@@ -46,9 +46,9 @@ class Failure:
     remedy: str | None = None
 
 
-def failure_of(error: LockstepError) -> Failure:
+def failure_of(error: LockstepError) -> FailureDocument:
     """An error as programs read it."""
-    return Failure(error.code, str(error), error.remedy)
+    return FailureDocument(error.code, str(error), error.remedy)
 
 
 Failed = tuple[str, LockstepError]
@@ -60,14 +60,14 @@ def with_failures(document: Mapping[str, Any], failed: Sequence[Failed]) -> dict
     return with_failure(document, [(name, failure_of(error)) for name, error in failed])
 
 
-def with_failure(document: Mapping[str, Any], rows: Sequence[tuple[str, Failure]]) -> dict[str, Any]:
+def with_failure(document: Mapping[str, Any], rows: Sequence[tuple[str, FailureDocument]]) -> dict[str, Any]:
     """As `with_failures`, for what failed elsewhere; all of it is one `error`, by name."""
     if not rows:
         return dict(document)
     codes, remedies = {row.code for _, row in rows}, {row.remedy for _, row in rows}
     message = "\n".join(f"{name}: {row.message}" for name, row in rows)
     one_code = codes.pop() if len(codes) == 1 else LockstepError.code
-    found = Failure(one_code, message, remedies.pop() if len(remedies) == 1 else None)
+    found = FailureDocument(one_code, message, remedies.pop() if len(remedies) == 1 else None)
     return {**document, "error": asdict(found)}
 
 
@@ -104,7 +104,7 @@ def exit_code_of(command: Callable[[], object], words: Sequence[str]) -> int:
     return code
 
 
-def _outcome(command: Callable[[], object]) -> tuple[int, Failure | None]:
+def _outcome(command: Callable[[], object]) -> tuple[int, FailureDocument | None]:
     try:
         code = command()
     except LockstepError as error:
@@ -112,15 +112,17 @@ def _outcome(command: Callable[[], object]) -> tuple[int, Failure | None]:
         return WRONG_USAGE if isinstance(error, WrongUsage) else FAILED, failure_of(error)
     except PARSER_ERROR as error:
         error.show()
-        return int(error.exit_code), Failure(WrongUsage.code, error.format_message(), WrongUsage.remedy)
+        return int(error.exit_code), FailureDocument(WrongUsage.code, error.format_message(), WrongUsage.remedy)
     except typer.Abort:
         complain("nothing was done")
-        return FAILED, Failure("ABORTED", "the question was not answered with yes")
+        return FAILED, FailureDocument("ABORTED", "the question was not answered with yes")
     except Exception as error:
         if isinstance(error, OSError) and error.errno in LOST:
             raise
         traceback.print_exc()
-        return FAILED, Failure("DEFECT", f"{type(error).__name__}: {error}", "please report it, with what stderr says")
+        return FAILED, FailureDocument(
+            "DEFECT", f"{type(error).__name__}: {error}", "please report it, with what stderr says"
+        )
     return (code if isinstance(code, int) else DONE), None
 
 

@@ -115,7 +115,7 @@ def offsets(
     raise typer.Exit(FAILED if failed else DONE)
 
 
-class Found(NamedTuple):
+class ComparedPass(NamedTuple):
     """A flow's pass, and what was compared in it."""
 
     one: SinglePass
@@ -124,9 +124,9 @@ class Found(NamedTuple):
 
 def _compare_all(
     settings: Settings, scope: GroupScope, writes: str | None, stack: ExitStack
-) -> tuple[list[Found], list[Failed]]:
+) -> tuple[list[ComparedPass], list[Failed]]:
     """A pass of each flow, which `stack` ends, as far as its comparison; and the flows that failed."""
-    found: list[Found] = []
+    found: list[ComparedPass] = []
     failed: list[Failed] = []
     for one in settings.flows:
         try:
@@ -141,7 +141,7 @@ def _compare_all(
     return found, failed
 
 
-def _check_names(found: Sequence[Found], groups: Sequence[str], *, back: bool) -> None:
+def _check_names(found: Sequence[ComparedPass], groups: Sequence[str], *, back: bool) -> None:
     """Raises WrongUsage with every group that has no offsets to show, in any flow."""
     listed = {row.group for flow in found for row in flow.one.group_offsets}
     there = [
@@ -151,15 +151,15 @@ def _check_names(found: Sequence[Found], groups: Sequence[str], *, back: bool) -
         raise WrongUsage("\n".join(wrong))
 
 
-def _compare(one: SinglePass) -> Found:
+def _compare(one: SinglePass) -> ComparedPass:
     """Raises LockstepError where groups cannot be observed."""
     compared = one.compare()
     for reason in compared.trouble.faulted.values():
         raise LockstepError(reason)
-    return Found(one, compared)
+    return ComparedPass(one, compared)
 
 
-def _execute(found: Sequence[Found], yes: bool, stack: ExitStack) -> list[Failed]:
+def _execute(found: Sequence[ComparedPass], yes: bool, stack: ExitStack) -> list[Failed]:
     """Writes what was found to the sources, compared once more while no other process writes; what of it failed."""
     pending = sum(len(row.compared.plan.changes) for row in found)
     if not pending:

@@ -31,7 +31,7 @@ from app.properties.parse import read
 from app.settings import Settings, load
 from app.settings.load import read_properties
 from app.settings.stored_overrides import Overrides, Reference
-from sinks.engine.overrides import InLedger, Level, texts_at
+from sinks.engine.overrides import InLedger, OverrideLevel, texts_at
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
@@ -60,9 +60,9 @@ class Selection:
         return [names[self.name]]
 
     @property
-    def level(self) -> Level:
+    def level(self) -> OverrideLevel:
         """Where it is written."""
-        return Level.FLOW if self.name else Level.ALL
+        return OverrideLevel.FLOW if self.name else OverrideLevel.ALL
 
 
 def own_configs(flags: Flags, config: Path, output: Output, ask: Callable[[str], str]) -> int:

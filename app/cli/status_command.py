@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.cli.failures import Failure, with_failure, with_failures
+from app.cli.failures import FailureDocument, with_failure, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, of_each_flow, with_overrides
 from app.cli.output import DONE, FAILED, STALE, Output, complain, print_json, print_table
 from app.cli.running import JobRefused, NoJobAnswers, ask
@@ -61,12 +61,15 @@ def exit_code(states: Collection[str]) -> int:
     return FAILED if "ERROR" in states else STALE if "STALE" in states else DONE
 
 
-def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Failure]]:
+def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, FailureDocument]]:
     """Flows in ERROR; a job of an older version tells their reason alone."""
     for row in rows:
         if row["state"] == "ERROR":
             said = row.get("error") or {"code": LockstepError.code, "message": row["reason"], "remedy": None}
-            yield f"{row['source']}->{row['target']}", Failure(said["code"], said["message"] or "", said["remedy"])
+            yield (
+                f"{row['source']}->{row['target']}",
+                FailureDocument(said["code"], said["message"] or "", said["remedy"]),
+            )
 
 
 def _rows(config: Path, flow: list[str] | None) -> list[dict[str, Any]]:

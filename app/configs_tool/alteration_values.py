@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.configs_tool.arguments import parse_added, parse_added_file, parse_deleted
 from app.properties.config_providers import ConfigProvider, resolve
-from app.properties.mistakes import REFERENCE, Entry, Findings
+from app.properties.mistakes import REFERENCE, Findings, PropertyLine
 from streaming.errors import WrongUsage
 
 PROMPT = "?"
@@ -48,7 +48,7 @@ def resolved(
         if value == PROMPT:
             values[name] = ask(name)
         elif value is not None and providers is not None and REFERENCE.search(value):
-            entry = resolve(Entry(name, value, 0, value), providers, Findings("--add-config"))
+            entry = resolve(PropertyLine(name, value, 0, value), providers, Findings("--add-config"))
             values[name] = entry.value
             if entry.problem is not None:
                 wrong.append(f"{name}: {entry.problem}; --literal keeps it as it is written")

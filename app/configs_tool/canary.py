@@ -26,7 +26,7 @@ from app.configs_tool.alter import (
 )
 from app.configs_tool.precedence import own_levels
 from sinks.faults import RightsMissing
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
 from sinks.kafka.ports.partitions import Partition, Partitions, Troubled
 from streaming.errors import LockstepError, WrongUsage
 from streaming.number_of import number_of
@@ -46,7 +46,7 @@ class TakenBack(LockstepError):
 
 
 class NotTakenBack(LockstepError):
-    """Taking back failed; the message says which place still has the value, and the command that mends it."""
+    """Taking back failed; the message says which entity still has the value, and the command that mends it."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Canary:
 
         Raises WrongUsage before anything is written, TakenBack, NotTakenBack, LockstepError.
         """
-        place = ConfigEntity(Scope.BROKER, broker)
+        entity = ConfigEntity(ResourceType.BROKER, broker)
         default, notes = checked(DEFAULT_OF_ALL, wanted, known_configs(self.levels, DEFAULT_OF_ALL), custom)
-        override, _ = checked(place, wanted, known_configs(self.levels, place), custom)
+        override, _ = checked(entity, wanted, known_configs(self.levels, entity), custom)
         for note in notes:
             self.note(note)
         for alteration in (override, default):
@@ -101,10 +101,10 @@ class Canary:
             written.pop()
             raise
         if not shown:
-            raise LockstepError(f"{named(alteration.place)} does not show what was written")
+            raise LockstepError(f"{named(alteration.entity)} does not show what was written")
 
     def _watch(self, override: Alteration, before: Troubled) -> None:
-        self.note(f"{named(override.place)} has it; watching for {self.seconds:g} s (Ctrl-C takes it back)")
+        self.note(f"{named(override.entity)} has it; watching for {self.seconds:g} s (Ctrl-C takes it back)")
         left = self.seconds
         while True:
             self._check(override, before)
@@ -115,8 +115,8 @@ class Canary:
             left -= WATCH_EVERY
 
     def _check(self, override: Alteration, before: Troubled) -> None:
-        if not holds(override.place, override.wanted, described(self.levels, override.place)):
-            raise LockstepError(f"{named(override.place)} has another value now: another client altered it")
+        if not holds(override.entity, override.wanted, described(self.levels, override.entity)):
+            raise LockstepError(f"{named(override.entity)} has another value now: another client altered it")
         now = self.partitions.troubled()
         for what, new in (
             ("offline", now.offline - before.offline),
@@ -129,33 +129,33 @@ class Canary:
     def _promote(self, override: Alteration, default: Alteration, written: list[Alteration]) -> None:
         self._write(default, written)
         self.note("it is the cluster-wide default now; removing the override")
-        own = own_levels(override.place, described(self.levels, override.place))
+        own = own_levels(override.entity, described(self.levels, override.entity))
         removal = {name: None for name in override.wanted if name in own}
-        fault = self.levels.alter({override.place: removal})[override.place]
+        fault = self.levels.alter({override.entity: removal})[override.entity]
         if fault is not None:
-            raise LockstepError(f"{named(override.place)}: its override cannot be removed: {fault}")
+            raise LockstepError(f"{named(override.entity)}: its override cannot be removed: {fault}")
 
     def _take_back(self, written: list[Alteration], reason: str) -> None:
         for alteration in reversed(written):
-            self.note(f"{reason}; taking it back on {named(alteration.place)}")
+            self.note(f"{reason}; taking it back on {named(alteration.entity)}")
             back = _back(alteration, self.levels, self.pause)
             if back is not None:
                 raise NotTakenBack(f"{reason}; and it cannot be taken back: {back}. Then say: {_command(alteration)}")
 
 
 def _back(alteration: Alteration, levels: ConfigLevels, pause: Callable[[float], None]) -> str | None:
-    """Why a place cannot get back what it had, after many tries; None when it has."""
-    own = own_levels(alteration.place, alteration.known.before)
+    """Why an entity cannot get back what it had, after many tries; None when it has."""
+    own = own_levels(alteration.entity, alteration.known.before)
     wanted = {name: own.get(name) for name in alteration.wanted}
     reason = ""
     for number in range(TAKE_BACK_TRIES):
         if number:
             pause(TAKE_BACK_EVERY)
         try:
-            there = own_levels(alteration.place, described(levels, alteration.place))
+            there = own_levels(alteration.entity, described(levels, alteration.entity))
             # What is not set any more must not be deleted again: another client may have written it.
             due = {name: value for name, value in wanted.items() if value is not None or name in there}
-            fault = levels.alter({alteration.place: due})[alteration.place] if due else None
+            fault = levels.alter({alteration.entity: due})[alteration.entity] if due else None
         except LockstepError as error:
             reason = str(error)
             continue
@@ -166,10 +166,10 @@ def _back(alteration: Alteration, levels: ConfigLevels, pause: Callable[[float],
 
 
 def _raise_if_lost_for_good(alteration: Alteration) -> None:
-    own = own_levels(alteration.place, alteration.known.before)
+    own = own_levels(alteration.entity, alteration.known.before)
     if hidden := [name for name in alteration.wanted if name in own and own[name] is None]:
         raise WrongUsage(
-            f"{named(alteration.place)}: {', '.join(hidden)}: is set already, and brokers tell no secret, so that the "
+            f"{named(alteration.entity)}: {', '.join(hidden)}: is set already, and brokers tell no secret, so that the "
             "value there could not be given back; alter it without --canary"
         )
     if deleted := [name for name, value in alteration.wanted.items() if value is None]:
@@ -177,8 +177,8 @@ def _raise_if_lost_for_good(alteration: Alteration) -> None:
 
 
 def _command(alteration: Alteration) -> str:
-    own = own_levels(alteration.place, alteration.known.before)
-    entity = f"--entity-name {alteration.place.name}" if alteration.place.name else "--entity-default"
+    own = own_levels(alteration.entity, alteration.known.before)
+    entity = f"--entity-name {alteration.entity.name}" if alteration.entity.name else "--entity-default"
     begin = f"lockstep configs --alter --entity-type brokers {entity}"
     added = ",".join(f"{name}=[{own[name]}]" for name in alteration.wanted if name in own)
     deleted = ",".join(name for name in alteration.wanted if name not in own)

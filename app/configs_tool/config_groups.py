@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Level(str, Enum):
+class ConfigLevel(str, Enum):
     """Where a config is meant to be set. A cluster-wide one may be overridden on a broker, to try it out."""
 
     CLUSTER_WIDE = "cluster-wide"
@@ -24,7 +24,7 @@ class Group:
     """Configs that belong together. `per_listener`: they are set under `listener.name.<listener>.` only."""
 
     title: str
-    level: Level
+    level: ConfigLevel
     names: frozenset[str]
     per_listener: bool = False
 
@@ -96,16 +96,16 @@ TIERED = _prefixed("", "follower.fetch.last.tiered.offset.enable") | _prefixed(
 )
 
 GROUPS: tuple[Group, ...] = (
-    Group("SSL key and trust stores", Level.PER_BROKER, STORES, per_listener=True),
-    Group("threads", Level.CLUSTER_WIDE, THREADS),
-    Group("metrics reporters", Level.CLUSTER_WIDE, frozenset({"metric.reporters", "config.providers"})),
-    Group("log cleaner", Level.CLUSTER_WIDE, CLEANER),
-    Group("default topic configs", Level.CLUSTER_WIDE, TOPIC_DEFAULTS),
-    Group("listeners and security", Level.PER_BROKER, LISTENERS),
-    Group("connection limits", Level.CLUSTER_WIDE, CONNECTIONS),
-    Group("replication throttles", Level.CLUSTER_WIDE, THROTTLES),
-    Group("coordinators", Level.CLUSTER_WIDE, COORDINATORS),
-    Group("tiered storage", Level.CLUSTER_WIDE, TIERED),
+    Group("SSL key and trust stores", ConfigLevel.PER_BROKER, STORES, per_listener=True),
+    Group("threads", ConfigLevel.CLUSTER_WIDE, THREADS),
+    Group("metrics reporters", ConfigLevel.CLUSTER_WIDE, frozenset({"metric.reporters", "config.providers"})),
+    Group("log cleaner", ConfigLevel.CLUSTER_WIDE, CLEANER),
+    Group("default topic configs", ConfigLevel.CLUSTER_WIDE, TOPIC_DEFAULTS),
+    Group("listeners and security", ConfigLevel.PER_BROKER, LISTENERS),
+    Group("connection limits", ConfigLevel.CLUSTER_WIDE, CONNECTIONS),
+    Group("replication throttles", ConfigLevel.CLUSTER_WIDE, THROTTLES),
+    Group("coordinators", ConfigLevel.CLUSTER_WIDE, COORDINATORS),
+    Group("tiered storage", ConfigLevel.CLUSTER_WIDE, TIERED),
 )
 BY_NAME: Mapping[str, Group] = {name: group for group in GROUPS for name in group.names}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from streaming.errors import WrongUsage
 
 
@@ -22,7 +22,7 @@ class EntityType(str, Enum):
     LOCKSTEP = "lockstep"
 
 
-SCOPES = {EntityType.BROKERS: Scope.BROKER, EntityType.TOPICS: Scope.TOPIC}
+SCOPES = {EntityType.BROKERS: ResourceType.BROKER, EntityType.TOPICS: ResourceType.TOPIC}
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ class Flags:
         return bool(self.added or self.added_file or self.deleted)
 
 
-Rule = tuple[Callable[[Flags], bool], str]
+FlagRule = tuple[Callable[[Flags], bool], str]
 """When it is broken, and what to say then."""
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[FlagRule, ...] = (
     (lambda f: f.describe is f.alter, "say exactly one of --describe and --alter"),
     (
         lambda f: f.kind is not EntityType.LOCKSTEP and (f.cluster is None) is (f.bootstrap_server is None),
@@ -120,7 +120,7 @@ RULES: tuple[Rule, ...] = (
     (lambda f: f.alter and f.every, "--all goes with --describe"),
 )
 
-OWN_RULES: tuple[Rule, ...] = (
+OWN_RULES: tuple[FlagRule, ...] = (
     (
         lambda f: f.kind is EntityType.LOCKSTEP and (f.cluster is not None or f.bootstrap_server is not None),
         "--entity-type lockstep goes without --cluster and --bootstrap-server: its configs are kept in each flow's "
@@ -147,8 +147,8 @@ def check_flags(flags: Flags) -> None:
         raise WrongUsage(*wrong)
 
 
-def place_of(flags: Flags) -> ConfigEntity | None:
-    """The place that was asked for; None for all there are. The flags are checked."""
+def entity_of(flags: Flags) -> ConfigEntity | None:
+    """The entity that was asked for; None for all there are. The flags are checked."""
     if flags.kind is None or flags.name is None:
         return None
     return ConfigEntity(SCOPES[flags.kind], flags.name) if flags.name else DEFAULT_OF_ALL

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from app.configs_tool.broker_login import JAAS, jaas_note, jaas_objection
-from app.configs_tool.config_groups import BY_NAME, INSTEAD, LISTENER, LISTENER_ANYWHERE, Level, base_name
+from app.configs_tool.config_groups import BY_NAME, INSTEAD, LISTENER, LISTENER_ANYWHERE, ConfigLevel, base_name
 from app.configs_tool.precedence import own_levels
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import ConfigEntity, ConfigValues, Levels, Scope
+from sinks.kafka.ports.config_levels import ConfigEntity, ConfigValues, Levels, ResourceType
 
 NEAR = 0.85
 """How like a known name an unknown one must be to count as a slip, not as a config of a user's own."""
@@ -18,7 +18,7 @@ NEAR = 0.85
 
 @dataclass(frozen=True, slots=True)
 class KnownConfigs:
-    """What is known before an alteration: the place's own configs, those that there are, and the brokers' ids.
+    """What is known before an alteration: the entity's own configs, those that there are, and the brokers' ids.
 
     `there`: as a broker, or the topic, describes itself; it has every config that Kafka knows.
     """
@@ -28,40 +28,40 @@ class KnownConfigs:
     brokers: Sequence[str]
 
 
-def objections(place: ConfigEntity, wanted: ConfigValues, known: KnownConfigs, custom: bool = False) -> list[str]:
+def objections(entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs, custom: bool = False) -> list[str]:
     """Everything that is wrong, a line each. `custom`: unknown names are meant. No line shows a value."""
     return [
         f"{name}: {reason}"
         for name, value in wanted.items()
-        if (reason := _wrong(place, name, value, known, custom)) is not None
+        if (reason := _wrong(entity, name, value, known, custom)) is not None
     ]
 
 
-def notes(place: ConfigEntity, wanted: ConfigValues, known: KnownConfigs) -> list[str]:
+def notes(entity: ConfigEntity, wanted: ConfigValues, known: KnownConfigs) -> list[str]:
     """What is worth a word and no objection: unknown names, deletions of what is not set, idle logins."""
-    own = own_levels(place, known.before)
+    own = own_levels(entity, known.before)
     listeners = known.there["listeners"].value or "" if "listeners" in known.there else ""
     found = []
     for name, value in wanted.items():
         if value is None and name not in own:
             near = _nearest(name, own, 0.6)
             found.append(f"{name}: is not set there, nothing to delete" + (f"; nearest: {near}" if near else ""))
-        elif value is not None and place.scope is Scope.BROKER and not _is_known(name, known):
+        elif value is not None and entity.type is ResourceType.BROKER and not _is_known(name, known):
             found.append(f"{name}: no config of Kafka's; brokers keep it for metrics reporters and other plug-ins")
         elif value is not None and (note := jaas_note(name, listeners)):
             found.append(f"{name}: {note}")
     return found
 
 
-def _wrong(place: ConfigEntity, name: str, value: str | None, known: KnownConfigs, custom: bool) -> str | None:
+def _wrong(entity: ConfigEntity, name: str, value: str | None, known: KnownConfigs, custom: bool) -> str | None:
     if value is None:
         return None
-    if place.scope is Scope.TOPIC:
+    if entity.type is ResourceType.TOPIC:
         return None if name in known.there else _unknown_topic_config(name, known.there)
     rules = (_read_only, _needs_listener, _needs_broker)
-    found = next((reason for rule in rules if (reason := rule(place, name, known))), None)
+    found = next((reason for rule in rules if (reason := rule(entity, name, known))), None)
     if found is None and not custom:
-        found = _slip(place, name, known)
+        found = _slip(entity, name, known)
     return found or jaas_objection(name, value)
 
 
@@ -72,7 +72,7 @@ def _unknown_topic_config(name: str, there: Levels) -> str:
     return "topics have no such config" + (f"; nearest: {near}" if near else "") + hint
 
 
-def _read_only(place: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
+def _read_only(entity: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
     base = base_name(name)
     entry = known.there.get(name)
     if name in INSTEAD and (entry is None or entry.read_only):
@@ -83,7 +83,7 @@ def _read_only(place: ConfigEntity, name: str, known: KnownConfigs) -> str | Non
     return "brokers read it at their start only: change server.properties, and restart them one after the other"
 
 
-def _needs_listener(place: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
+def _needs_listener(entity: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
     group = BY_NAME.get(name)
     if group is None or not group.per_listener:
         return None
@@ -93,22 +93,22 @@ def _needs_listener(place: ConfigEntity, name: str, known: KnownConfigs) -> str 
     )
 
 
-def _needs_broker(place: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
-    if place.name:
+def _needs_broker(entity: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
+    if entity.name:
         return None
     listener = LISTENER.fullmatch(name)
     if listener is not None and listener[2] not in LISTENER_ANYWHERE:
         return f"belongs to a listener of one broker: set it per broker, {_per_broker(known.brokers)}"
     group = BY_NAME.get(name)
-    if group is not None and group.level is Level.PER_BROKER:
+    if group is not None and group.level is ConfigLevel.PER_BROKER:
         return (
             f"is one of {group.title}, which brokers have of their own: set it per broker, {_per_broker(known.brokers)}"
         )
     return None
 
 
-def _slip(place: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
-    if _is_known(name, known) or name in own_levels(place, known.before):
+def _slip(entity: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
+    if _is_known(name, known) or name in own_levels(entity, known.before):
         return None
     near = _nearest(base_name(name), _names(known))
     if near is None:

@@ -1,6 +1,6 @@
 """KIP-226's precedence, readable: every level of a config, the one in force, and what a deletion would fall back to.
 
-| place                    | levels, the one that wins first                                                |
+| entity                    | levels, the one that wins first                                                |
 |--------------------------|--------------------------------------------------------------------------------|
 | a broker                 | its own, the cluster-wide default, `server.properties`, Kafka's built-in       |
 | the cluster-wide default | its own alone: what holds beneath it, each broker says                         |
@@ -16,7 +16,7 @@ from typing import Any
 from app.configs_tool.config_groups import LISTENER
 from app.configs_tool.masking import is_secret
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import ConfigEntity, LevelledEntry, Levels, Scope, Synonym
+from sinks.kafka.ports.config_levels import ConfigEntity, LevelledEntry, Levels, ResourceType, Synonym
 from sinks.notify.secret_texts import HIDDEN
 
 WORDS = {
@@ -31,7 +31,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigView:
-    """One config as a place has it. Values that must not be shown are None already, in each level too."""
+    """One config as an entity has it. Values that must not be shown are None already, in each level too."""
 
     name: str
     value: str | None
@@ -40,7 +40,7 @@ class ConfigView:
     sensitive: bool
     levels: tuple[Synonym, ...]
     falls_back_to: Synonym | None
-    """What holds once the place's own level is deleted; None where it has none, or where nothing is beneath."""
+    """What holds once the entity's own level is deleted; None where it has none, or where nothing is beneath."""
 
     def as_json(self) -> dict[str, Any]:
         """Values of secrets are null."""
@@ -72,16 +72,16 @@ class ConfigView:
         return HIDDEN if self.sensitive else "-" if value is None else value
 
 
-def own_origin(place: ConfigEntity) -> Origin:
-    """The level at which a place itself is written."""
-    if place.scope is Scope.TOPIC:
+def own_origin(entity: ConfigEntity) -> Origin:
+    """The level at which an entity itself is written."""
+    if entity.type is ResourceType.TOPIC:
         return Origin.TOPIC
-    return Origin.BROKER if place.name else Origin.CLUSTER
+    return Origin.BROKER if entity.name else Origin.CLUSTER
 
 
-def own_levels(place: ConfigEntity, levels: Levels) -> dict[str, str | None]:
-    """What is set at the place itself, by name; a value that is not shown is None."""
-    own = own_origin(place)
+def own_levels(entity: ConfigEntity, levels: Levels) -> dict[str, str | None]:
+    """What is set at the entity itself, by name; a value that is not shown is None."""
+    own = own_origin(entity)
     found: dict[str, str | None] = {}
     for name, entry in levels.items():
         for one in entry.synonyms:
@@ -90,9 +90,9 @@ def own_levels(place: ConfigEntity, levels: Levels) -> dict[str, str | None]:
     return found
 
 
-def views(place: ConfigEntity, levels: Levels, every: bool = False) -> list[ConfigView]:
-    """The configs of a place, by name: those set there, as kafka-configs lists them, or with `every` all."""
-    own = own_origin(place)
+def views(entity: ConfigEntity, levels: Levels, every: bool = False) -> list[ConfigView]:
+    """The configs of an entity, by name: those set there, as kafka-configs lists them, or with `every` all."""
+    own = own_origin(entity)
     names = sorted(name for name, entry in levels.items() if every or entry.origin is own)
     return [_view(own, name, levels[name], is_secret(name, levels)) for name in names]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from app.configs_tool.flags import Flags
 from app.local.java_gateway import kafka_jvm
 from app.properties.config_providers import ConfigProvider, config_providers, resolve_all
-from app.properties.mistakes import Entry, Findings
+from app.properties.mistakes import Findings, PropertyLine
 from app.properties.parse import read
 from app.settings import load
 from app.settings.reading import USUAL, Reading
@@ -79,7 +79,7 @@ def opened(access: ClusterAccess) -> Iterator[Opened]:
 
 def _by_address(address: str, command_config: Path | None, timeout: float | None) -> ClusterAccess:
     findings = Findings(str(command_config))
-    entries: Mapping[str, Entry] = {}
+    entries: Mapping[str, PropertyLine] = {}
     if command_config is not None:
         entries = resolve_all(read(command_config, findings), os.environ, findings)
         for entry in entries.values():

@@ -16,7 +16,7 @@ from types import FrameType
 
 from app.cli.output import complain, print_line, print_table
 from app.demo.demo_move import GROUP, READ, RECORDS, move
-from app.demo.demo_steps import MECHANISM, PASSWORD, STEPS, TOPICS, USER, Step, override
+from app.demo.demo_steps import MECHANISM, PASSWORD, STEPS, TOPICS, USER, DemoStep, override
 from app.local.certificates import write_private
 from app.local.jar_sets import home, is_checkout
 from app.local.local_cluster import LocalCluster, started
@@ -127,7 +127,7 @@ def _changes(
 ) -> tuple[list[tuple[str, str, str]], bool]:
     """`check`: raises where the job or MM2 has ended, which nobody need wait for."""
 
-    def has_arrived(step: Step) -> bool:
+    def has_arrived(step: DemoStep) -> bool:
         check()
         return step.arrived(target)
 

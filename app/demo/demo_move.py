@@ -19,14 +19,14 @@ RECORDS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class Moved:
+class GroupMove:
     """Records that the group skipped and read twice when it went on at the target."""
 
     skipped: int
     twice: int
 
 
-def move(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCluster) -> Moved:
+def move(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCluster) -> GroupMove:
     """Writes to the topic, reads some of it on the source as a group, and the rest on the target as the same group."""
     records = [b"customer-%d" % number for number in range(RECORDS)]
     source.append_log(TOPIC, [(record, b"v") for record in records])
@@ -41,7 +41,7 @@ def move(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCl
         lambda: there in target.groups.committed([GROUP]).items.get(GROUP, {}), WITHIN, f"the offset of {GROUP} on b"
     )
     after = _read("b", b.bootstrap, there.topic, None)
-    return Moved(skipped=len(set(records) - set(before) - set(after)), twice=len(set(before) & set(after)))
+    return GroupMove(skipped=len(set(records) - set(before) - set(after)), twice=len(set(before) & set(after)))
 
 
 def _read(alias: str, bootstrap: str, topic: str, count: int | None) -> list[bytes]:

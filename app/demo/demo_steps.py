@@ -24,7 +24,7 @@ TOPICS: Mapping[str, TopicSpec] = {
 
 
 @dataclass(frozen=True)
-class Step:
+class DemoStep:
     """One change of the source, and how to see that the target has it."""
 
     what: str
@@ -64,44 +64,44 @@ USER, MECHANISM, PASSWORD = "shop", "SCRAM-SHA-512", "the demo's own secret"
 """The user that logs in on the target in the end; the password is on the source, and in a folder that the job reads."""
 
 STEPS = (
-    Step("config set", _set("payments", "retention.ms", "3600000"), _has("a.payments", "retention.ms", "3600000")),
-    Step("config changed", _set("orders", "retention.ms", "7200000"), _has("a.orders", "retention.ms", "7200000")),
-    Step("config removed", _set("payments", "retention.ms", None), _has("a.payments", "retention.ms", None)),
-    Step(
+    DemoStep("config set", _set("payments", "retention.ms", "3600000"), _has("a.payments", "retention.ms", "3600000")),
+    DemoStep("config changed", _set("orders", "retention.ms", "7200000"), _has("a.orders", "retention.ms", "7200000")),
+    DemoStep("config removed", _set("payments", "retention.ms", None), _has("a.payments", "retention.ms", None)),
+    DemoStep(
         "new topic, with a config",
         lambda cluster: cluster.create_topics({"refunds": TopicSpec(2, 1, (("retention.ms", "1800000"),))}),
         _has("a.refunds", "retention.ms", "1800000"),
     ),
-    Step(
+    DemoStep(
         "partitions added",
         lambda cluster: cluster.create_partitions({"orders": 6}),
         lambda cluster: cluster.list_topics().get("a.orders") == 6,
     ),
-    Step(
+    DemoStep(
         "ALLOW WRITE",
         _grant("ALLOW WRITE User:shop TOPIC orders LITERAL"),
         _allows("ALLOW WRITE User:shop TOPIC a.orders LITERAL"),
         NEVER,
     ),
-    Step(
+    DemoStep(
         "SCRAM user",
         lambda cluster: cluster.users.upsert([Upsertion(USER, MECHANISM, 8192, PASSWORD)]),
         lambda cluster: cluster.users.describe([USER]) == {USER: {MECHANISM: 8192}},
         NEVER,
     ),
-    Step(
+    DemoStep(
         "ACL of a prefix",
         _grant("ALLOW READ User:reports TOPIC pay PREFIXED"),
         _allows("ALLOW READ User:reports TOPIC a.pay PREFIXED"),
         NEVER,
     ),
-    Step(
+    DemoStep(
         "ACL of a group",
         _grant("ALLOW READ User:reports GROUP nightly LITERAL"),
         _allows("ALLOW READ User:reports GROUP nightly LITERAL"),
         NEVER,
     ),
-    Step(
+    DemoStep(
         "ACL revoked",
         lambda cluster: cluster.acls.delete([_acl("ALLOW READ User:reports TOPIC pay PREFIXED")]),
         lambda cluster: not _allows("ALLOW READ User:reports TOPIC a.pay PREFIXED")(cluster),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.local.jars import PROJECT
-from app.properties.keys import TABLE, Acts, Key, Scope
+from app.properties.keys import TABLE, Acts, Key, KeyScope
 from app.properties.value_types import DURATION_SECONDS
 from streaming.durations import written
 
@@ -30,9 +30,9 @@ def page() -> str:
     """The whole page."""
     parts = [INTRO]
     for title, rows in (
-        ("Keys of the whole job", [key for key in TABLE.values() if key.scope is Scope.JOB]),
-        ("Keys of a cluster, behind its alias", [key for key in TABLE.values() if key.scope is Scope.CLUSTER]),
-        ("Keys of a flow", [key for key in TABLE.values() if key.scope is Scope.FLOW]),
+        ("Keys of the whole job", [key for key in TABLE.values() if key.scope is KeyScope.JOB]),
+        ("Keys of a cluster, behind its alias", [key for key in TABLE.values() if key.scope is KeyScope.CLUSTER]),
+        ("Keys of a flow", [key for key in TABLE.values() if key.scope is KeyScope.FLOW]),
     ):
         parts.append(f"## {title}\n")
         parts.append(

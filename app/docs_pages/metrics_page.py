@@ -15,7 +15,7 @@ from sinks.engine.verify_metrics import WORST_ROWS
 from sinks.engine.verify_status import STALLED
 from sinks.failover.states import State
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.notify.notifier import Result
+from sinks.notify.notifier import CallResult
 from sinks.verify.differences import Difference
 from sinks.verify.partition_report import NOT_DIFFERENT
 from streaming.restarts import QueryState
@@ -41,7 +41,8 @@ LABELS: Mapping[str, str] = {
     "state": f"Of `lockstep_flow_state`: {_words(FlowState)}. Of `lockstep_task_state`: {_words(Task)}. Of "
     f"`lockstep_query_state`: {_words(QueryState)}. Of `lockstep_failover_state`: {_words(State)}.",
     "op": f"{_words(Op)}.",
-    "result": f"Of changes: `applied`, `failed`. Of requests: `ok`, or Kafka's error. Of listeners: {_words(Result)}.",
+    "result": f"Of changes: `applied`, `failed`. Of requests: `ok`, or Kafka's error. "
+    f"Of listeners: {_words(CallResult)}.",
     "cluster": "The alias of the cluster that was asked.",
     "api": "The request, by its name in Kafka's protocol.",
     "listener": "`topic` for `topic.listener.class`, `group` for `group.listener.class`.",

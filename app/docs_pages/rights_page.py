@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from app.local.jars import PROJECT
 from app.rights.failover_rights import FAILOVER_RULES
-from app.rights.rights_table import RULES, On, Rule
+from app.rights.rights_table import RULES, On, RightRule
 
 PAGE = PROJECT / "docs" / "rights.md"
 
@@ -60,7 +60,7 @@ def page() -> str:
     return "\n".join([INTRO, head, *map(_row, RULES), FAILOVER, head, *map(_row, FAILOVER_RULES)]) + "\n"
 
 
-def _row(rule: Rule) -> str:
+def _row(rule: RightRule) -> str:
     operations = ", ".join(rule.operations) + (" (optional)" if rule.optional else "")
     cells = (rule.side.value, f"{rule.on.value}: {NAMES[rule.on]}", operations, rule.why, rule.condition)
     return "| " + " | ".join(cells) + " |"

@@ -13,7 +13,7 @@ from typing import Any
 from app.http.remedies import advice
 from sinks.engine.status import FlowState, FlowStatus, Task
 from sinks.engine.verify_status import STALLED, Comparing
-from sinks.failover.checks import Result
+from sinks.failover.checks import CheckResult
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.states import State
 from sinks.kinds.offsets.verdicts import Verdict
@@ -30,7 +30,7 @@ LOST = (Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING, Verdict.
 GOES_ON = "docs/failover.md says what leads on from there"
 
 
-class Answer(str, Enum):
+class ReadinessAnswer(str, Enum):
     """UNKNOWN: nothing was compared yet, or another process leads the flow, and compares it."""
 
     YES = "yes"
@@ -39,7 +39,7 @@ class Answer(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReadinessFinding:
     """`about`: the flow, or a kind. `blocks`: whether it is a reason against a failover now."""
 
     about: str
@@ -57,9 +57,9 @@ class Finding:
 class Readiness:
     """The answer, a sentence for it, and what was found."""
 
-    answer: Answer
+    answer: ReadinessAnswer
     headline: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ReadinessFinding, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """For the page."""
@@ -71,80 +71,86 @@ def readiness(status: FlowStatus, verdicts: Mapping[str, int], passes: int) -> R
     """`verdicts`: partitions of groups by verdict. `passes`: how many came to their end since the job started."""
     found = tuple(_findings(status, verdicts))
     if status.state is not FlowState.ERROR and any(kind.task is Task.STANDBY for kind in status.kinds.values()):
-        return Readiness(Answer.UNKNOWN, status.reason or "Another process leads the flow", found)
+        return Readiness(ReadinessAnswer.UNKNOWN, status.reason or "Another process leads the flow", found)
     if status.state is not FlowState.ERROR and not passes:
-        return Readiness(Answer.UNKNOWN, "The first comparison is not over yet", found)
+        return Readiness(ReadinessAnswer.UNKNOWN, "The first comparison is not over yet", found)
     blocking = [finding for finding in found if finding.blocks]
     if not blocking:
         remarks = f", with {_count(len(found), 'remark')}" if found else ""
-        return Readiness(Answer.YES, f"All that Lockstep keeps is in step, and MirrorMaker 2 is heard{remarks}", found)
+        return Readiness(
+            ReadinessAnswer.YES, f"All that Lockstep keeps is in step, and MirrorMaker 2 is heard{remarks}", found
+        )
     first, more = blocking[0], len(blocking) - 1
     about = "" if first.about == status.flow.name else f"{first.about}: "
     others = f"; and {_count(more, 'reason')} more" if more else ""
-    return Readiness(Answer.NO, f"{about}{first.reason}{others}", found)
+    return Readiness(ReadinessAnswer.NO, f"{about}{first.reason}{others}", found)
 
 
-def _findings(status: FlowStatus, verdicts: Mapping[str, int]) -> Iterator[Finding]:
+def _findings(status: FlowStatus, verdicts: Mapping[str, int]) -> Iterator[ReadinessFinding]:
     flow = status.flow.name
     trouble = STATES[status.state](status)
     if trouble is not None:
-        yield Finding(flow, trouble)
+        yield ReadinessFinding(flow, trouble)
     if status.reason and status.reason != trouble:
-        yield Finding(flow, status.reason, blocks=False)
+        yield ReadinessFinding(flow, status.reason, blocks=False)
     seen = {status.reason}
     for kind, of_kind in status.kinds.items():
         if of_kind.task not in KNOWN:
             reason = of_kind.reason or f"{of_kind.task.value.lower()}, without a reason"
             # What stopped the flow stopped each of its kinds: one row says it.
             if reason not in seen:
-                yield Finding(kind.value, reason)
+                yield ReadinessFinding(kind.value, reason)
             seen.add(reason)
         elif of_kind.drift:
             detail = f": {of_kind.reason}" if of_kind.reason else ""
-            yield Finding(kind.value, f"{_count(of_kind.drift, 'difference')} not mended{detail}")
+            yield ReadinessFinding(kind.value, f"{_count(of_kind.drift, 'difference')} not mended{detail}")
         elif of_kind.reason and of_kind.task is Task.ACTIVE:
-            yield Finding(kind.value, of_kind.reason)
+            yield ReadinessFinding(kind.value, of_kind.reason)
     if lost := sum(verdicts.get(verdict.value, 0) for verdict in LOST):
-        yield Finding("group-offset", f"{_count(lost, 'partition')} of groups would begin by their reset policy", False)
+        yield ReadinessFinding(
+            "group-offset", f"{_count(lost, 'partition')} of groups would begin by their reset policy", False
+        )
     yield from _of_preflight(status.failover)
     yield from _of_records(status)
     if status.effective:
         differing = sum(group.configs for group in status.effective)
-        yield Finding("effective", f"{_count(differing, 'config')} set on neither side with different values", False)
+        yield ReadinessFinding(
+            "effective", f"{_count(differing, 'config')} set on neither side with different values", False
+        )
 
 
-def _of_preflight(failover: FailoverStatus) -> Iterator[Finding]:
+def _of_preflight(failover: FailoverStatus) -> Iterator[ReadinessFinding]:
     record, made = failover.record, failover.preflight
     if record.state is not State.MIRRORING or record.doing is not None:
-        yield Finding("failover", f"the flow is {record.describe()}", blocks=record.has_ended, remedy=GOES_ON)
+        yield ReadinessFinding("failover", f"the flow is {record.describe()}", blocks=record.has_ended, remedy=GOES_ON)
     if made is None:
         return
     if made.trouble:
-        yield Finding("preflight", f"nobody can tell what a failover would lose: {made.trouble}")
+        yield ReadinessFinding("preflight", f"nobody can tell what a failover would lose: {made.trouble}")
     for check in made.of_clusters:
-        if check.result is not Result.OK:
-            blocks = check.result is not Result.WARNING
-            yield Finding(check.name, check.figure, blocks, check.remedy)
+        if check.result is not CheckResult.OK:
+            blocks = check.result is not CheckResult.WARNING
+            yield ReadinessFinding(check.name, check.figure, blocks, check.remedy)
 
 
 HARMLESS = frozenset({Difference.DUPLICATE, Difference.EXTRA})
 """What the target has too much of; anything else would be lost, or another record."""
 
 
-def _of_records(status: FlowStatus) -> Iterator[Finding]:
+def _of_records(status: FlowStatus) -> Iterator[ReadinessFinding]:
     found = status.verify
     if found is None:
         return
     if found.state is Comparing.FAULTED:
-        yield Finding("records", f"are not compared: {found.reason}", blocks=False)
+        yield ReadinessFinding("records", f"are not compared: {found.reason}", blocks=False)
     for kind, count in found.by_kind.items():
         if kind == STALLED:
-            yield Finding(
+            yield ReadinessFinding(
                 "records",
                 f"{count:,} {noun_of(count, 'partition stands', 'partitions stand')} still while the source moves",
             )
         else:
-            yield Finding("records", f"{_count(count, 'record')} {kind}", blocks=kind not in HARMLESS)
+            yield ReadinessFinding("records", f"{_count(count, 'record')} {kind}", blocks=kind not in HARMLESS)
 
 
 def _count(number: int, noun: str) -> str:

@@ -18,7 +18,7 @@ from sinks.engine.ledger import utc_now
 from streaming.mm2.topic_roles import roles_of_flow
 from streaming.query import Queries, QueryRefused, RunningQuery, Sink
 from streaming.query_plan import FlowTopics, QueryPlan, sources_of
-from streaming.restarts import Failure, QueryState, QueryStatus, Restarts
+from streaming.restarts import QueryFailure, QueryState, QueryStatus, Restarts
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class QuerySupervisor:
         elif self._query is not None and self._running.reasons and now >= self._probe_at:
             self._take_in(now)
 
-    def _failed(self, trace: str, now: float) -> Failure:
+    def _failed(self, trace: str, now: float) -> QueryFailure:
         """Keeps the reason, moves a checkpoint aside that cannot be read, and says when the next start is due."""
         failure = self._restarts.diagnose(trace)
         wait = self._restarts.delay(now - self._started_at)
@@ -144,7 +144,7 @@ class QuerySupervisor:
         self._tell(QueryState.BACKING_OFF, reason, failures=1)
         return failure
 
-    def _start(self, found: Readable, now: float) -> Failure | None:
+    def _start(self, found: Readable, now: float) -> QueryFailure | None:
         """Starts what can be read; returns why Spark refused to."""
         for reason in found.reasons:
             if reason not in self._running.reasons:
@@ -193,7 +193,7 @@ class QuerySupervisor:
             log.warning("%s: MM2's topics were not read to the end: %s", self._plan.name, self._status.reason)
         self._tell(QueryState.STOPPED, self._status.reason if failure else "; ".join(self._running.reasons) or None)
 
-    def _run_once(self, found: Readable, stop: Event) -> Failure | None:
+    def _run_once(self, found: Readable, stop: Event) -> QueryFailure | None:
         """None where the query read to the end, or was not let."""
         now = self._clock()
         failure = self._start(found, now)

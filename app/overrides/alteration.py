@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from app.overrides.overridable import is_hidden
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.model import Key
-from sinks.engine.overrides import InLedger, Level, Override, altered, texts_at
+from sinks.engine.overrides import InLedger, Override, OverrideLevel, altered, texts_at
 from sinks.notify.secret_texts import HIDDEN
 from streaming.errors import LockstepError
 from streaming.flow import Flow
@@ -21,7 +21,7 @@ DAMAGED = "damaged"
 class OverrideAlteration:
     """`flows`: those whose ledgers are written; `before`: what all ledgers hold that are known."""
 
-    level: Level
+    level: OverrideLevel
     flows: Sequence[Flow]
     before: Mapping[Flow, InLedger] = field(repr=False)
     wanted: Mapping[str, str | None] = field(repr=False)
@@ -55,7 +55,7 @@ class OverrideAlteration:
         return [{"name": name, "before": self._old(name), "after": self._new(name)} for name in self.wanted]
 
     def _written(self, flow: Flow, name: str) -> str:
-        return f"{flow.name}.{name}" if self.level is Level.FLOW else name
+        return f"{flow.name}.{name}" if self.level is OverrideLevel.FLOW else name
 
     def _old(self, name: str) -> str | None:
         values = {_shown(name, texts_at(self.before[flow], self.level).get(name)) for flow in self.flows}

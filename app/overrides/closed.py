@@ -13,7 +13,7 @@ from app.properties import keys
 from app.properties.keys import TABLE
 from app.properties.mistakes import is_secret
 from app.properties.value_types import CLASS
-from sinks.engine.overrides import InLedger, Level, Override, at_level
+from sinks.engine.overrides import InLedger, Override, OverrideLevel, at_level
 from streaming.errors import LockstepError
 
 ADDRESSES = (
@@ -75,7 +75,7 @@ def closed(name: str, reference: bool, opened: Collection[str]) -> str | None:
 def refusals(stored: InLedger, opened: Collection[str]) -> list[str]:
     """What is wrong with the overrides of a ledger; with one thing, none of them may be used. Shows no values."""
     found: list[str] = []
-    for level in Level:
+    for level in OverrideLevel:
         try:
             overrides = at_level(stored, level)
         except LockstepError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from app.properties import keys
-from app.properties.keys import TABLE, Live, Scope
+from app.properties.keys import TABLE, KeyScope, Live
 from app.properties.known import ENDS, ROLES, flow_names, kafka_names, top_names
 from app.properties.mistakes import is_secret
 
@@ -14,10 +14,10 @@ CLIENTS = (*(f"{role}." for role in ROLES), *(f"{end}.{of}." for end in ENDS for
 
 NAMES_THE_LEDGER = frozenset(key.name for key in (keys.POLICY, keys.SEPARATOR, keys.INTERNAL_SEPARATOR))
 
-Rule = tuple[Callable[[str], bool], str]
+NameRule = tuple[Callable[[str], bool], str]
 """Which names are refused, and why."""
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[NameRule, ...] = (
     (
         lambda name: name in NAMES_THE_LEDGER,
         "it names the ledger in which overrides are kept: change it in the properties file",
@@ -31,7 +31,7 @@ RULES: tuple[Rule, ...] = (
         "passwords in the ledger are encoded with it: change it in the properties file",
     ),
     (
-        lambda name: name in TABLE and TABLE[name].scope is not Scope.FLOW,
+        lambda name: name in TABLE and TABLE[name].scope is not KeyScope.FLOW,
         "it holds for the whole job, not for a flow: change it in the properties file",
     ),
     (

@@ -11,7 +11,7 @@ from app.properties import keys
 from app.properties.mistakes import REFERENCE, is_secret
 from app.settings.stored_overrides import Decoded, Reference
 from sinks.engine.model import Key
-from sinks.engine.overrides import InLedger, Level, Override, at_level, effective
+from sinks.engine.overrides import InLedger, Override, OverrideLevel, at_level, effective
 from streaming.errors import LockstepError
 
 SECRET, OLD_SECRET = keys.ENCODER_SECRET.name, keys.ENCODER_OLD_SECRET.name
@@ -43,7 +43,7 @@ def values_of(stored: InLedger, properties: Mapping[str, str]) -> dict[str, str]
 def reencoded(stored: InLedger, properties: Mapping[str, str]) -> dict[Key, str]:
     """The entries that only the old secret decodes, or that were encoded in another way. Raises LockstepError."""
     again: dict[Key, str] = {}
-    for level in Level:
+    for level in OverrideLevel:
         for name, override in at_level(stored, level).items():
             value, outdated = _plain(name, override, properties)
             if outdated:

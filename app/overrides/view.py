@@ -10,9 +10,9 @@ from typing import Any
 from app.overrides.closed import permitted
 from app.overrides.overridable import can_be_overridden, is_hidden
 from app.properties.keys import TABLE, Acts
-from app.properties.mistakes import Entry
+from app.properties.mistakes import PropertyLine
 from app.properties.scoped_keys import Properties, scoped_key
-from sinks.engine.overrides import InLedger, Level, Override, at_level
+from sinks.engine.overrides import InLedger, Override, OverrideLevel, at_level
 from sinks.notify.secret_texts import HIDDEN
 from streaming.flow import Flow
 
@@ -31,7 +31,7 @@ WORDS = {
     Source.ALL_FLOWS: "override of all flows",
     Source.DEFAULT: "built-in default",
 }
-LEVELS = {Source.FLOW: Level.FLOW, Source.ALL_FLOWS: Level.ALL}
+LEVELS = {Source.FLOW: OverrideLevel.FLOW, Source.ALL_FLOWS: OverrideLevel.ALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def flow_views(flow: Flow, stored: InLedger, properties: Properties, file: str, 
 
 def default_views(stored: Mapping[Flow, InLedger], properties: Properties, file: str, every: bool) -> list[OwnView]:
     """The default of all flows. A flow whose ledger has another one, or none, is named beside the value."""
-    found = {flow: at_level(entries, Level.ALL) for flow, entries in sorted(stored.items())}
+    found = {flow: at_level(entries, OverrideLevel.ALL) for flow, entries in sorted(stored.items())}
     names = {name for at in found.values() for name in at} | _all_names(every, properties)
     return [_default_view(name, found, properties, file) for name in sorted(names)]
 
@@ -147,7 +147,7 @@ def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> 
         yield OwnLevel(Source.DEFAULT, _default(key.default), WORDS[Source.DEFAULT])
 
 
-def _text_of(entry: Entry) -> str:
+def _text_of(entry: PropertyLine) -> str:
     return entry.raw.strip() if entry.is_referred else entry.value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from app.properties.keys import METRIC_REPORTERS, TABLE, Scope
+from app.properties.keys import METRIC_REPORTERS, TABLE, KeyScope
 from app.properties.known import (
     LIKE,
     RENAMED,
@@ -19,7 +19,7 @@ from app.properties.known import (
     slip_behind_prefix,
     top_names,
 )
-from app.properties.mistakes import SANE_KEY, Entry, Findings
+from app.properties.mistakes import SANE_KEY, Findings, PropertyLine
 from app.properties.nearest import nearest
 from app.properties.scoped_keys import PREFIX, Properties, ScopedKey
 from app.properties.shown import may_be_shown, shown
@@ -43,7 +43,9 @@ def check(properties: Properties, findings: Findings, *, strict: bool = False) -
         _check_value(where, entry, findings)
 
 
-def _check_arrow(properties: Properties, where: ScopedKey, entry: Entry, findings: Findings, strict: bool) -> None:
+def _check_arrow(
+    properties: Properties, where: ScopedKey, entry: PropertyLine, findings: Findings, strict: bool
+) -> None:
     match = ARROW.fullmatch(entry.key.removeprefix(PREFIX))
     if match is None or not match["source"] or not match["target"]:
         findings.mistake(entry, "is no key of a flow: write SOURCE->TARGET.KEY, without spaces, e.g. a->b.enabled=true")
@@ -63,7 +65,9 @@ def _listed(alias: str, aliases: tuple[str, ...]) -> str:
     return f" ({', '.join(aliases) or 'empty'})" + (f"; nearest: {near}" if near else "")
 
 
-def _check_name(properties: Properties, where: ScopedKey, entry: Entry, findings: Findings, strict: bool) -> None:
+def _check_name(
+    properties: Properties, where: ScopedKey, entry: PropertyLine, findings: Findings, strict: bool
+) -> None:
     if (problem := _elsewhere(where)) is not None:
         (findings.mistake if strict else findings.warn)(entry, problem)
     elif where.name in RENAMED and not isinstance(where.scope, str):
@@ -80,12 +84,12 @@ def _elsewhere(where: ScopedKey) -> str | None:
     """Why a key that is known changes nothing in its scope; None where it does."""
     scope = TABLE[where.name].scope if where.name in TABLE else None
     # `a.metric.reporters` is for MM2's clients.
-    if scope is Scope.JOB and where.scope is not None and (where.ours or where.name != METRIC_REPORTERS.name):
-        return f"holds for {Scope.JOB.value} only: write {where.name}; this line changes nothing"
-    if scope is Scope.CLUSTER and not isinstance(where.scope, str):
-        return f"holds for {Scope.CLUSTER.value}: write ALIAS.{where.name}; this line changes nothing"
+    if scope is KeyScope.JOB and where.scope is not None and (where.ours or where.name != METRIC_REPORTERS.name):
+        return f"holds for {KeyScope.JOB.value} only: write {where.name}; this line changes nothing"
+    if scope is KeyScope.CLUSTER and not isinstance(where.scope, str):
+        return f"holds for {KeyScope.CLUSTER.value}: write ALIAS.{where.name}; this line changes nothing"
     if isinstance(where.scope, str) and where.name in TABLE and where.name not in cluster_names():
-        return f"holds for {Scope.FLOW.value}, not for a cluster; this line changes nothing"
+        return f"holds for {KeyScope.FLOW.value}, not for a cluster; this line changes nothing"
     return None
 
 
@@ -122,7 +126,7 @@ def _unknown(properties: Properties, where: ScopedKey, near: str) -> str:
     return f"neither Kafka nor MM2 nor Lockstep knows this key{hint}; {plug_in}"
 
 
-def _check_value(where: ScopedKey, entry: Entry, findings: Findings) -> None:
+def _check_value(where: ScopedKey, entry: PropertyLine, findings: Findings) -> None:
     if entry.problem is not None:
         report = findings.mistake if _is_read(where) else findings.warn
         report(entry, entry.problem)

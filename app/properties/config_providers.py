@@ -16,7 +16,7 @@ from typing import Protocol
 
 import javaproperties
 
-from app.properties.mistakes import REFERENCE, Entry, Findings, is_secret
+from app.properties.mistakes import REFERENCE, Findings, PropertyLine, is_secret
 from streaming.errors import LockstepError
 from streaming.mm2.java_regex import compile_java
 
@@ -127,7 +127,7 @@ def _allowed_path(path: str, allowed: tuple[Path, ...]) -> Path:
 
 
 def config_providers(
-    entries: Mapping[str, Entry], environ: Mapping[str, str], findings: Findings
+    entries: Mapping[str, PropertyLine], environ: Mapping[str, str], findings: Findings
 ) -> dict[str, ConfigProvider]:
     """The providers by the name that references use."""
     found: dict[str, ConfigProvider] = {
@@ -151,7 +151,7 @@ def _configured(
     kind: str | None,
     class_name: str,
     name: str,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, PropertyLine],
     environ: Mapping[str, str],
     findings: Findings,
 ) -> ConfigProvider:
@@ -167,7 +167,7 @@ def _param(name: str, param: str) -> str:
     return f"{DECLARED}.{name}.param.{param}"
 
 
-def _allowlist(entry: Entry | None, findings: Findings) -> str:
+def _allowlist(entry: PropertyLine | None, findings: Findings) -> str:
     if entry is None:
         return EnvVarConfigProvider.allowlist
     try:
@@ -178,7 +178,7 @@ def _allowlist(entry: Entry | None, findings: Findings) -> str:
     return entry.value
 
 
-def _allowed(entry: Entry | None, findings: Findings) -> tuple[Path, ...]:
+def _allowed(entry: PropertyLine | None, findings: Findings) -> tuple[Path, ...]:
     folders = [Path(os.path.normpath(part)) for part in entry.value.split(",") if part] if entry else []
     for folder in folders:
         if not folder.is_absolute():
@@ -188,7 +188,7 @@ def _allowed(entry: Entry | None, findings: Findings) -> tuple[Path, ...]:
     return tuple(folders)
 
 
-def resolve(entry: Entry, providers: Mapping[str, ConfigProvider], findings: Findings) -> Entry:
+def resolve(entry: PropertyLine, providers: Mapping[str, ConfigProvider], findings: Findings) -> PropertyLine:
     """The entry with its references replaced, once: a value that looks like a reference stays. Else its `problem`.
 
     A provider that is not declared is a mistake in any key; whether another problem is one, `check` decides.
@@ -214,7 +214,9 @@ def resolve(entry: Entry, providers: Mapping[str, ConfigProvider], findings: Fin
     return replace(entry, value=value, problem=problem)
 
 
-def resolve_all(entries: Mapping[str, Entry], environ: Mapping[str, str], findings: Findings) -> dict[str, Entry]:
+def resolve_all(
+    entries: Mapping[str, PropertyLine], environ: Mapping[str, str], findings: Findings
+) -> dict[str, PropertyLine]:
     """All entries resolved, but for those that declare the providers themselves."""
     providers = config_providers(entries, environ, findings)
     return {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from app.properties.keys import TABLE, Scope
+from app.properties.keys import TABLE, KeyScope
 from app.properties.nearest import nearest
 from streaming.mm2.replication_filters import DEPRECATED
 
@@ -64,7 +64,7 @@ def role_names() -> frozenset[str]:
 def cluster_names() -> frozenset[str]:
     """What can stand behind an alias: client settings, and the worker's that runs for that cluster."""
     overrides = frozenset(f"{role}.override.{name}" for role in ROLES for name in kafka_names()[role])
-    ours = frozenset(name for name, key in TABLE.items() if key.scope is Scope.CLUSTER)
+    ours = frozenset(name for name, key in TABLE.items() if key.scope is KeyScope.CLUSTER)
     return kafka_names()["client"] | kafka_names()["worker"] | role_names() | overrides | ours
 
 
@@ -73,7 +73,7 @@ def flow_names() -> frozenset[str]:
     """What can stand behind a flow."""
     ends = frozenset(f"{end}.{name}" for end in ENDS for name in role_names())
     ends |= frozenset(f"{end}.cluster.{name}" for end in ENDS for name in kafka_names()["client"])
-    ours = frozenset(name for name, key in TABLE.items() if key.scope is Scope.FLOW)
+    ours = frozenset(name for name, key in TABLE.items() if key.scope is KeyScope.FLOW)
     overrides = frozenset(f"{role}.override.{name}" for role in ROLES for name in kafka_names()[role])
     return (kafka_names()["mirror"] | ours | role_names() | ends | overrides | kafka_names()["client"]) - {"clusters"}
 
@@ -81,7 +81,7 @@ def flow_names() -> frozenset[str]:
 @cache
 def top_names() -> frozenset[str]:
     """What can stand alone."""
-    own = frozenset(name for name, key in TABLE.items() if key.scope is not Scope.CLUSTER)
+    own = frozenset(name for name, key in TABLE.items() if key.scope is not KeyScope.CLUSTER)
     return own | kafka_names()["mirror"] | kafka_names()["worker"] | kafka_names()["client"]
 
 

@@ -27,7 +27,7 @@ def is_secret(key: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PropertyLine:
     """A line of the file: `raw` as written, `value` with its references resolved, `problem` where they cannot be.
 
     `origin`: where it stands, if that is not the file; its line says nothing then. `encoded`: it was kept encrypted.
@@ -101,21 +101,21 @@ class Findings:
         """In the order of the lines; what has no line comes first."""
         return tuple(sorted(self._warnings, key=_by_line))
 
-    def mistake(self, at: Entry | int | None, message: str, key: str | None = None) -> None:
+    def mistake(self, at: PropertyLine | int | None, message: str, key: str | None = None) -> None:
         """Something that must be mended. `at` gives line and key, unless `key` names another one."""
         self._mistakes[self._found(at, message, key)] = None
 
-    def warn(self, at: Entry | int | None, message: str, key: str | None = None) -> None:
+    def warn(self, at: PropertyLine | int | None, message: str, key: str | None = None) -> None:
         """Something that works, but hardly as meant; not said of what is a mistake already."""
         found = self._found(at, message, key)
         if found not in self._mistakes:
             self._warnings[found] = None
 
-    def _found(self, at: Entry | int | None, message: str, key: str | None) -> Mistake:
-        file, line = self.file, at.line if isinstance(at, Entry) else at
-        if isinstance(at, Entry) and at.origin is not None:
+    def _found(self, at: PropertyLine | int | None, message: str, key: str | None) -> Mistake:
+        file, line = self.file, at.line if isinstance(at, PropertyLine) else at
+        if isinstance(at, PropertyLine) and at.origin is not None:
             file, line = at.origin, None
-        name = key if key is not None else at.key if isinstance(at, Entry) else ""
+        name = key if key is not None else at.key if isinstance(at, PropertyLine) else ""
         said = without_secrets(message, self._hidden)
         return Mistake(file, line, name if SANE_KEY.fullmatch(name) else "", said)
 

@@ -9,7 +9,7 @@ from typing import IO, cast
 
 import javaproperties
 
-from app.properties.mistakes import SANE_KEY, Entry, Findings
+from app.properties.mistakes import SANE_KEY, Findings, PropertyLine
 
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -48,7 +48,7 @@ class _Lines:
         return list(enumerate(self._lines[first - 1 : last], first))
 
 
-def read(path: Path, findings: Findings) -> dict[str, Entry]:
+def read(path: Path, findings: Findings) -> dict[str, PropertyLine]:
     """The entries of a file; one that cannot be read is a mistake, and has none."""
     try:
         data = path.read_bytes()
@@ -65,10 +65,10 @@ def read(path: Path, findings: Findings) -> dict[str, Entry]:
     return parse(data.removeprefix(UTF8_MARK), findings)
 
 
-def parse(data: bytes, findings: Findings) -> dict[str, Entry]:
+def parse(data: bytes, findings: Findings) -> dict[str, PropertyLine]:
     """The entries by key; the last one of a key wins, as in Java. Broken lines are mistakes, and left out."""
     lines = _Lines(data.decode("iso-8859-1"))
-    entries: dict[str, Entry] = {}
+    entries: dict[str, PropertyLine] = {}
     elements = javaproperties.parse(cast(IO[str], lines))
     while True:
         first = lines.taken + 1
@@ -81,7 +81,7 @@ def parse(data: bytes, findings: Findings) -> dict[str, Entry]:
         if element is None:
             return entries
         if isinstance(element, javaproperties.KeyValue):
-            _add(entries, Entry(element.key, element.value, first, element.value.strip()), findings)
+            _add(entries, PropertyLine(element.key, element.value, first, element.value.strip()), findings)
             if not element.source.isascii():
                 findings.warn(
                     entries[element.key],
@@ -89,7 +89,7 @@ def parse(data: bytes, findings: Findings) -> dict[str, Entry]:
                 )
 
 
-def _add(entries: dict[str, Entry], entry: Entry, findings: Findings) -> None:
+def _add(entries: dict[str, PropertyLine], entry: PropertyLine, findings: Findings) -> None:
     if earlier := entries.get(entry.key):
         findings.warn(entry, f"is in line {earlier.line} already; this one, the last, holds")
     entries[entry.key] = entry

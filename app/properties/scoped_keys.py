@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from app.properties.keys import METRIC_REPORTERS, TABLE, Acts, Key, T
 from app.properties.known import OURS, kafka_names, top_names
-from app.properties.mistakes import Entry, Findings
+from app.properties.mistakes import Findings, PropertyLine
 from streaming.flow import Flow
 
 PREFIX = "lockstep."
@@ -56,9 +56,9 @@ def _named(scope: Scope, ours: bool, name: str) -> ScopedKey:
 class Properties:
     """The resolved entries of a file, by scope and name."""
 
-    def __init__(self, entries: Mapping[str, Entry], aliases: Sequence[str], findings: Findings) -> None:
+    def __init__(self, entries: Mapping[str, PropertyLine], aliases: Sequence[str], findings: Findings) -> None:
         self.aliases = tuple(aliases)
-        self.by_key: dict[ScopedKey, Entry] = {}
+        self.by_key: dict[ScopedKey, PropertyLine] = {}
         for entry in sorted(entries.values(), key=lambda entry: entry.line):
             where = scoped_key(entry.key, aliases)
             if earlier := self.by_key.get(where):
@@ -67,7 +67,7 @@ class Properties:
                 )
             self.by_key[where] = entry
 
-    def override(self, entries: Iterable[Entry]) -> None:
+    def override(self, entries: Iterable[PropertyLine]) -> None:
         """Takes over what is stronger than the file; the keys name a flow and carry the prefix."""
         self.by_key |= {scoped_key(entry.key, self.aliases): entry for entry in entries}
 
@@ -75,19 +75,19 @@ class Properties:
         """The resolved text of every line, secrets among it."""
         return {where: entry.value for where, entry in self.by_key.items()}
 
-    def at(self, scope: Scope, ours: bool, name: str) -> Entry | None:
+    def at(self, scope: Scope, ours: bool, name: str) -> PropertyLine | None:
         """The entry of a scope and name."""
         return self.by_key.get(ScopedKey(scope, ours, name))
 
-    def entry(self, name: str, flow: Flow | None = None) -> Entry | None:
+    def entry(self, name: str, flow: Flow | None = None) -> PropertyLine | None:
         """The entry that holds for Lockstep: with the prefix before without it, the flow's before all flows'."""
         return self._first(name, flow, (True, False))
 
-    def mm2_entry(self, name: str, flow: Flow) -> Entry | None:
+    def mm2_entry(self, name: str, flow: Flow) -> PropertyLine | None:
         """The entry that holds for MM2, which knows no prefix."""
         return self._first(name, flow, (False,))
 
-    def _first(self, name: str, flow: Flow | None, layers: tuple[bool, ...]) -> Entry | None:
+    def _first(self, name: str, flow: Flow | None, layers: tuple[bool, ...]) -> PropertyLine | None:
         scopes = (None,) if flow is None else (flow, None)
         found = (self.at(scope, ours, name) for ours in layers for scope in scopes)
         return next((entry for entry in found if entry is not None), None)
@@ -141,7 +141,7 @@ class Properties:
 
     def client(self, role: str, alias: str, flow: Flow | None = None) -> dict[str, str]:
         """The client properties of a cluster in one role (`admin`, `consumer`, `producer`), for a flow if given."""
-        found: dict[str, Entry] = {}
+        found: dict[str, PropertyLine] = {}
         for ours in (False, True):
             for slot in reversed(slots(role, alias, flow)):
                 for where, entry in self.by_key.items():
@@ -187,7 +187,7 @@ def slots(role: str, alias: str, flow: Flow | None) -> tuple[Slot, ...]:
     )
 
 
-def parsed(key: Key[T], entry: Entry) -> T:
+def parsed(key: Key[T], entry: PropertyLine) -> T:
     """The value of an entry; the default where that is a mistake, which `check` reports."""
     if entry.problem is not None:
         return key.default

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from app.properties.keys import TABLE
 from app.properties.known import RENAMED, flow_names, top_names
-from app.properties.mistakes import Entry, is_secret
+from app.properties.mistakes import PropertyLine, is_secret
 from app.properties.scoped_keys import Properties, ScopedKey
 
 LEAST = 4
@@ -23,19 +23,19 @@ IN_URL = re.compile(r"//([^/@\s]*?):?([^/@:\s]*)@")
 """User (1) and password (2) in a URL."""
 
 
-def may_be_shown(where: ScopedKey, entry: Entry) -> bool:
+def may_be_shown(where: ScopedKey, entry: PropertyLine) -> bool:
     """Whether the value may be shown."""
     return _is_open(where, entry) and not entry.is_referred
 
 
-def shown(where: ScopedKey, entry: Entry) -> str:
+def shown(where: ScopedKey, entry: PropertyLine) -> str:
     """The value as a message may show it; of what is looked up elsewhere, the reference as it is written."""
     if not _is_open(where, entry):
         return "its value"
     return repr(entry.raw.strip() if entry.is_referred else entry.value)
 
 
-def _is_open(where: ScopedKey, entry: Entry) -> bool:
+def _is_open(where: ScopedKey, entry: PropertyLine) -> bool:
     ours = RENAMED.get(where.name, where.name) in TABLE and not isinstance(where.scope, str)
     return ours and not is_secret(where.name) and not entry.encoded
 
@@ -57,7 +57,7 @@ def hidden_texts(properties: Properties) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _may_be_secret(where: ScopedKey, entry: Entry) -> bool:
+def _may_be_secret(where: ScopedKey, entry: PropertyLine) -> bool:
     known = where.name in flow_names() | top_names()
     return is_secret(where.name) or entry.is_referred or entry.encoded or not known
 

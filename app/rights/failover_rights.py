@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from app.rights.flow_rights import Right, rights_of_flow
-from app.rights.rights_table import FlowSide, On, Rule
+from app.rights.rights_table import FlowSide, On, RightRule
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 
-FAILOVER_RULES: tuple[Rule, ...] = (
-    Rule(FlowSide.SOURCE, On.CLUSTER, ("DESCRIBE", "ALTER"), "fences topics with DENY ACLs", "`fence`, `cutover`"),
-    Rule(
+FAILOVER_RULES: tuple[RightRule, ...] = (
+    RightRule(FlowSide.SOURCE, On.CLUSTER, ("DESCRIBE", "ALTER"), "fences topics with DENY ACLs", "`fence`, `cutover`"),
+    RightRule(
         FlowSide.SOURCE,
         On.UPSTREAM,
         ("READ",),
         "sees which records are missing on the target",
         "`preflight`, `cutover`",
     ),
-    Rule(
+    RightRule(
         FlowSide.SOURCE,
         On.GROUPS,
         ("READ",),
@@ -24,8 +24,8 @@ FAILOVER_RULES: tuple[Rule, ...] = (
         "`offsets --reverse --execute`",
         lambda settings: settings.enabled[Kind.GROUP_OFFSET],
     ),
-    Rule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", "`preflight`, `cutover`"),
-    Rule(
+    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", "`preflight`, `cutover`"),
+    RightRule(
         FlowSide.TARGET,
         On.CLUSTER,
         ("DESCRIBE", "ALTER"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.rights.rights_table import RULES, FlowSide, On, Rule
+from app.rights.rights_table import RULES, FlowSide, On, RightRule
 from sinks.flow_settings import FlowSettings
 from streaming.commits.commit_record import GROUP_PREFIX as COMMITS_GROUP
 from streaming.commits.commit_record import TOPIC as COMMITS_TOPIC
@@ -30,7 +30,7 @@ class Right:
     optional: bool = False
 
 
-def rights_of_flow(settings: FlowSettings, rules: Iterable[Rule] = RULES) -> list[Right]:
+def rights_of_flow(settings: FlowSettings, rules: Iterable[RightRule] = RULES) -> list[Right]:
     """What a flow needs of these rules as it is set, sorted. What has two reasons is there once, with the first."""
     found: dict[tuple[str, ...], Right] = {}
     for rule in (rule for rule in rules if rule.when(settings)):

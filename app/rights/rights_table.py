@@ -19,7 +19,7 @@ When = Callable[[FlowSettings], bool]
 
 
 @dataclass(frozen=True)
-class Rule:
+class RightRule:
     """Operations on something, why, and when at all; `condition` says the same to readers."""
 
     side: FlowSide
@@ -31,12 +31,12 @@ class Rule:
     optional: bool = False
 
 
-def _of_kind(kind: Kind, right: RequiredRight) -> Rule:
+def _of_kind(kind: Kind, right: RequiredRight) -> RightRule:
     def when(settings: FlowSettings) -> bool:
         return settings.enabled.get(kind, False) and (right.also is None or bool(getattr(settings, right.also)))
 
     condition = right.condition or kind.row.enabled_by[0].name
-    return Rule(right.side, right.on, right.operations, right.why, condition, when)
+    return RightRule(right.side, right.on, right.operations, right.why, condition, when)
 
 
 def _tells_groups(settings: FlowSettings) -> bool:
@@ -61,22 +61,24 @@ def _streams_commits(settings: FlowSettings) -> bool:
     return settings.enabled[Kind.GROUP_OFFSET] and settings.group_offsets_source is not OffsetsSource.POLL
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
-    Rule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "reads which topics' records arrive"),
-    Rule(FlowSide.TARGET, On.CHECKPOINTS, ("READ",), "reads where groups stand"),
-    Rule(FlowSide.TARGET, On.HEARTBEATS, ("READ",), "reads whether MM2 runs"),
-    Rule(FlowSide.TARGET, On.REPLICATED_HEARTBEATS, ("READ",), "reads whether MM2 copies"),
-    Rule(
+RULES: tuple[RightRule, ...] = (
+    RightRule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
+    RightRule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "reads which topics' records arrive"),
+    RightRule(FlowSide.TARGET, On.CHECKPOINTS, ("READ",), "reads where groups stand"),
+    RightRule(FlowSide.TARGET, On.HEARTBEATS, ("READ",), "reads whether MM2 runs"),
+    RightRule(FlowSide.TARGET, On.REPLICATED_HEARTBEATS, ("READ",), "reads whether MM2 copies"),
+    RightRule(
         FlowSide.TARGET,
         On.LEDGER,
         ("CREATE", "DESCRIBE_CONFIGS", "READ", "WRITE"),
         "remembers cluster ids and what it created, where nothing is forgotten",
     ),
-    Rule(FlowSide.TARGET, On.AUDIT, ("CREATE", "READ", "WRITE"), "writes what it did; READ is for `lockstep audit`"),
-    Rule(FlowSide.TARGET, On.REMOTE, ("DESCRIBE", "DESCRIBE_CONFIGS"), "compares with the source"),
+    RightRule(
+        FlowSide.TARGET, On.AUDIT, ("CREATE", "READ", "WRITE"), "writes what it did; READ is for `lockstep audit`"
+    ),
+    RightRule(FlowSide.TARGET, On.REMOTE, ("DESCRIBE", "DESCRIBE_CONFIGS"), "compares with the source"),
     *(_of_kind(kind, right) for kind in Kind for right in kind.row.rights),
-    Rule(
+    RightRule(
         FlowSide.SOURCE,
         On.COMMITS,
         ("READ",),
@@ -85,7 +87,7 @@ RULES: tuple[Rule, ...] = (
         _streams_commits,
         optional=True,
     ),
-    Rule(
+    RightRule(
         FlowSide.SOURCE,
         On.COMMITS_GROUP,
         ("READ",),
@@ -94,7 +96,7 @@ RULES: tuple[Rule, ...] = (
         _streams_commits,
         optional=True,
     ),
-    Rule(
+    RightRule(
         FlowSide.TARGET,
         On.CHECKPOINTS,
         ("CREATE", "WRITE"),
@@ -102,9 +104,9 @@ RULES: tuple[Rule, ...] = (
         "lockstep.emit.checkpoints.enabled",
         lambda settings: settings.emit_checkpoints,
     ),
-    Rule(FlowSide.SOURCE, On.UPSTREAM, ("READ",), "compares records", VERIFY, _verifies),
-    Rule(FlowSide.TARGET, On.REMOTE, ("READ",), "compares records", VERIFY, _verifies),
-    Rule(
+    RightRule(FlowSide.SOURCE, On.UPSTREAM, ("READ",), "compares records", VERIFY, _verifies),
+    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "compares records", VERIFY, _verifies),
+    RightRule(
         FlowSide.SOURCE,
         On.UPSTREAM,
         ("READ",),
@@ -112,8 +114,8 @@ RULES: tuple[Rule, ...] = (
         PREFLIGHT,
         _makes_preflights,
     ),
-    Rule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", PREFLIGHT, _makes_preflights),
-    Rule(
+    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", PREFLIGHT, _makes_preflights),
+    RightRule(
         FlowSide.TARGET,
         On.TOPICS_LOG,
         ("CREATE", "READ", "WRITE"),
@@ -121,7 +123,7 @@ RULES: tuple[Rule, ...] = (
         "topic.listener.class=lockstep.listeners:LogListener",
         lambda settings: isinstance(settings.listeners.topics, LogListener),
     ),
-    Rule(
+    RightRule(
         FlowSide.SOURCE,
         On.GROUPS,
         ("DESCRIBE",),
@@ -129,7 +131,7 @@ RULES: tuple[Rule, ...] = (
         "group.listener.class",
         _tells_groups,
     ),
-    Rule(
+    RightRule(
         FlowSide.TARGET,
         On.GROUPS_LOG,
         ("CREATE", "READ", "WRITE"),

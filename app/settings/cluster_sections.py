@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from app.properties.keys import CLUSTERS, SEPARATOR
-from app.properties.mistakes import Entry, Findings
+from app.properties.mistakes import Findings, PropertyLine
 from app.properties.nearest import nearest
 from app.properties.scoped_keys import Properties
 from app.properties.value_types import items
@@ -22,7 +22,7 @@ ADDRESS = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9
 SERVERS = "bootstrap.servers"
 
 
-def aliases(entries: Mapping[str, Entry], findings: Findings) -> tuple[str, ...]:
+def aliases(entries: Mapping[str, PropertyLine], findings: Findings) -> tuple[str, ...]:
     """The aliases in `clusters` that can be used, each once, in the file's order."""
     entry = entries.get(f"lockstep.{CLUSTERS.name}") or entries.get(CLUSTERS.name)
     if entry is None or not items(entry.value):
@@ -40,7 +40,7 @@ def aliases(entries: Mapping[str, Entry], findings: Findings) -> tuple[str, ...]
     return tuple(alias for alias in found if _is_sound(alias, entry, findings))
 
 
-def _is_sound(alias: str, entry: Entry, findings: Findings) -> bool:
+def _is_sound(alias: str, entry: PropertyLine, findings: Findings) -> bool:
     if not LEGAL_ALIAS.fullmatch(alias):
         findings.mistake(
             entry, f"{alias!r} cannot be an alias: it becomes part of topics' names; allowed: a-z A-Z 0-9 . _ -"

@@ -11,7 +11,7 @@ from typing import cast
 
 from app.plugins import load_plugin
 from app.properties import keys
-from app.properties.mistakes import Entry, Findings
+from app.properties.mistakes import Findings, PropertyLine
 from app.properties.scoped_keys import Properties, scoped_key
 from sinks.notify.metrics_reporting import MetricsReporter
 from streaming.errors import LockstepError
@@ -49,7 +49,7 @@ def reporters(
     return {reference: reporter for reference, reporter in found.items() if reporter is not None}
 
 
-def _references(properties: Properties, entry: Entry, findings: Findings) -> Iterator[str]:
+def _references(properties: Properties, entry: PropertyLine, findings: Findings) -> Iterator[str]:
     ours = scoped_key(entry.key, properties.aliases).ours
     for reference in properties.get(keys.METRIC_REPORTERS):
         if ":" in reference:
@@ -63,7 +63,7 @@ def _references(properties: Properties, entry: Entry, findings: Findings) -> Ite
 
 
 def _reporter(
-    reference: str, values: Mapping[str, str], running: MetricsReporter | None, entry: Entry, findings: Findings
+    reference: str, values: Mapping[str, str], running: MetricsReporter | None, entry: PropertyLine, findings: Findings
 ) -> MetricsReporter | None:
     try:
         if running is None:

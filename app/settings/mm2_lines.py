@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from app.properties import keys
-from app.properties.mistakes import Entry, Findings
+from app.properties.mistakes import Findings, PropertyLine
 from app.properties.scoped_keys import Properties
 from sinks.engine.model import Kind
 from streaming.flow import Flow
@@ -55,7 +55,7 @@ def _is_on(properties: Properties, flow: Flow, kind: Kind) -> bool:
     return any(properties.get(keys.TABLE[switch.name], flow) for switch in kind.row.enabled_by)
 
 
-def _forwarding_admin(entry: Entry, properties: Properties, flow: Flow) -> str | None:
+def _forwarding_admin(entry: PropertyLine, properties: Properties, flow: Flow) -> str | None:
     if entry.value == KAFKAS_ADMIN:
         return None
     return (
@@ -65,7 +65,7 @@ def _forwarding_admin(entry: Entry, properties: Properties, flow: Flow) -> str |
     )
 
 
-def _transforms(entry: Entry, properties: Properties, flow: Flow) -> str | None:
+def _transforms(entry: PropertyLine, properties: Properties, flow: Flow) -> str | None:
     if not entry.value:
         return None
     return (
@@ -76,7 +76,7 @@ def _transforms(entry: Entry, properties: Properties, flow: Flow) -> str | None:
     )
 
 
-def _no_offset_syncs(entry: Entry, properties: Properties, flow: Flow) -> str | None:
+def _no_offset_syncs(entry: PropertyLine, properties: Properties, flow: Flow) -> str | None:
     if not _is_false(entry):
         return None
     return (
@@ -85,7 +85,7 @@ def _no_offset_syncs(entry: Entry, properties: Properties, flow: Flow) -> str | 
     )
 
 
-def _no_heartbeats(entry: Entry, properties: Properties, flow: Flow) -> str | None:
+def _no_heartbeats(entry: PropertyLine, properties: Properties, flow: Flow) -> str | None:
     """MM2 emits heartbeats of a->b on b, and copies those that any flow into a emits there."""
     into_source = [Flow(alias, flow.source) for alias in properties.aliases if alias != flow.source]
     copied = properties.mm2_get(keys.HEARTBEATS_REPLICATION, flow) and any(
@@ -99,11 +99,11 @@ def _no_heartbeats(entry: Entry, properties: Properties, flow: Flow) -> str | No
     )
 
 
-def _is_false(entry: Entry) -> bool:
+def _is_false(entry: PropertyLine) -> bool:
     return entry.value.lower() == "false"
 
 
-RULES: Mapping[str, Callable[[Entry, Properties, Flow], str | None]] = {
+RULES: Mapping[str, Callable[[PropertyLine, Properties, Flow], str | None]] = {
     FORWARDING_ADMIN: _forwarding_admin,
     TRANSFORMS: _transforms,
     EMIT_OFFSET_SYNCS: _no_offset_syncs,

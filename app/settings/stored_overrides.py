@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from app.properties.config_providers import ConfigProvider, resolve
-from app.properties.mistakes import Entry, Findings
+from app.properties.mistakes import Findings, PropertyLine
 from app.properties.scoped_keys import PREFIX
 from streaming.flow import Flow
 
@@ -27,10 +27,12 @@ class Decoded(str):
 
 def override_entries(
     overrides: Overrides, providers: Mapping[str, ConfigProvider], findings: Findings
-) -> Iterator[Entry]:
+) -> Iterator[PropertyLine]:
     """As lines `a->b.lockstep.KEY`, the strongest that there are, each with a place of its own for mistakes."""
     for flow, values in overrides.items():
         for name, value in values.items():
             key = f"{flow.name}.{PREFIX}{name.removeprefix(PREFIX)}"
-            entry = Entry(key, value, 0, value, origin=f"the ledger of {flow.name}", encoded=isinstance(value, Decoded))
+            entry = PropertyLine(
+                key, value, 0, value, origin=f"the ledger of {flow.name}", encoded=isinstance(value, Decoded)
+            )
             yield resolve(entry, providers, findings) if isinstance(value, Reference) else entry

@@ -29,7 +29,7 @@ Writers = Mapping[Kind, Writer]
 
 
 @dataclass(frozen=True)
-class Step:
+class AppliedStep:
     """What became of one request. `stopped`: why the kind is not written any more in this pass."""
 
     kind: Kind
@@ -37,7 +37,7 @@ class Step:
     stopped: LockstepError | None = None
 
 
-def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lambda: True) -> Iterator[Step]:
+def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lambda: True) -> Iterator[AppliedStep]:
     """Request by request, so that what is done can be recorded whatever comes later.
 
     `goes_on`: asked right before each request; once it says no, nothing more is written and the rest has no outcome. A
@@ -49,12 +49,12 @@ def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lamb
     for kind, changes in _requests(plan):
         fault = silent or stopped.get(kind)
         if fault is not None:
-            yield Step(kind, [Outcome(change, fault) for change in changes])
+            yield AppliedStep(kind, [Outcome(change, fault) for change in changes])
             continue
         try:
             if not goes_on():
                 return
-            yield Step(kind, writers[kind].write(changes))
+            yield AppliedStep(kind, writers[kind].write(changes))
         except LockstepError as error:
             silences = isinstance(error, ClusterUnreachable) and not isinstance(error, CoordinatorUnavailable)
             if not silences and stops_flow(error):
@@ -62,7 +62,7 @@ def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lamb
             passing = isinstance(error, ClusterUnreachable)
             fault = ItemFault("UNREACHABLE" if silences else type(error).__name__, str(error), retriable=passing)
             silent, stopped[kind] = fault if silences else None, fault
-            yield Step(kind, [Outcome(change, fault) for change in changes], None if silences else error)
+            yield AppliedStep(kind, [Outcome(change, fault) for change in changes], None if silences else error)
 
 
 def _requests(plan: Plan) -> Iterator[tuple[Kind, Sequence[Change]]]:

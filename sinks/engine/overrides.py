@@ -25,7 +25,7 @@ InLedger = Mapping[Key, str]
 """The overrides of a ledger by (level, name), as they are kept there."""
 
 
-class Level(str, Enum):
+class OverrideLevel(str, Enum):
     """Where an override holds; the value is how the ledger's key has it."""
 
     FLOW = "flow"
@@ -60,22 +60,22 @@ class Override:
         return cls(value, kind == ENCODED, kind == REFERENCE)
 
 
-def texts_at(stored: InLedger, level: Level) -> dict[str, str]:
+def texts_at(stored: InLedger, level: OverrideLevel) -> dict[str, str]:
     """What is kept at one level, by name, damaged or not. Keys that a later version writes are left out."""
     return {key[1]: text for key, text in sorted(stored.items()) if len(key) == 2 and key[0] == level.value}
 
 
-def at_level(stored: InLedger, level: Level) -> dict[str, Override]:
+def at_level(stored: InLedger, level: OverrideLevel) -> dict[str, Override]:
     """What is set at one level, by name. Raises LockstepError."""
     return {name: Override.from_text(name, text) for name, text in texts_at(stored, level).items()}
 
 
 def effective(stored: InLedger) -> dict[str, Override]:
     """What holds for the flow, by name: its own before the default of all flows. Raises LockstepError."""
-    return at_level(stored, Level.ALL) | at_level(stored, Level.FLOW)
+    return at_level(stored, OverrideLevel.ALL) | at_level(stored, OverrideLevel.FLOW)
 
 
-def altered(stored: InLedger, level: Level, wanted: Mapping[str, Override | None]) -> dict[Key, str]:
+def altered(stored: InLedger, level: OverrideLevel, wanted: Mapping[str, Override | None]) -> dict[Key, str]:
     """The ledger's overrides after an alteration; None deletes."""
     after = dict(stored)
     for name, override in wanted.items():

@@ -38,7 +38,7 @@ from streaming.hints import CheckpointSeen, SyncSeen
 
 log = logging.getLogger(__name__)
 
-Progress = Callable[[int, int], None]
+WriteProgress = Callable[[int, int], None]
 """Called with (changes written, changes to write)."""
 
 
@@ -132,7 +132,7 @@ class FlowReconcile:
         self._signalled += signal.signalled()
         return PassContext(now, listed, ledger, self._signalled, signal.works, requested, everything, idle)
 
-    def apply(self, compared: Compared, progress: Progress = lambda done, total: None) -> Report:
+    def apply(self, compared: Compared, progress: WriteProgress = lambda done, total: None) -> Report:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
         compared = replace(compared, plan=self._ledger.still_allowed(compared.plan, compared.context.ledger))
         outcomes = self._write(compared, progress)
@@ -148,7 +148,7 @@ class FlowReconcile:
         self._notify(report)
         return report
 
-    def _write(self, compared: Compared, progress: Progress) -> tuple[Outcome, ...]:
+    def _write(self, compared: Compared, progress: WriteProgress) -> tuple[Outcome, ...]:
         plan, ledger = compared.plan, compared.context.ledger
         if plan.changes:
             self._parts.leadership.prove()

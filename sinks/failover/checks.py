@@ -16,7 +16,7 @@ from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 
 
-class Result(str, Enum):
+class CheckResult(str, Enum):
     """OK. WARNING: it costs something, but stops no failover. FAILED: mend it first. UNKNOWN: nobody can tell."""
 
     OK = "OK"
@@ -30,7 +30,7 @@ class Check:
     """The answer to one question; `remedy` is empty where there is nothing to do."""
 
     name: str
-    result: Result
+    result: CheckResult
     figure: str
     limit: str = ""
     remedy: str = ""
@@ -108,18 +108,20 @@ def readiness(facts: ReadinessFacts, questions: Sequence[Question] | None = None
 
 def is_ready(checks: Collection[Check]) -> bool:
     """Whether nothing failed, and nothing is unknown."""
-    return all(check.result in (Result.OK, Result.WARNING) for check in checks)
+    return all(check.result in (CheckResult.OK, CheckResult.WARNING) for check in checks)
 
 
 def _heartbeat(facts: ReadinessFacts) -> Iterator[Check]:
     limit = f"{facts.heartbeat_timeout:g} s"
     if facts.heartbeat_age is None:
         remedy = "see that MM2 runs, and emits and replicates heartbeats"
-        yield Check("heartbeat", Result.UNKNOWN, "none was seen", limit, remedy)
+        yield Check("heartbeat", CheckResult.UNKNOWN, "none was seen", limit, remedy)
         return
     late = facts.heartbeat_age > facts.heartbeat_timeout
     remedy = "see why MM2 does not copy: its log, its connectors" if late else ""
-    yield Check("heartbeat", Result.FAILED if late else Result.OK, f"{facts.heartbeat_age:.1f} s old", limit, remedy)
+    yield Check(
+        "heartbeat", CheckResult.FAILED if late else CheckResult.OK, f"{facts.heartbeat_age:.1f} s old", limit, remedy
+    )
 
 
 def _missing_records(facts: ReadinessFacts) -> Iterator[Check]:
@@ -129,11 +131,13 @@ def _missing_records(facts: ReadinessFacts) -> Iterator[Check]:
     if facts.missing_reads:
         remedy = "`lockstep rights --principal …` prints the commands that grant them"
         figure = f"nobody can tell how many records: {shown(sorted(facts.missing_reads))}"
-        yield Check("rights to count records", Result.WARNING if unread else Result.UNKNOWN, figure, "", remedy)
+        yield Check(
+            "rights to count records", CheckResult.WARNING if unread else CheckResult.UNKNOWN, figure, "", remedy
+        )
     if facts.untold:
         named = [f"{where}: {why}" for where, why in sorted(facts.untold.items())]
         remedy = "see that the topic is there on both sides, and may be read"
-        result = Result.WARNING if unread else Result.UNKNOWN
+        result = CheckResult.WARNING if unread else CheckResult.UNKNOWN
         yield Check("records that nobody can tell of", result, shown(named, 3), "none", remedy)
 
 
@@ -146,7 +150,7 @@ def _counted(facts: ReadinessFacts) -> Check:
     figure = f"{most}{records}" + (f", the oldest {max(ages):.1f} s old: {shown(topics)}" if ages else "")
     limit = f"{facts.rules.max_loss}, or none older than {facts.rules.max_loss_age:g} s"
     remedy = "MM2 lags: give it more tasks, or wait; a failover now would lose these" if over else ""
-    return Check("records not copied", Result.FAILED if over else Result.OK, figure, limit, remedy)
+    return Check("records not copied", CheckResult.FAILED if over else CheckResult.OK, figure, limit, remedy)
 
 
 def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
@@ -160,10 +164,10 @@ def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
         )
         bad = fault is not None or drift > facts.rules.max_drift
         remedy = "`lockstep plan` says what and why; `lockstep apply` writes it" if bad else ""
-        yield Check(f"in step: {kind}", Result.FAILED if bad else Result.OK, figure, limit, remedy)
+        yield Check(f"in step: {kind}", CheckResult.FAILED if bad else CheckResult.OK, figure, limit, remedy)
     if users := facts.refused.get(Kind.SCRAM_USER, 0):
         remedy = "`lockstep credentials set` for each: `lockstep plan` names them"
-        yield Check("users without a credential", Result.FAILED, str(users), "0", remedy)
+        yield Check("users without a credential", CheckResult.FAILED, str(users), "0", remedy)
 
 
 def _groups(facts: ReadinessFacts) -> Iterator[Check]:
@@ -172,63 +176,71 @@ def _groups(facts: ReadinessFacts) -> Iterator[Check]:
     remedy = "`lockstep offsets` says for each group why" if bad else ""
     most = number_of(facts.read_twice or 0, "record is", "records are")
     twice = f"; at most {most} read twice in a partition" if facts.read_twice else ""
-    yield Check("groups", Result.WARNING if bad else Result.OK, figure + twice, "", remedy)
+    yield Check("groups", CheckResult.WARNING if bad else CheckResult.OK, figure + twice, "", remedy)
 
 
 def _target(facts: ReadinessFacts) -> Iterator[Check]:
     wrong = [f"{topic} {here} and {there}" for topic, (here, there) in sorted(facts.partitions.items())]
     remedy = "add partitions on the target; where it has more, keys go elsewhere there" if wrong else ""
-    yield Check("partition counts", Result.FAILED if wrong else Result.OK, shown(wrong) or "equal", "equal", remedy)
+    yield Check(
+        "partition counts", CheckResult.FAILED if wrong else CheckResult.OK, shown(wrong) or "equal", "equal", remedy
+    )
     remote, seen = set(facts.remote), facts.replicas
     offline = sorted(str(where) for where in seen.offline if where.topic in remote)
     remedy = "bring the target's brokers back" if offline else ""
-    yield Check("offline on the target", Result.FAILED if offline else Result.OK, shown(offline) or "0", "0", remedy)
+    yield Check(
+        "offline on the target", CheckResult.FAILED if offline else CheckResult.OK, shown(offline) or "0", "0", remedy
+    )
     lagging = sorted(str(where) for where in seen.under_replicated if where.topic in remote)
     remedy = "see why replicas of the target lag" if lagging else ""
     figure = shown(lagging) or "0"
-    yield Check("under-replicated on the target", Result.WARNING if lagging else Result.OK, figure, "0", remedy)
+    yield Check(
+        "under-replicated on the target", CheckResult.WARNING if lagging else CheckResult.OK, figure, "0", remedy
+    )
     wanted = facts.wanted_in_sync
     closed = sorted(topic for topic in remote & wanted.keys() if seen.in_sync.get(topic, 0) < wanted[topic])
     remedy = "nobody may write these with acks=all: lower min.insync.replicas, or add replicas" if closed else ""
     name = "replicas in sync for min.insync.replicas"
-    yield Check(name, Result.FAILED if closed else Result.OK, shown(closed) or "enough", "enough", remedy)
+    yield Check(name, CheckResult.FAILED if closed else CheckResult.OK, shown(closed) or "enough", "enough", remedy)
     single = sorted(topic for topic in remote if seen.factors.get(topic) == 1)
     remedy = "raise the replication factor of these topics: one broker's loss is theirs" if single else ""
     figure = f"{number_of(len(single), 'topic')} with one replica on {number_of(seen.brokers, 'broker')}"
     weak = bool(single) and seen.brokers > 1
-    yield Check("replication factor", Result.WARNING if weak else Result.OK, figure, "2", remedy if weak else "")
+    yield Check(
+        "replication factor", CheckResult.WARNING if weak else CheckResult.OK, figure, "2", remedy if weak else ""
+    )
 
 
 def _transactions(facts: ReadinessFacts) -> Iterator[Check]:
     for alias, partitions in facts.open_transactions.items():
         names = shown(sorted(map(str, partitions)), 3)
         remedy = "`kafka-transactions.sh find-hanging` names them, `abort` ends them" if partitions else ""
-        result = Result.WARNING if partitions else Result.OK
+        result = CheckResult.WARNING if partitions else CheckResult.OK
         yield Check(f"open transactions on {alias}", result, names or "0", "0", remedy)
 
 
 def _fencing(facts: ReadinessFacts) -> Iterator[Check]:
     if not facts.authorizer:
         remedy = "stop producers themselves; `lockstep cutover --without-fence` proves by ends that nobody writes"
-        yield Check("fence", Result.WARNING, "the source has no authorizer", "", remedy)
+        yield Check("fence", CheckResult.WARNING, "the source has no authorizer", "", remedy)
         return
     figure = "the source has an authorizer; super users are beyond ACLs, and brokers show nobody who they are"
-    yield Check("fence", Result.OK, figure)
+    yield Check("fence", CheckResult.OK, figure)
 
 
 def _rights(facts: ReadinessFacts) -> Iterator[Check]:
     missing = sorted(facts.missing_rights)
     remedy = "`lockstep rights --failover --principal …` prints the commands that grant them" if missing else ""
     figure = shown(missing) or "all are there"
-    bad = Result.WARNING if facts.by_job else Result.FAILED
+    bad = CheckResult.WARNING if facts.by_job else CheckResult.FAILED
     if missing and facts.by_job:
         figure = f"the job need not have them, who runs the commands must: {figure}"
-    yield Check("rights of later steps", bad if missing else Result.OK, figure, "", remedy)
+    yield Check("rights of later steps", bad if missing else CheckResult.OK, figure, "", remedy)
 
 
 def _flags(facts: ReadinessFacts) -> Iterator[Check]:
     for flag in facts.flags:
-        yield Check("not carried over", Result.WARNING, flag, "", "docs/failover.md says what to do by hand")
+        yield Check("not carried over", CheckResult.WARNING, flag, "", "docs/failover.md says what to do by hand")
 
 
 FROM_CLUSTERS: Sequence[Question] = (_missing_records, _target, _transactions, _fencing, _rights, _flags)

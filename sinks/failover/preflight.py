@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sinks.engine.times import utc_text
-from sinks.failover.checks import FROM_CLUSTERS, Check, ReadinessFacts, Result, is_ready, readiness
+from sinks.failover.checks import FROM_CLUSTERS, Check, CheckResult, ReadinessFacts, is_ready, readiness
 from sinks.failover.record import FailoverRecord
 
 
@@ -43,7 +43,7 @@ class Preflight:
             "exact": self.exact,
             "seconds_at_risk": None if self.age is None else round(self.age, 1),
             "read_twice": self.read_twice,
-            "not_well": [check.as_json() for check in self.checks if check.result is not Result.OK],
+            "not_well": [check.as_json() for check in self.checks if check.result is not CheckResult.OK],
             "trouble": self.trouble,
         }
 

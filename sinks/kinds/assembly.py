@@ -18,7 +18,7 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.controller import Controller
 from sinks.kinds.offsets.commit_feed import CommitFeed
 
-Progress = Callable[[int, int], None]
+CompareProgress = Callable[[int, int], None]
 """Called with (topics compared, topics to compare)."""
 
 
@@ -62,7 +62,7 @@ class Assembly:
     source: ClusterPorts
     target: ClusterPorts
     once: bool = False
-    progress: Progress = no_progress
+    progress: CompareProgress = no_progress
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
     claims: Claims = field(default_factory=Claims)

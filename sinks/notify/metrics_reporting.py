@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from sinks.notify.latest import Patience
-from sinks.notify.notifier import Notifier, Result
+from sinks.notify.notifier import CallResult, Notifier
 from sinks.notify.secret_texts import without_secrets
 from streaming.errors import LockstepError
 from streaming.reconfiguration import Reconfigurable
@@ -149,8 +149,8 @@ class _Running:
             self._count(self._name)
             raise
 
-    def _counted(self, result: Result) -> None:
-        if result is not Result.OK:
+    def _counted(self, result: CallResult) -> None:
+        if result is not CallResult.OK:
             self._count(self._name)
 
     @contextmanager

@@ -26,7 +26,7 @@ LONGEST_TEXT = 500
 HIDDEN = "[hidden]"
 
 
-class Result(str, Enum):
+class CallResult(str, Enum):
     """What became of a call. TIMEOUT: it took longer than its limit, whatever it ended with then."""
 
     OK = "ok"
@@ -34,7 +34,7 @@ class Result(str, Enum):
     TIMEOUT = "timeout"
 
 
-CountResult = Callable[[Result], None]
+CountResult = Callable[[CallResult], None]
 
 
 class Seldom:
@@ -62,7 +62,7 @@ class _Call:
     def __init__(self, count: CountResult) -> None:
         self._count, self._lock, self._said = count, threading.Lock(), False
 
-    def say(self, result: Result) -> bool:
+    def say(self, result: CallResult) -> bool:
         with self._lock:
             first, self._said = not self._said, True
         if first:
@@ -152,18 +152,18 @@ class Notifier(Generic[T]):
         with self._changed:
             self._latest.delivered(current)
             recovered = self._trouble.over()
-        call.say(Result.OK)
+        call.say(CallResult.OK)
         if recovered:
             log.info("%s works again", self.name)
 
     def _failed(self, call: _Call, current: T, error: BaseException) -> None:
         with self._changed:
             wait = self._latest.failed(current, time.monotonic())
-        call.say(Result.FAILED)
+        call.say(CallResult.FAILED)
         self._complain(f"failed, and is called again in {wait:.0f} s: {self._shown(error)}")
 
     def _overdue(self, call: _Call) -> None:
-        if call.say(Result.TIMEOUT):
+        if call.say(CallResult.TIMEOUT):
             self._complain(
                 f"has taken longer than {self._patience.limit:g} s; when it comes back, it gets the newest set"
             )

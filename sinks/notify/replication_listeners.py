@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from sinks.notify.latest import Patience
-from sinks.notify.notifier import Notifier, Result
+from sinks.notify.notifier import CallResult, Notifier
 from streaming.flow import Flow
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ TOPIC, GROUP = "topic", "group"
 """What the two listeners of a flow are called in metrics and logs, after `topic.listener.class` and its sister."""
 
 CountCall = Callable[[Flow, str, str], None]
-"""Called with (flow, `topic` or `group`, the value of a `Result`) for every call of a listener, from any thread."""
+"""Called with (flow, `topic` or `group`, the value of a `CallResult`) for every call of a listener, from any thread."""
 
 
 class TopicListener(Protocol):
@@ -129,5 +129,5 @@ def _closing(listener: object) -> Callable[[], object]:
     return close if callable(close) else lambda: None
 
 
-def _count(count: CountCall, flow: Flow, kind: str, result: Result) -> None:
+def _count(count: CountCall, flow: Flow, kind: str, result: CallResult) -> None:
     count(flow, kind, result.value)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from sinks.verify.differences import Difference, Finding
+from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import MOST_FINDINGS
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
@@ -65,7 +65,7 @@ def compacted_report(
     """The verdict on a partition; `odd` may be cut off, `keys.odd` counts all of them."""
     known = max((window.upstream for window in plan.windows if not window.begins_open), default=0)
     arrived = max(known, -1 if keys.arrived is None else keys.arrived + 1)
-    findings: list[Finding] = []
+    findings: list[FoundDifference] = []
     pending: list[Last] = []
     expired = seen = 0
     for key in odd:
@@ -112,14 +112,14 @@ def _is_expired(plan: PartitionPlan, key: OddKey) -> bool:
     return key.source is None and key.target is not None and plan.source.start > 0
 
 
-def _finding(key: OddKey, times: bool) -> Finding:
+def _finding(key: OddKey, times: bool) -> FoundDifference:
     ours, theirs = key.source, key.target
     if ours is None or theirs is None:
         only = Difference.MISSING if theirs is None else Difference.EXTRA
         found = ours or theirs
         upstream, downstream = (ours.offset if ours else None), (theirs.offset if theirs else None)
-        return Finding(only, upstream, downstream, 1, (), found.ms if found else None)
+        return FoundDifference(only, upstream, downstream, 1, (), found.ms if found else None)
     compared = ("value", "headers", "ms") if times else ("value", "headers")
     names = [name for name in compared if getattr(ours, name) != getattr(theirs, name)]
     fields = tuple("timestamp" if name == "ms" else name for name in names)
-    return Finding(Difference.CHANGED, ours.offset, theirs.offset, 1, fields, ours.ms)
+    return FoundDifference(Difference.CHANGED, ours.offset, theirs.offset, 1, fields, ours.ms)

@@ -38,7 +38,7 @@ class Fields(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FoundDifference:
     """`count` records from these offsets on; an offset is None on the side that has none.
 
     `fields`: those that differ in a CHANGED record. `timestamp`: in ms, of the first record.
@@ -63,13 +63,13 @@ class Finding:
         }
 
 
-def joined_findings(findings: Iterable[Finding]) -> list[Finding]:
+def joined_findings(findings: Iterable[FoundDifference]) -> list[FoundDifference]:
     """Sorted by place; those of one kind at successive offsets in one."""
-    found: list[Finding] = []
+    found: list[FoundDifference] = []
     for one in sorted(findings, key=_place):
         last = found[-1] if found else None
         if last and _goes_on(last, one):
-            found[-1] = Finding(
+            found[-1] = FoundDifference(
                 last.difference, last.upstream, last.downstream, last.count + one.count, last.fields, last.timestamp
             )
         else:
@@ -77,7 +77,7 @@ def joined_findings(findings: Iterable[Finding]) -> list[Finding]:
     return found
 
 
-def _place(one: Finding) -> tuple[str, int, int]:
+def _place(one: FoundDifference) -> tuple[str, int, int]:
     return (
         one.difference.value,
         -1 if one.upstream is None else one.upstream,
@@ -85,7 +85,7 @@ def _place(one: Finding) -> tuple[str, int, int]:
     )
 
 
-def _goes_on(last: Finding, one: Finding) -> bool:
+def _goes_on(last: FoundDifference, one: FoundDifference) -> bool:
     return (last.difference, last.fields) == (one.difference, one.fields) and all(
         (before is None and after is None) or (before is not None and after == before + last.count)
         for before, after in ((last.upstream, one.upstream), (last.downstream, one.downstream))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sinks.kinds.offsets.exact_runs import Run, joined_runs
 from sinks.verify.alignment import Alignment, split_by_order
 from sinks.verify.changes import CERTAIN, TELLING, changed_fields, pair_up
-from sinks.verify.differences import Difference, Fields, Finding, joined_findings
+from sinks.verify.differences import Difference, Fields, FoundDifference, joined_findings
 from streaming.mm2.records import MAX_INT64
 
 
@@ -47,7 +47,7 @@ class Matched:
     """
 
     runs: list[Run]
-    findings: list[Finding]
+    findings: list[FoundDifference]
     pending: list[int] = field(default_factory=list)
     expired: int = 0
     unmatched_source: Mapping[int, Fields] = field(default_factory=dict)
@@ -58,16 +58,22 @@ def match(runs: Iterable[Run], contents: Iterable[Content], edges: Edges = Edges
     """Names every record of the window that is not in its place."""
     in_order, moved = split_by_order(list(runs))
     alignment, rows = Alignment(in_order), list(contents)
-    findings = [Finding(Difference.REORDERED, run.upstream, run.downstream, run.length) for run in moved]
+    findings = [FoundDifference(Difference.REORDERED, run.upstream, run.downstream, run.length) for run in moved]
     missing, extra = _put_in_gaps(rows, alignment, edges, findings)
     for upstream, downstream, fields in _changed(missing, extra, alignment, edges):
-        findings.append(Finding(Difference.CHANGED, upstream, downstream, 1, fields, missing.pop(upstream).timestamp))
+        findings.append(
+            FoundDifference(Difference.CHANGED, upstream, downstream, 1, fields, missing.pop(upstream).timestamp)
+        )
         del extra[downstream]
         alignment.put(upstream, downstream)
     pending, expired = _at_edges(missing, extra, alignment, edges, findings)
     lost = {offset: fields for offset, fields in missing.items() if offset not in pending}
-    findings += [Finding(Difference.MISSING, offset, None, 1, (), fields.timestamp) for offset, fields in lost.items()]
-    findings += [Finding(Difference.EXTRA, None, offset, 1, (), fields.timestamp) for offset, fields in extra.items()]
+    findings += [
+        FoundDifference(Difference.MISSING, offset, None, 1, (), fields.timestamp) for offset, fields in lost.items()
+    ]
+    findings += [
+        FoundDifference(Difference.EXTRA, None, offset, 1, (), fields.timestamp) for offset, fields in extra.items()
+    ]
     changed = {finding.upstream for finding in findings if finding.difference is Difference.CHANGED}
     equal = [run for run in alignment.runs if run.upstream not in changed]
     return Matched(joined_runs([*equal, *moved]), joined_findings(findings), pending, expired, lost, extra)
@@ -77,7 +83,7 @@ Records = dict[int, Fields]
 
 
 def _put_in_gaps(
-    rows: Sequence[Content], alignment: Alignment, edges: Edges, findings: list[Finding]
+    rows: Sequence[Content], alignment: Alignment, edges: Edges, findings: list[FoundDifference]
 ) -> tuple[Records, Records]:
     """What is on one side alone, by offset. The first copy in its place counts, others are duplicates."""
     free = [list(row.upstreams) for row in rows]
@@ -99,7 +105,7 @@ def _put_in_gaps(
 
 
 def _left(
-    rows: Iterable[tuple[Content, list[int], list[int]]], first: int, findings: list[Finding]
+    rows: Iterable[tuple[Content, list[int], list[int]]], first: int, findings: list[FoundDifference]
 ) -> tuple[Records, Records]:
     """What is left of each content on both sides; copies before the target's offset `first` may be old."""
     missing: Records = {}
@@ -110,7 +116,7 @@ def _left(
         del downstreams[:gone]
         both = min(len(upstreams), len(downstreams))
         for upstream, downstream in zip(upstreams, downstreams, strict=False):
-            findings.append(Finding(Difference.REORDERED, upstream, downstream, 1, (), row.fields.timestamp))
+            findings.append(FoundDifference(Difference.REORDERED, upstream, downstream, 1, (), row.fields.timestamp))
         missing |= dict.fromkeys(upstreams[both:], row.fields)
         if row.upstreams:
             findings += [_duplicate(row, downstream) for downstream in downstreams[both:]]
@@ -119,8 +125,8 @@ def _left(
     return missing, extra
 
 
-def _duplicate(row: Content, downstream: int) -> Finding:
-    return Finding(Difference.DUPLICATE, row.upstreams[0], downstream, 1, (), row.fields.timestamp)
+def _duplicate(row: Content, downstream: int) -> FoundDifference:
+    return FoundDifference(Difference.DUPLICATE, row.upstreams[0], downstream, 1, (), row.fields.timestamp)
 
 
 def _changed(
@@ -149,7 +155,7 @@ def _changed(
 
 
 def _at_edges(
-    missing: Records, extra: Records, alignment: Alignment, edges: Edges, findings: list[Finding]
+    missing: Records, extra: Records, alignment: Alignment, edges: Edges, findings: list[FoundDifference]
 ) -> tuple[list[int], int]:
     """Takes what is old on either side, and says what is still to be copied."""
     runs, expired = alignment.runs, 0
@@ -168,5 +174,5 @@ def _at_edges(
     return sorted(offset for offset in missing if offset >= last), expired
 
 
-def _expired(fields: Fields, upstream: int | None = None, downstream: int | None = None) -> Finding:
-    return Finding(Difference.UNVERIFIABLE, upstream, downstream, 1, (), fields.timestamp)
+def _expired(fields: Fields, upstream: int | None = None, downstream: int | None = None) -> FoundDifference:
+    return FoundDifference(Difference.UNVERIFIABLE, upstream, downstream, 1, (), fields.timestamp)

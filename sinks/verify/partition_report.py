@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sinks.kinds.offsets.exact_runs import joined_runs
-from sinks.verify.differences import Difference, Fields, Finding, joined_findings
+from sinks.verify.differences import Difference, Fields, FoundDifference, joined_findings
 from sinks.verify.matching import Matched
 from sinks.verify.partition_check import PartitionCheck, PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
@@ -70,7 +70,7 @@ def _verdict(
 
 
 def _notes(
-    check: PartitionCheck, findings: list[Finding], expired: int, most: int, notes: Iterable[str]
+    check: PartitionCheck, findings: list[FoundDifference], expired: int, most: int, notes: Iterable[str]
 ) -> Iterable[str]:
     yield from notes
     if any(result.appended for result in check.results):
@@ -84,7 +84,7 @@ def _notes(
         yield f"{number_of(check.pending, 'record is', 'records are')} not copied yet"
 
 
-def _across_windows(matched: list[Matched], copies: Mapping[Fields, int]) -> list[Finding]:
+def _across_windows(matched: list[Matched], copies: Mapping[Fields, int]) -> list[FoundDifference]:
     """Of all windows. What is missing in one and found in another was not lost, but is out of order; what the target
     alone has in one, and the source elsewhere, came twice."""
     lost: dict[Fields, list[int]] = {}
@@ -107,7 +107,7 @@ def _across_windows(matched: list[Matched], copies: Mapping[Fields, int]) -> lis
     )
 
 
-def _single(finding: Finding) -> Iterable[Finding]:
+def _single(finding: FoundDifference) -> Iterable[FoundDifference]:
     """A finding of several records without a counterpart as one for each."""
     if finding.difference not in (Difference.MISSING, Difference.EXTRA):
         yield finding
@@ -122,7 +122,7 @@ def _single(finding: Finding) -> Iterable[Finding]:
         )
 
 
-def _renamed(finding: Finding, moved: Mapping[int, int], doubled: Mapping[int, int]) -> Finding | None:
+def _renamed(finding: FoundDifference, moved: Mapping[int, int], doubled: Mapping[int, int]) -> FoundDifference | None:
     """`moved`: the target's offset by that of the source; `doubled`: the other way round."""
     if finding.difference is Difference.MISSING and finding.upstream is not None and finding.upstream in moved:
         return replace(finding, difference=Difference.REORDERED, downstream=moved[finding.upstream])

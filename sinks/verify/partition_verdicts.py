@@ -10,7 +10,7 @@ from typing import Any
 
 from sinks.kinds.offsets.exact_runs import Run
 from sinks.kinds.offsets.verified_stretches import Checked, Stretch
-from sinks.verify.differences import Difference, Finding
+from sinks.verify.differences import Difference, FoundDifference
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 
@@ -74,7 +74,7 @@ class PartitionReport:
     pending: int = 0
     pending_ms: int | None = None
     differences: Mapping[Difference, int] = field(default_factory=dict)
-    findings: Sequence[Finding] = ()
+    findings: Sequence[FoundDifference] = ()
     times: bool = True
     runs: Sequence[Run] = ()
     notes: Sequence[str] = ()

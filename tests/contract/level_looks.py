@@ -10,10 +10,17 @@ from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, LevelledEntry, Levels, Scope
+from sinks.kafka.ports.config_levels import (
+    DEFAULT_OF_ALL,
+    ConfigEntity,
+    ConfigLevels,
+    LevelledEntry,
+    Levels,
+    ResourceType,
+)
 
 SOON = 30.0
-ONE = ConfigEntity(Scope.BROKER, "1")
+ONE = ConfigEntity(ResourceType.BROKER, "1")
 """The broker that every cluster of a test has."""
 
 
@@ -28,21 +35,21 @@ def levels_of(request: pytest.FixtureRequest, cluster: LocalCluster) -> JvmLevel
     return jvm_levels(request, cluster.alias, {"bootstrap.servers": cluster.bootstrap})
 
 
-def at(levels: ConfigLevels, place: ConfigEntity) -> Levels:
-    """What one place has; it is there."""
-    seen = levels.describe([place])
+def at(levels: ConfigLevels, entity: ConfigEntity) -> Levels:
+    """What one entity has; it is there."""
+    seen = levels.describe([entity])
     assert not seen.errors
-    return seen.items[place]
+    return seen.items[entity]
 
 
-def shows(levels: ConfigLevels, place: ConfigEntity, name: str, value: str | None) -> None:
+def shows(levels: ConfigLevels, entity: ConfigEntity, name: str, value: str | None) -> None:
     """Waits until a config has this value in force: brokers apply a moment later what the controller has written."""
 
     def shown() -> bool:
-        entry = at(levels, place).get(name)
+        entry = at(levels, entity).get(name)
         return (entry.value if entry else None) == value
 
-    wait_for(shown, SOON, f"{name} of {place} to be {value}")
+    wait_for(shown, SOON, f"{name} of {entity} to be {value}")
 
 
 def written(entry: LevelledEntry) -> list[tuple[str | None, Origin]]:
@@ -52,5 +59,5 @@ def written(entry: LevelledEntry) -> list[tuple[str | None, Origin]]:
 
 def clear(levels: ConfigLevels, names: Iterable[str]) -> None:
     """Takes configs away at both dynamic levels."""
-    faults = levels.alter({place: dict.fromkeys(names) for place in (ONE, DEFAULT_OF_ALL)})
+    faults = levels.alter({entity: dict.fromkeys(names) for entity in (ONE, DEFAULT_OF_ALL)})
     assert not any(faults.values()), faults

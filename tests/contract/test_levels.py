@@ -14,7 +14,7 @@ from sinks.kafka.jvm.jvm_levels import without_secrets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import Origin, TopicSpec
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ResourceType
 from tests.contract import level_looks
 from tests.contract.acl_looks import REAL, broker_of, restricted
 from tests.contract.level_looks import ONE, SOON, at, clear, levels_of, shows, written
@@ -33,7 +33,7 @@ class Levelled:
 
 @pytest.fixture(params=["memory", pytest.param("jvm", marks=REAL)])
 def levelled(request: pytest.FixtureRequest, unique: str) -> Iterator[Levelled]:
-    topic = ConfigEntity(Scope.TOPIC, f"{unique}-levels")
+    topic = ConfigEntity(ResourceType.TOPIC, f"{unique}-levels")
     if request.param == "memory":
         yield Levelled(MemoryLevels("b", topics={topic.name}, static={"node.id": "1"}), topic)
         return
@@ -99,7 +99,7 @@ def test_topic_follows_the_brokers_under_the_name_that_they_have_for_it(levelled
 
 
 @pytest.mark.parametrize(
-    ("place", "name", "value", "said"),
+    ("entity", "name", "value", "said"),
     [
         (ONE, "node.id", "4", "Cannot update these configs dynamically"),
         (DEFAULT_OF_ALL, "log.retention.hours", "4", "Cannot update these configs dynamically"),
@@ -112,18 +112,18 @@ def test_topic_follows_the_brokers_under_the_name_that_they_have_for_it(levelled
         (ONE, "log.cleanup.policy", "burn", "Invalid value burn for configuration log.cleanup.policy"),
     ],
 )
-def test_what_a_broker_refuses_is_the_fault_of_its_place(
-    levels: ConfigLevels, place: ConfigEntity, name: str, value: str, said: str
+def test_what_a_broker_refuses_is_the_fault_of_its_entity(
+    levels: ConfigLevels, entity: ConfigEntity, name: str, value: str, said: str
 ) -> None:
-    before = at(levels, place).get(name)
-    fault = levels.alter({place: {name: value, "background.threads": "11"}})[place]
+    before = at(levels, entity).get(name)
+    fault = levels.alter({entity: {name: value, "background.threads": "11"}})[entity]
     assert fault is not None
     assert (fault.code, fault.retriable) == ("INVALID_REQUEST", False)
     assert said in fault.message
-    assert at(levels, place).get(name) == before
+    assert at(levels, entity).get(name) == before
 
 
-def test_place_is_written_whole_or_not_at_all_and_others_beside_it(levels: ConfigLevels) -> None:
+def test_entity_is_written_whole_or_not_at_all_and_others_beside_it(levels: ConfigLevels) -> None:
     wanted = {ONE: {"num.io.threads": "7"}, DEFAULT_OF_ALL: {"background.threads": "11", "num.io.threads": "none"}}
     faults = levels.alter(wanted)
     assert faults[ONE] is None
@@ -153,13 +153,13 @@ def test_custom_config_is_taken_and_its_value_hidden(levels: ConfigLevels, uniqu
 
 def test_broker_and_topic_that_are_not_there_are_faults_of_their_own(levels: ConfigLevels, unique: str) -> None:
     absent, gone, word = (
-        ConfigEntity(Scope.BROKER, "77"),
-        ConfigEntity(Scope.TOPIC, unique),
-        ConfigEntity(ONE.scope, "x"),
+        ConfigEntity(ResourceType.BROKER, "77"),
+        ConfigEntity(ResourceType.TOPIC, unique),
+        ConfigEntity(ONE.type, "x"),
     )
     seen = levels.describe([ONE, absent, word, gone])
     assert seen.items.keys() == {ONE}
-    assert {place: fault.code for place, fault in seen.errors.items()} == {
+    assert {entity: fault.code for entity, fault in seen.errors.items()} == {
         absent: "BROKER_NOT_AVAILABLE",
         word: "BROKER_NOT_AVAILABLE",
         gone: "UNKNOWN_TOPIC_OR_PART",
@@ -209,9 +209,9 @@ def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) ->
     levels = level_looks.jvm_levels(
         request, "b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1500"}
     )
-    for place in (DEFAULT_OF_ALL, ONE):
+    for entity in (DEFAULT_OF_ALL, ONE):
         with pytest.raises(ClusterUnreachable, match="cluster b: Describe"):
-            levels.describe([place])
+            levels.describe([entity])
     with pytest.raises(ClusterUnreachable, match="cluster b: IncrementalAlterConfigs: "):
         levels.alter({DEFAULT_OF_ALL: {"num.io.threads": "7"}})
     levels.close()

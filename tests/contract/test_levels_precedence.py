@@ -25,9 +25,9 @@ def follow(levels: ConfigLevels, steps: list[tuple[ConfigEntity, str | None]], s
     """Takes the steps, and compares what is in force with KIP-226's precedence."""
     clear(levels, [NAME])
     wanted: dict[ConfigEntity, str | None] = {}
-    for place, value in steps:
-        assert levels.alter({place: {NAME: value}}) == {place: None}
-        wanted[place] = value
+    for entity, value in steps:
+        assert levels.alter({entity: {NAME: value}}) == {entity: None}
+        wanted[entity] = value
     by_level = (
         (wanted.get(ONE), Origin.BROKER),
         (wanted.get(DEFAULT_OF_ALL), Origin.CLUSTER),

@@ -8,7 +8,7 @@ import pytest
 
 from app.local.waiting import wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.ports.cluster import CHUNK, Cluster, Placed, Record, Stretch, Tail
+from sinks.kafka.ports.cluster import CHUNK, Cluster, LogChunk, Placed, Record, Tail
 from tests.conftest import Clusters
 
 SOON = 30.0
@@ -62,17 +62,17 @@ def test_long_log_is_read_to_its_end(cluster: Cluster, unique: str) -> None:
 def test_log_is_read_from_an_offset_on_and_says_so(cluster: Cluster, unique: str) -> None:
     cluster.create_log(unique, 1, {})
     cluster.append_log(unique, [(b"a", b"1"), (b"b", None), (b"a", b"3")])
-    assert cluster.read_log_from(unique, 1) == Stretch([Placed(1, b"b", None), Placed(2, b"a", b"3")], whole=False)
-    assert cluster.read_log_from(unique, 3) == Stretch([], whole=False)
+    assert cluster.read_log_from(unique, 1) == LogChunk([Placed(1, b"b", None), Placed(2, b"a", b"3")], whole=False)
+    assert cluster.read_log_from(unique, 3) == LogChunk([], whole=False)
     assert [placed.position for placed in cluster.read_log_from(unique, 0).records] == [0, 1, 2]
     assert cluster.read_log_from(unique, 0).whole
 
 
 def test_log_that_ends_before_that_offset_was_made_again_and_is_read_whole(cluster: Cluster, unique: str) -> None:
-    assert cluster.read_log_from(unique, 4) == Stretch([], whole=True)
+    assert cluster.read_log_from(unique, 4) == LogChunk([], whole=True)
     cluster.create_log(unique, 1, {})
     cluster.append_log(unique, [(b"a", b"1")])
-    assert cluster.read_log_from(unique, 4) == Stretch([Placed(0, b"a", b"1")], whole=True)
+    assert cluster.read_log_from(unique, 4) == LogChunk([Placed(0, b"a", b"1")], whole=True)
 
 
 def test_log_is_read_in_chunks_of_which_none_is_long(cluster: Cluster, unique: str) -> None:
@@ -86,10 +86,10 @@ def test_log_is_read_in_chunks_of_which_none_is_long(cluster: Cluster, unique: s
 
 
 def test_log_that_has_nothing_to_tell_is_one_chunk(cluster: Cluster, unique: str) -> None:
-    assert list(cluster.read_log_in_chunks(unique, 0)) == [Stretch([], whole=True)]
+    assert list(cluster.read_log_in_chunks(unique, 0)) == [LogChunk([], whole=True)]
     cluster.create_log(unique, 1, {})
     cluster.append_log(unique, [(b"a", b"1")])
-    assert list(cluster.read_log_in_chunks(unique, 1)) == [Stretch([], whole=False)]
+    assert list(cluster.read_log_in_chunks(unique, 1)) == [LogChunk([], whole=False)]
 
 
 def told(tail: Tail, count: int) -> list[Record]:
@@ -132,6 +132,6 @@ def test_log_that_a_listing_lacks_for_a_moment_is_read_on(clusters: Clusters, un
         cluster.create_log(unique, 1, {})
         cluster.append_log(unique, [(b"k", bytes([number])) for number in range(3)])
         read = cluster.read_log_from(unique, 2)
-        assert read == Stretch([Placed(2, b"k", b"\x02")], whole=False)
+        assert read == LogChunk([Placed(2, b"k", b"\x02")], whole=False)
         assert list(cluster.read_log_in_chunks(unique, 2)) == [read]
-        assert cluster.read_log_from(f"{unique}-gone", 2) == Stretch([], whole=True)
+        assert cluster.read_log_from(f"{unique}-gone", 2) == LogChunk([], whole=True)

@@ -13,7 +13,7 @@ from sinks.engine.plan import Plan, Unobserved
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Origin, TopicSpec
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from sinks.kinds.brokers.survey import any_broker, survey_brokers
 from sinks.kinds.brokers.writer import BrokerWriter
 from sinks.kinds.topics.effective import broker_drifts, topic_drifts, warnings
@@ -108,8 +108,10 @@ def test_topic_at_two_defaults_with_two_values_is_told_for_the_topic_and_the_bro
     here.create_topics({upstream: TopicSpec(1)})
     there.create_topics({remote: TopicSpec(1)})
     ends.b.alter({DEFAULT_OF_ALL: {RETENTION: DAY}})
-    wait_for(lambda: not ends.b.describe([ConfigEntity(Scope.TOPIC, remote)]).errors, SOON, f"{remote} to be seen")
-    shows(ends.b, ConfigEntity(Scope.TOPIC, remote), "retention.ms", DAY)
+    wait_for(
+        lambda: not ends.b.describe([ConfigEntity(ResourceType.TOPIC, remote)]).errors, SOON, f"{remote} to be seen"
+    )
+    shows(ends.b, ConfigEntity(ResourceType.TOPIC, remote), "retention.ms", DAY)
     wait_for(lambda: not here.describe_topic_configs([upstream]).errors, SOON, f"{upstream} to be seen")
     source = here.describe_topic_configs([upstream]).items[upstream]
     target = there.describe_topic_configs([remote]).items[remote]

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError
 from app.properties.config_providers import DirectoryConfigProvider, FileConfigProvider, resolve
 from app.properties.keys import TABLE, Acts
 from app.properties.known import ROLES, kafka_names
-from app.properties.mistakes import Entry, Findings
+from app.properties.mistakes import Findings, PropertyLine
 from app.properties.parse import parse
 from app.properties.scoped_keys import Properties
 from app.properties.value_types import CLASS
@@ -153,7 +153,7 @@ def test_references_are_resolved_as_kafkas_transformer_does(kafka: Kafka, secret
     """Where we see a problem, Kafka leaves the reference as it is, or fails."""
     text = data.draw(references(secrets))
     providers = {"file": FileConfigProvider(), "dir": DirectoryConfigProvider()}
-    entry = resolve(Entry("k", text, 1, text), providers, Findings("f"))
+    entry = resolve(PropertyLine("k", text, 1, text), providers, Findings("f"))
     package = kafka.jvm.org.apache.kafka.common.config
     theirs = {"file": package.provider.FileConfigProvider(), "dir": package.provider.DirectoryConfigProvider()}
     for provider in theirs.values():

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from app.local.waiting import wait_for
 from streaming.query import QueryRefused, SparkQueries
 from streaming.query_plan import QueryPlan
-from streaming.restarts import Failure, Restarts
+from streaming.restarts import QueryFailure, Restarts
 
 WITHIN = 60.0
 
@@ -32,7 +32,7 @@ def trace_of_a_run(spark: SparkSession, folder: Path) -> str | None:
     return query.trace()
 
 
-def failures(spark: SparkSession, folder: Path) -> list[Failure]:
+def failures(spark: SparkSession, folder: Path) -> list[QueryFailure]:
     """Of two runs, one after the other."""
     restarts = Restarts()
     return [restarts.diagnose(trace) for _ in range(2) if (trace := trace_of_a_run(spark, folder)) is not None]
@@ -114,7 +114,9 @@ def test_a_sink_that_raises_says_nothing_of_the_checkpoint(spark: SparkSession, 
 
     query = SparkQueries(spark).start(clock_alone(tmp_path), broken, once=True)
     wait_for(lambda: not query.is_active(), WITHIN, "the query to fail")
-    assert Restarts().diagnose(query.trace() or "") == Failure("RuntimeError: the sink is broken", unreadable=False)
+    assert Restarts().diagnose(query.trace() or "") == QueryFailure(
+        "RuntimeError: the sink is broken", unreadable=False
+    )
 
 
 @pytest.fixture

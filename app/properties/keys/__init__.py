@@ -27,8 +27,8 @@ from app.properties.keys.failover_keys import *  # noqa: F403 - one namespace fo
 from app.properties.keys.flow_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.key import Acts as Acts
 from app.properties.keys.key import Key as Key
+from app.properties.keys.key import KeyScope as KeyScope
 from app.properties.keys.key import Live as Live
-from app.properties.keys.key import Scope as Scope
 from app.properties.keys.key import T as T
 from app.properties.keys.notify_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.offset_keys import *  # noqa: F403 - one namespace for readers, a file for each subject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.properties.keys.key import Key, Scope
+from app.properties.keys.key import Key, KeyScope
 from app.properties.value_types import (
     BOOLEAN,
     CLASS,
@@ -91,7 +91,7 @@ CREDENTIAL_PROVIDER = Key(
     "Lockstep",
     "The class that knows the passwords of SCRAM users; EnvironmentCredentialProvider and DirectoryCredentialProvider "
     "stand beside the default.",
-    Scope.JOB,
+    KeyScope.JOB,
 )
 CREDENTIAL_STORE = Key(
     "lockstep.credential.store",
@@ -99,7 +99,7 @@ CREDENTIAL_STORE = Key(
     Path(".lockstep/credentials"),
     "Lockstep",
     "Their encrypted file, relative to the working directory; for DirectoryCredentialProvider the folder.",
-    Scope.JOB,
+    KeyScope.JOB,
 )
 ENCODER_SECRET: Key[str | None] = Key(
     "password.encoder.secret",
@@ -107,10 +107,10 @@ ENCODER_SECRET: Key[str | None] = Key(
     None,
     "KIP-226",
     "What passwords in that file are encrypted with.",
-    Scope.JOB,
+    KeyScope.JOB,
 )
 ENCODER_OLD_SECRET: Key[str | None] = Key(
-    "password.encoder.old.secret", TEXT, None, "KIP-226", "The secret before, while it is being replaced.", Scope.JOB
+    "password.encoder.old.secret", TEXT, None, "KIP-226", "The secret before, while it is being replaced.", KeyScope.JOB
 )
 ENCODER_KEYFACTORY = Key(
     "password.encoder.keyfactory.algorithm",
@@ -118,7 +118,7 @@ ENCODER_KEYFACTORY = Key(
     "PBKDF2WithHmacSHA512",
     "KIP-226",
     "How the key is made from the secret.",
-    Scope.JOB,
+    KeyScope.JOB,
 )
 ENCODER_CIPHER = Key(
     "password.encoder.cipher.algorithm",
@@ -126,7 +126,7 @@ ENCODER_CIPHER = Key(
     "AES/GCM/NoPadding",
     "KIP-226",
     "The cipher, by Java's name; GCM, where KIP-226 has CBC, binds a password to its user or key.",
-    Scope.JOB,
+    KeyScope.JOB,
 )
 ENCODER_KEY_LENGTH = Key(
     "password.encoder.key.length",
@@ -134,7 +134,7 @@ ENCODER_KEY_LENGTH = Key(
     256,
     "KIP-226",
     "Of the key, in bits; KIP-226's default, where Kafka's own is 128.",
-    Scope.JOB,
+    KeyScope.JOB,
 )
 ENCODER_ITERATIONS = Key(
     "password.encoder.iterations",
@@ -142,5 +142,5 @@ ENCODER_ITERATIONS = Key(
     210_000,
     "KIP-226",
     "Rounds that make the key; KIP-226 has 4096.",
-    Scope.JOB,
+    KeyScope.JOB,
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from app.properties.keys.key import MIRROR, Key, Live, Scope
+from app.properties.keys.key import MIRROR, Key, KeyScope, Live
 from app.properties.value_types import BOOLEAN, CLASS, PATTERNS, TOPIC_PART, WORDS, items, one_of
 from streaming.mm2 import replication_filters
 
 CLUSTERS: Key[tuple[str, ...]] = Key(
-    "clusters", WORDS, (), "MM2", "The aliases of all clusters.", Scope.JOB, live=Live.JOB
+    "clusters", WORDS, (), "MM2", "The aliases of all clusters.", KeyScope.JOB, live=Live.JOB
 )
 CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
     "config.providers",
@@ -15,7 +15,7 @@ CONFIG_PROVIDERS: Key[tuple[str, ...]] = Key(
     (),
     "MM2",
     "Names of config providers; env, file and dir are always there.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.JOB,
 )
 ENABLED = Key(

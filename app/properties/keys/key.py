@@ -14,7 +14,7 @@ MIRROR = "org.apache.kafka.connect.mirror."
 REST, NO_REST = "Seconds between two polls of", "for Lockstep, where it is not given: at its own pace."
 
 
-class Scope(Enum):
+class KeyScope(Enum):
     """Where a key holds."""
 
     JOB = "the whole job"
@@ -47,6 +47,6 @@ class Key(Generic[T]):
     default: T
     source: str
     doc: str
-    scope: Scope = Scope.FLOW
+    scope: KeyScope = KeyScope.FLOW
     acts: Acts = Acts.ALWAYS
     live: Live = Live.FLOW

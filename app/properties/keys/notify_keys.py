@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.properties.keys.key import MIRROR, Key, Live, Scope
+from app.properties.keys.key import MIRROR, Key, KeyScope, Live
 from app.properties.value_types import CLASS, DURATION_SECONDS, TEXT, ValueType, items
 
 TOPIC_LISTENER = Key(
@@ -39,7 +39,7 @@ METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
     (JMX_REPORTER,),
     "KIP-226",
     "Classes that get the job's metrics; lockstep.reporters:PushGatewayReporter is there.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.REPORTERS,
 )
 PUSH_URL: Key[str | None] = Key(
@@ -48,7 +48,7 @@ PUSH_URL: Key[str | None] = Key(
     None,
     "Lockstep",
     "The Prometheus Pushgateway that PushGatewayReporter pushes to: http or https.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.REPORTERS,
 )
 PUSH_INTERVAL = Key(
@@ -57,7 +57,7 @@ PUSH_INTERVAL = Key(
     15.0,
     "Lockstep",
     "Time between two pushes; the last one comes when the job ends.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.REPORTERS,
 )
 PUSH_JOB = Key(
@@ -66,7 +66,7 @@ PUSH_JOB = Key(
     "lockstep",
     "Lockstep",
     "The label job of what is pushed: one for each job of Lockstep that pushes there.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.REPORTERS,
 )
 PUSH_USERNAME: Key[str | None] = Key(
@@ -75,7 +75,7 @@ PUSH_USERNAME: Key[str | None] = Key(
     None,
     "Lockstep",
     "Who pushes, where the gateway wants to know.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.REPORTERS,
 )
 PUSH_PASSWORD: Key[str | None] = Key(
@@ -84,6 +84,6 @@ PUSH_PASSWORD: Key[str | None] = Key(
     None,
     "Lockstep",
     "The password that goes with it.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.REPORTERS,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.properties.keys.key import Key, Live, Scope
+from app.properties.keys.key import Key, KeyScope, Live
 from app.properties.value_types import DURATION_SECONDS, FOLDER, TEXT, TOKEN, integer, number, one_of
 
 TRIGGER_INTERVAL = Key(
@@ -14,7 +14,7 @@ TRIGGER_INTERVAL = Key(
     "Lockstep",
     "How long a micro-batch stays at most, and so how often Spark's query brings what MM2 wrote at least. A pass does "
     "not wait for it: each has a reason of its own (ARCHITECTURE.md).",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.QUERY,
 )
 PASS_MIN_INTERVAL = Key(
@@ -23,7 +23,7 @@ PASS_MIN_INTERVAL = Key(
     0.2,
     "Lockstep",
     "Time between two passes of a flow at least, however many reasons there are.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.QUERY,
 )
 CHECKPOINT_DIR = Key(
@@ -33,7 +33,7 @@ CHECKPOINT_DIR = Key(
     "Lockstep",
     "Where Spark keeps the queries' offsets, relative to the working directory, and Lockstep a copy of the "
     "clusters' ids (safety.md).",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.JOB,
 )
 HTTP_HOST = Key(
@@ -42,7 +42,7 @@ HTTP_HOST = Key(
     "127.0.0.1",
     "Lockstep",
     "The address of the job's server: metrics, status.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.JOB,
 )
 HTTP_PORT = Key(
@@ -51,7 +51,7 @@ HTTP_PORT = Key(
     9464,
     "Lockstep",
     "The port of that server; 0: a free one.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.JOB,
 )
 HTTP_TOKEN: Key[str | None] = Key(
@@ -60,7 +60,7 @@ HTTP_TOKEN: Key[str | None] = Key(
     None,
     "Lockstep",
     "What every request to that server must carry (`Authorization: Bearer`); needed unless its address is loopback.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.JOB,
 )
 LOG_FORMAT = Key(
@@ -69,7 +69,7 @@ LOG_FORMAT = Key(
     "text",
     "Lockstep",
     "How the job's log lines look on stderr; `json`: an object a line, with flow and pass (operations.md).",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.JOB,
 )
 OBSERVE_SHARE = Key(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.properties.keys.key import Key, Live, Scope
+from app.properties.keys.key import Key, KeyScope, Live
 from app.properties.value_types import TEXT, ValueType, integer, items
 
 SHORTEST_SECRET = 16
@@ -28,7 +28,7 @@ CLUSTER_ID: Key[str | None] = Key(
     "Lockstep",
     "The id of the cluster that the alias's address must lead to, written as a.lockstep.cluster.id; without it, the "
     "one that it led to at first contact.",
-    Scope.CLUSTER,
+    KeyScope.CLUSTER,
 )
 LEDGER_SECRET: Key[str | None] = Key(
     "lockstep.ledger.secret",
@@ -59,6 +59,6 @@ OVERRIDES_ALLOWED: Key[tuple[str, ...]] = Key(
     "Lockstep",
     "What overrides in the ledger may say although whoever may write that topic could misuse it (safety.md); without "
     "it, all of that holds from this file alone.",
-    Scope.JOB,
+    KeyScope.JOB,
     live=Live.JOB,
 )

@@ -23,7 +23,7 @@ from sinks.kafka.ports.config_levels import (
     ConfigValues,
     LevelledEntry,
     Levels,
-    Scope,
+    ResourceType,
     Synonym,
     no_broker,
 )
@@ -40,7 +40,7 @@ ITEM: Mapping[str, str] = {
     "UnknownServerException": "UNKNOWN",
     "UnknownTopicOrPartitionException": "UNKNOWN_TOPIC_OR_PART",
 }
-"""Faults of one place, by Java's exception, under the names that librdkafka has for them."""
+"""Faults of one entity, by Java's exception, under the names that librdkafka has for them."""
 
 RETRIABLE = frozenset({"UNKNOWN_TOPIC_OR_PART"})
 SILENT = "REQUEST_TIMED_OUT"
@@ -66,16 +66,16 @@ class JvmLevels:
         self._types = self._constants("org.apache.kafka.common.config.ConfigResource$Type")
         self._operations = self._constants("org.apache.kafka.clients.admin.AlterConfigOp$OpType")
 
-    def describe(self, places: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
-        """All configs of each place; a broker that is not there is the fault BROKER_NOT_AVAILABLE of its place."""
-        missing = self._missing(places)
-        asked = {place: self._resource(place) for place in places if place not in missing}
+    def describe(self, entities: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
+        """All configs of each entity; a broker that is not there is the fault BROKER_NOT_AVAILABLE of its entity."""
+        missing = self._missing(entities)
+        asked = {entity: self._resource(entity) for entity in entities if entity not in missing}
         if not asked:
             return Observed({}, missing)
         options = self._client.DescribeConfigsOptions().includeSynonyms(True)
         values = self._admin.describeConfigs(self._collected(asked.values()), options)
-        found, faults = self._settle(DESCRIBE, {place: values.values().get(asked[place]) for place in asked})
-        levels = {place: _levels(place, self._listed(config.entries())) for place, config in found.items()}
+        found, faults = self._settle(DESCRIBE, {entity: values.values().get(asked[entity]) for entity in asked})
+        levels = {entity: _levels(entity, self._listed(config.entries())) for entity, config in found.items()}
         return Observed(levels, missing | faults)
 
     def brokers(self) -> list[str]:
@@ -86,34 +86,34 @@ class JvmLevels:
     def alter(
         self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
     ) -> dict[ConfigEntity, ItemFault | None]:
-        """Each place all or nothing. Raises ClusterUnreachable, RightsMissing, IncrementalUnsupported."""
+        """Each entity all or nothing. Raises ClusterUnreachable, RightsMissing, IncrementalUnsupported."""
         missing = self._missing(wanted)
-        asked = {place: self._resource(place) for place in wanted if place not in missing}
+        asked = {entity: self._resource(entity) for entity in wanted if entity not in missing}
         if not asked:
             return dict(missing)
         changes = self._jvm.java.util.HashMap()
-        for place, resource in asked.items():
-            changes.put(resource, self._collected(self._operation(*change) for change in wanted[place].items()))
+        for entity, resource in asked.items():
+            changes.put(resource, self._collected(self._operation(*change) for change in wanted[entity].items()))
         options = self._client.AlterConfigsOptions().validateOnly(validate_only)
         ask_again()
         values = self._admin.incrementalAlterConfigs(changes, options).values()
-        _, faults = self._settle(ALTER, {place: values.get(resource) for place, resource in asked.items()})
-        hidden = {place: without_secrets(fault, wanted[place]) for place, fault in faults.items()}
-        return {place: missing.get(place) or hidden.get(place) for place in wanted}
+        _, faults = self._settle(ALTER, {entity: values.get(resource) for entity, resource in asked.items()})
+        hidden = {entity: without_secrets(fault, wanted[entity]) for entity, fault in faults.items()}
+        return {entity: missing.get(entity) or hidden.get(entity) for entity in wanted}
 
     def close(self) -> None:
         self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
 
-    def _missing(self, places: Iterable[ConfigEntity]) -> dict[ConfigEntity, ItemFault]:
+    def _missing(self, entities: Iterable[ConfigEntity]) -> dict[ConfigEntity, ItemFault]:
         """A broker is asked itself, so Java's Admin would wait for one that is not there until its time is up."""
-        brokers = [place for place in places if place.scope is Scope.BROKER and place.name]
+        brokers = [entity for entity in entities if entity.type is ResourceType.BROKER and entity.name]
         if not brokers:
             return {}
         there = self.brokers()
-        return {place: no_broker(place.name, there) for place in brokers if place.name not in there}
+        return {entity: no_broker(entity.name, there) for entity in brokers if entity.name not in there}
 
     def _whole(self, api: str, future: Any) -> Any:
-        """The answer of a request that is about no single place."""
+        """The answer of a request that is about no single entity."""
         try:
             answer = future.get(self._timeout, self._unit)
         except Py4JJavaError as error:
@@ -126,15 +126,15 @@ class JvmLevels:
     def _settle(
         self, api: str, futures: Mapping[ConfigEntity, Any]
     ) -> tuple[dict[ConfigEntity, Any], dict[ConfigEntity, ItemFault]]:
-        """Each place's answer or fault. Raises where none of them was answered at all."""
+        """Each entity's answer or fault. Raises where none of them was answered at all."""
         found: dict[ConfigEntity, Any] = {}
         faults: dict[ConfigEntity, ItemFault] = {}
         last: Py4JJavaError | None = None
-        for place, future in futures.items():
+        for entity, future in futures.items():
             try:
-                found[place] = future.get(self._timeout, self._unit)
+                found[entity] = future.get(self._timeout, self._unit)
             except Py4JJavaError as error:
-                last, faults[place] = error, self._fault(api, error)
+                last, faults[entity] = error, self._fault(api, error)
         self._count(self._alias, api, cause_of(last) if last else "ok")
         if last is not None and len(faults) == len(futures) and {fault.code for fault in faults.values()} == {SILENT}:
             raise self._unreachable(api, last) from last
@@ -165,8 +165,8 @@ class JvmLevels:
         entry = self._client.ConfigEntry(name, value)
         return self._client.AlterConfigOp(entry, self._operations["DELETE" if value is None else "SET"])
 
-    def _resource(self, place: ConfigEntity) -> Any:
-        return self._jvm.org.apache.kafka.common.config.ConfigResource(self._types[place.scope.value], place.name)
+    def _resource(self, entity: ConfigEntity) -> Any:
+        return self._jvm.org.apache.kafka.common.config.ConfigResource(self._types[entity.type.value], entity.name)
 
     def _collected(self, items: Iterable[Any]) -> Any:
         collected = self._jvm.java.util.ArrayList()
@@ -185,16 +185,16 @@ class JvmLevels:
         return {constant.name(): constant for constant in constants}
 
 
-def _levels(place: ConfigEntity, entries: Iterable[Any]) -> Levels:
-    levels = {entry.name(): _entry(place, entry) for entry in entries}
-    if place == DEFAULT_OF_ALL:
+def _levels(entity: ConfigEntity, entries: Iterable[Any]) -> Levels:
+    levels = {entry.name(): _entry(entity, entry) for entry in entries}
+    if entity == DEFAULT_OF_ALL:
         return {name: entry for name, entry in levels.items() if entry.origin is Origin.CLUSTER}
     return levels
 
 
-def _entry(place: ConfigEntity, entry: Any) -> LevelledEntry:
+def _entry(entity: ConfigEntity, entry: Any) -> LevelledEntry:
     name, value, origin = entry.name(), entry.value(), _origin(entry.source())
-    if place.scope is Scope.BROKER and origin is Origin.DEFAULT:
+    if entity.type is ResourceType.BROKER and origin is Origin.DEFAULT:
         # What is at its default has that level alone: most of a broker's, and each call over the gateway costs.
         synonyms = [Synonym(name, value, origin)] if value is not None else []
     else:

@@ -25,7 +25,7 @@ from typing import Any
 
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable
 from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.group_program import STARTED, Answer, Call, Setup
+from sinks.kafka.librdkafka.group_program import STARTED, Call, CallAnswer, Setup
 from sinks.kafka.ports.permitted import ask_again
 from sinks.kafka.request_timeout import longest_write
 
@@ -86,7 +86,7 @@ class GroupProcess:
             raise answer.error
         return answer.value
 
-    def _answer(self, call: Call) -> Answer:
+    def _answer(self, call: Call) -> CallAnswer:
         alias, reads = self._admin.alias, call.method in READ_ONLY
         limit = 2 * self._admin.timeout + GRACE if reads else longest_write(alias, self._admin.properties)
         try:
@@ -97,7 +97,7 @@ class GroupProcess:
                     ask_again()
                 running.connection.send(call)
                 if running.connection.poll(limit):
-                    answer: Answer = running.connection.recv()
+                    answer: CallAnswer = running.connection.recv()
                     return answer
         except (EOFError, OSError) as error:
             raise _Down(f"cluster {alias}: {call.method} of groups: the client's process {self._discard()}") from error

@@ -27,7 +27,7 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
 
 
-class Answer(NamedTuple):
+class CallAnswer(NamedTuple):
     """What came of a call, and each request that left as `CountRequest` has it.
 
     `last`: the client has a request that was not answered, and must not be used again.
@@ -72,7 +72,7 @@ def _end_with_stdin() -> None:
     os._exit(0)
 
 
-def _answer(requests: GroupRequests, call: Call, admin: Admin, counted: list[tuple[str, str, str]]) -> Answer:
+def _answer(requests: GroupRequests, call: Call, admin: Admin, counted: list[tuple[str, str, str]]) -> CallAnswer:
     value, stopped = None, None
     try:
         value = getattr(requests, call.method)(*call.arguments)
@@ -80,4 +80,4 @@ def _answer(requests: GroupRequests, call: Call, admin: Admin, counted: list[tup
         stopped = error
     except Exception as error:  # noqa: BLE001  what nobody thought of is told, not lost with the process
         stopped = LockstepError(f"cluster {admin.alias}: {call.method}: {type(error).__name__}: {error}")
-    return Answer(value, stopped, list(counted), admin.unanswered)
+    return CallAnswer(value, stopped, list(counted), admin.unanswered)

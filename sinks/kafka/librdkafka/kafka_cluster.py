@@ -33,8 +33,8 @@ from sinks.kafka.ports.cluster import (
     ConfigEntry,
     CountRequest,
     Faults,
+    LogChunk,
     Origin,
-    Stretch,
     Tail,
     TopicConfigs,
     TopicSpec,
@@ -212,15 +212,15 @@ class KafkaCluster:
     def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:
         return self._log.read(topic, last) if topic in self.list_topics() else []
 
-    def read_log_from(self, topic: str, position: int) -> Stretch:
+    def read_log_from(self, topic: str, position: int) -> LogChunk:
         # Of a log that was read before, most of the time only its end is asked for.
         if position and (read := self._log.read_soon(topic, position)) is not None:
             return read
-        return Stretch([], whole=True) if self._lacks(topic, position) else self._log.read_from(topic, position)
+        return LogChunk([], whole=True) if self._lacks(topic, position) else self._log.read_from(topic, position)
 
-    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
+    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
         return (
-            iter([Stretch([], whole=True)])
+            iter([LogChunk([], whole=True)])
             if self._lacks(topic, position)
             else self._log.read_in_chunks(topic, position)
         )

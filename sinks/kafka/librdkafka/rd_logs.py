@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.error_codes import error_of, raised
-from sinks.kafka.ports.cluster import CHUNK, Placed, Stretch
+from sinks.kafka.ports.cluster import CHUNK, LogChunk, Placed
 from sinks.kafka.ports.permitted import is_permitted
 
 TIMEOUT = 30.0
@@ -48,13 +48,13 @@ def _come(consumer: Consumer) -> Iterator[Message]:
         yield from consumer.consume(num_messages=AT_ONCE, timeout=0)
 
 
-def _joined(chunks: Iterable[Stretch]) -> Stretch:
+def _joined(chunks: Iterable[LogChunk]) -> LogChunk:
     records: list[Placed] = []
     whole = True
     for chunk in chunks:
         records += chunk.records
         whole = chunk.whole
-    return Stretch(records, whole)
+    return LogChunk(records, whole)
 
 
 class Log:
@@ -113,15 +113,15 @@ class Log:
 
         return [(key, value) for _, key, value in _joined(self._chunks(topic, start)).records]
 
-    def read_from(self, topic: str, position: int) -> Stretch:
+    def read_from(self, topic: str, position: int) -> LogChunk:
         """Every record at and behind an offset, or all of a log that ends before. Raises ClusterUnreachable."""
         return _joined(self.read_in_chunks(topic, position))
 
-    def read_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
+    def read_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
         """The same, in pieces. librdkafka fetches ahead of whoever reads, by no more than FETCHED_AHEAD."""
         return self._chunks(topic, _from(position))
 
-    def read_soon(self, topic: str, position: int) -> Stretch | None:
+    def read_soon(self, topic: str, position: int) -> LogChunk | None:
         """As `read_from`, in two requests of a client that is kept; None where that does not succeed at once."""
         if not self._reading.acquire(blocking=False):
             return None
@@ -148,7 +148,7 @@ class Log:
     def _consumer(self) -> Consumer:
         return Consumer(self._config | READING | {"enable.partition.eof": True, "fetch.wait.max.ms": 20})
 
-    def _chunks(self, topic: str, start: Start) -> Iterator[Stretch]:
+    def _chunks(self, topic: str, start: Start) -> Iterator[LogChunk]:
         consumer = self._consumer()
         try:
             yield from self._read(consumer, topic, start, TIMEOUT)
@@ -160,15 +160,15 @@ class Log:
         finally:
             consumer.close()
 
-    def _read(self, consumer: Consumer, topic: str, start: Start, within: float) -> Iterator[Stretch]:
+    def _read(self, consumer: Consumer, topic: str, start: Start, within: float) -> Iterator[LogChunk]:
         first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=within)
         chosen = start(first, end)
         if chosen >= end:
-            yield Stretch([], whole=first == end)
+            yield LogChunk([], whole=first == end)
             return
         consumer.assign([TopicPartition(topic, 0, chosen)])
         for records in self._to_end(consumer, topic, within):
-            yield Stretch(records, whole=chosen == first)
+            yield LogChunk(records, whole=chosen == first)
 
     def _to_end(self, consumer: Consumer, topic: str, within: float) -> Iterator[list[Placed]]:
         """Chunks up to the end of the log; the last one may be empty. `within`: seconds without progress."""

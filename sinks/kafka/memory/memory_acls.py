@@ -12,7 +12,7 @@ from sinks.kafka.ports.acls import AclFaults, AclReader
 
 CLUSTER_NAME = "kafka-cluster"
 
-Policy = Callable[[AclBinding], str | None]
+AclPolicy = Callable[[AclBinding], str | None]
 """Why the cluster refuses to create this one, or None."""
 
 
@@ -29,7 +29,7 @@ class MemoryAcls:
 
     alias: str
     bindings: set[AclBinding] = field(default_factory=set)
-    policy: Policy = _no_policy
+    policy: AclPolicy = _no_policy
     authorizer: bool = True
     denied: set[str] = field(default_factory=set)
     reachable: bool = True

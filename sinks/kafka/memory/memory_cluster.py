@@ -16,11 +16,11 @@ from sinks.kafka.ports.cluster import (
     Alterations,
     ConfigEntry,
     Faults,
+    LogChunk,
     Origin,
     Placed,
     Reader,
     Record,
-    Stretch,
     Tail,
     TopicConfigs,
     TopicSpec,
@@ -39,7 +39,7 @@ BUILT_IN: Mapping[str, str] = {
 }
 """Kafka's own defaults of the configs that this cluster knows."""
 
-Policy = Callable[[str, str, str | None], str | None]
+ConfigPolicy = Callable[[str, str, str | None], str | None]
 
 EXISTS = ItemFault("TOPIC_ALREADY_EXISTS", "Topic already exists.")
 GONE = ItemFault("UNKNOWN_TOPIC_OR_PART", "This server does not host this topic-partition.", retriable=True)
@@ -70,7 +70,7 @@ class MemoryCluster:
     alias: str
     id: str = "memory"
     defaults: dict[str, str] = field(default_factory=dict)
-    policy: Policy = _no_policy
+    policy: ConfigPolicy = _no_policy
     incremental: bool = True
     denied: set[str] = field(default_factory=set)
     reachable: bool = True
@@ -173,15 +173,15 @@ class MemoryCluster:
         records = self.topics[topic].records if topic in self.topics else []
         return list(records) if last is None else records[max(0, len(records) - last) :]
 
-    def read_log_from(self, topic: str, position: int) -> Stretch:
+    def read_log_from(self, topic: str, position: int) -> LogChunk:
         records = [Placed(at, *record) for at, record in enumerate(self.read_log(topic))]
         whole = position == 0 or position > len(records) or topic not in self.topics
-        return Stretch(records if whole else records[position:], whole)
+        return LogChunk(records if whole else records[position:], whole)
 
-    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
+    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
         records, whole = self.read_log_from(topic, position)
         for start in range(0, max(1, len(records)), CHUNK):
-            yield Stretch(records[start : start + CHUNK], whole)
+            yield LogChunk(records[start : start + CHUNK], whole)
 
     def follow_log(self, topic: str, position: int = 0) -> Tail:
         return MemoryTail(self, topic, position)

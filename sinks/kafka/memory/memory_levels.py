@@ -18,7 +18,7 @@ from sinks.kafka.ports.config_levels import (
     ConfigValues,
     LevelledEntry,
     Levels,
-    Scope,
+    ResourceType,
     Synonym,
     no_broker,
 )
@@ -80,7 +80,7 @@ KNOWN: Mapping[str, Known] = {
 
 @dataclass
 class MemoryLevels:
-    """`set_at`: what is set at each place. `static`: the brokers' `server.properties`; `topics`: those there are.
+    """`set_at`: what is set at each entity. `static`: the brokers' `server.properties`; `topics`: those there are.
 
     `unknown`: names that these brokers, of another version, do not have. `writes` counts write requests; `denied`
     names the operations (`describe`, `alter`) that are not permitted. Not `reachable`, it answers nothing.
@@ -100,10 +100,10 @@ class MemoryLevels:
         permit(self.alias, self.reachable, self.denied, "describe")
         return list(self.up)
 
-    def describe(self, places: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
+    def describe(self, entities: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
         permit(self.alias, self.reachable, self.denied, "describe")
-        faults = {place: fault for place in places if (fault := self._absent(place))}
-        return Observed({place: self._levels(place) for place in places if place not in faults}, faults)
+        faults = {entity: fault for entity in entities if (fault := self._absent(entity))}
+        return Observed({entity: self._levels(entity) for entity in entities if entity not in faults}, faults)
 
     def alter(
         self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
@@ -111,27 +111,27 @@ class MemoryLevels:
         permit(self.alias, self.reachable, self.denied, "alter")
         self.writes += bool(wanted) and not validate_only
         faults: dict[ConfigEntity, ItemFault | None] = {}
-        for place, changes in wanted.items():
-            faults[place] = self._absent(place) or self._refusal(place, changes)
-            if faults[place] is None and not validate_only:
-                merged = {**self.set_at.get(place, {}), **changes}
-                self.set_at[place] = {name: value for name, value in merged.items() if value is not None}
+        for entity, changes in wanted.items():
+            faults[entity] = self._absent(entity) or self._refusal(entity, changes)
+            if faults[entity] is None and not validate_only:
+                merged = {**self.set_at.get(entity, {}), **changes}
+                self.set_at[entity] = {name: value for name, value in merged.items() if value is not None}
         return faults
 
     def close(self) -> None:
         """Nothing to let go of."""
 
-    def _absent(self, place: ConfigEntity) -> ItemFault | None:
-        if place.scope is Scope.TOPIC:
-            return None if place.name in self.topics else GONE
-        return None if place.name in ("", *self.up) else no_broker(place.name, self.up)
+    def _absent(self, entity: ConfigEntity) -> ItemFault | None:
+        if entity.type is ResourceType.TOPIC:
+            return None if entity.name in self.topics else GONE
+        return None if entity.name in ("", *self.up) else no_broker(entity.name, self.up)
 
     def _known(self) -> dict[str, Known]:
         return {name: known for name, known in KNOWN.items() if name not in self.unknown}
 
-    def _refusal(self, place: ConfigEntity, changes: ConfigValues) -> ItemFault | None:
+    def _refusal(self, entity: ConfigEntity, changes: ConfigValues) -> ItemFault | None:
         written = {name: value for name, value in changes.items() if value is not None}
-        if place.scope is Scope.TOPIC:
+        if entity.type is ResourceType.TOPIC:
             return self._topic_refusal(written)
         known = self._known()
         rules = (
@@ -142,7 +142,7 @@ class MemoryLevels:
             ),
             (
                 "Cannot update these configs at default cluster level, broker id must be specified",
-                [n for n in written if n.startswith(LISTENER) and not place.name],
+                [n for n in written if n.startswith(LISTENER) and not entity.name],
             ),
         )
         reasons = [f"{reason}: [{', '.join(names)}]" for reason, names in rules if names]
@@ -154,7 +154,7 @@ class MemoryLevels:
 
     def _jumps(self, threads: Mapping[str, int]) -> Iterator[str]:
         """`DynamicThreadPool.validateReconfiguration`."""
-        now = self._levels(ConfigEntity(Scope.BROKER, self.up[0]))
+        now = self._levels(ConfigEntity(ResourceType.BROKER, self.up[0]))
         for name, wanted in threads.items():
             current = int(now[name].value or 0)
             failed = f"Dynamic thread count update validation failed for {name}={wanted}, value should"
@@ -172,19 +172,19 @@ class MemoryLevels:
                 return ItemFault("INVALID_CONFIG", wrong)
         return None
 
-    def _levels(self, place: ConfigEntity) -> Levels:
-        if place == DEFAULT_OF_ALL:
-            return {name: self._entry(place, name, Known(None)) for name in self.set_at.get(place, {})}
+    def _levels(self, entity: ConfigEntity) -> Levels:
+        if entity == DEFAULT_OF_ALL:
+            return {name: self._entry(entity, name, Known(None)) for name in self.set_at.get(entity, {})}
         known = self._known()
-        if place.scope is Scope.TOPIC:
-            return {one.topic: self._entry(place, name, one) for name, one in known.items() if one.topic}
-        custom = {*self.set_at.get(place, {}), *self.set_at.get(DEFAULT_OF_ALL, {})} - known.keys()
-        return {name: self._entry(place, name, known.get(name, Known(None))) for name in (*known, *custom)}
+        if entity.type is ResourceType.TOPIC:
+            return {one.topic: self._entry(entity, name, one) for name, one in known.items() if one.topic}
+        custom = {*self.set_at.get(entity, {}), *self.set_at.get(DEFAULT_OF_ALL, {})} - known.keys()
+        return {name: self._entry(entity, name, known.get(name, Known(None))) for name in (*known, *custom)}
 
-    def _entry(self, place: ConfigEntity, name: str, known: Known) -> LevelledEntry:
+    def _entry(self, entity: ConfigEntity, name: str, known: Known) -> LevelledEntry:
         sensitive = self._is_sensitive(name)
         levels = [
-            Synonym(one.name, None if sensitive else one.value, one.origin) for one in self._set(place, name, known)
+            Synonym(one.name, None if sensitive else one.value, one.origin) for one in self._set(entity, name, known)
         ]
         if not levels:
             return LevelledEntry(None, Origin.DEFAULT, known.read_only, sensitive)
@@ -195,20 +195,20 @@ class MemoryLevels:
         known = self._known().get(name.split(".", 3)[3] if name.startswith(LISTENER) else name)
         return known is None or known.sensitive
 
-    def _set(self, place: ConfigEntity, name: str, known: Known) -> Iterator[Synonym]:
+    def _set(self, entity: ConfigEntity, name: str, known: Known) -> Iterator[Synonym]:
         """Every level that has a value, in the order of precedence (KIP-226)."""
-        if place.scope is Scope.TOPIC and known.topic in self.set_at.get(place, {}):
-            yield Synonym(known.topic, self.set_at[place][known.topic], Origin.TOPIC)
+        if entity.type is ResourceType.TOPIC and known.topic in self.set_at.get(entity, {}):
+            yield Synonym(known.topic, self.set_at[entity][known.topic], Origin.TOPIC)
         # A topic follows the broker that answers.
-        broker = ConfigEntity(Scope.BROKER, self.up[0]) if place.scope is Scope.TOPIC else place
+        broker = ConfigEntity(ResourceType.BROKER, self.up[0]) if entity.type is ResourceType.TOPIC else entity
         dynamic = ((broker, Origin.BROKER), (DEFAULT_OF_ALL, Origin.CLUSTER))
         for level, origin in dynamic[1:] if broker == DEFAULT_OF_ALL else dynamic:
             if name in self.set_at.get(level, {}):
                 yield Synonym(name, self.set_at[level][name], origin)
-        if place == DEFAULT_OF_ALL:
+        if entity == DEFAULT_OF_ALL:
             return
         if name in self.static:
             yield Synonym(name, self.static[name], Origin.STATIC)
-        default = known.default or (known.topic_default if place.scope is Scope.TOPIC else None)
+        default = known.default or (known.topic_default if entity.type is ResourceType.TOPIC else None)
         if default is not None:
             yield Synonym(name, default, Origin.DEFAULT)

@@ -13,7 +13,7 @@ from sinks.kafka.ports.users import Upsertion, UserFaults
 LEAST, MOST = 4096, 16384
 """The iterations that Kafka takes."""
 
-Policy = Callable[[Upsertion], str | None]
+UserPolicy = Callable[[Upsertion], str | None]
 """Why the cluster refuses this one, or None."""
 
 
@@ -38,7 +38,7 @@ class MemoryUsers:
 
     alias: str
     stored: dict[Key, Stored] = field(default_factory=dict)
-    policy: Policy = _no_policy
+    policy: UserPolicy = _no_policy
     denied: set[str] = field(default_factory=set)
     reachable: bool = True
     writes: int = 0

@@ -68,7 +68,7 @@ CHUNK = 10_000
 """Records of a log that are held at once where it is read in chunks."""
 
 
-class Stretch(NamedTuple):
+class LogChunk(NamedTuple):
     """A part of a log, oldest record first. `whole`: it is all that the log has, or a chunk of that."""
 
     records: list[Placed]
@@ -117,14 +117,14 @@ class Reader(Protocol):
         `last`: no more than those of this many offsets before the end.
         """
 
-    def read_log_from(self, topic: str, position: int) -> Stretch:
+    def read_log_from(self, topic: str, position: int) -> LogChunk:
         """The records at and behind an offset, up to the end that the log has now.
 
         All of them where the log ends before that offset, since it was recreated then; none, which is the whole, if
         there is no such topic; for an offset above 0 that is certain (`confirmed_absent`).
         """
 
-    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
+    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
         """What `read_log_from` returns, in at least one piece of no more than `CHUNK` records.
 
         For logs that are too long to be held at once. Raises as it is iterated.

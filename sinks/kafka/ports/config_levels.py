@@ -14,7 +14,7 @@ from sinks.faults import ItemFault, Observed
 from sinks.kafka.ports.cluster import Origin
 
 
-class Scope(str, Enum):
+class ResourceType(str, Enum):
     """What a config belongs to: Kafka's `ConfigResource.Type`, as far as it is used here."""
 
     BROKER = "BROKER"
@@ -24,11 +24,11 @@ class Scope(str, Enum):
 class ConfigEntity(NamedTuple):
     """A broker by its id, all brokers by the name `""` (the cluster-wide default), or a topic."""
 
-    scope: Scope
+    type: ResourceType
     name: str
 
 
-DEFAULT_OF_ALL = ConfigEntity(Scope.BROKER, "")
+DEFAULT_OF_ALL = ConfigEntity(ResourceType.BROKER, "")
 """The cluster-wide default of the brokers."""
 
 
@@ -58,14 +58,14 @@ class LevelledEntry:
 
 Levels = Mapping[str, LevelledEntry]
 ConfigValues = Mapping[str, str | None]
-"""Per config name: the value to set at the place, `None` to delete it there."""
+"""Per config name: the value to set at the entity, `None` to delete it there."""
 
 
 class LevelReader(Protocol):
     """Looks, and changes nothing. Raises ClusterUnreachable, RightsMissing."""
 
-    def describe(self, places: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
-        """All configs of each place. For the cluster-wide default: what is set there, nothing else."""
+    def describe(self, entities: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
+        """All configs of each entity. For the cluster-wide default: what is set there, nothing else."""
 
     def brokers(self) -> list[str]:
         """The ids of the brokers that are up, in order."""
@@ -80,12 +80,12 @@ class ConfigLevels(LevelReader, Protocol):
     def alter(
         self, wanted: Mapping[ConfigEntity, ConfigValues], validate_only: bool = False
     ) -> dict[ConfigEntity, ItemFault | None]:
-        """IncrementalAlterConfigs (KIP-339), each place all or nothing; `None` where it was written.
+        """IncrementalAlterConfigs (KIP-339), each entity all or nothing; `None` where it was written.
 
         `validate_only`: the brokers check it and write nothing.
         """
 
 
 def no_broker(name: str, there: Collection[str]) -> ItemFault:
-    """The fault of a place whose broker is not among those that are up."""
+    """The fault of an entity whose broker is not among those that are up."""
     return ItemFault("BROKER_NOT_AVAILABLE", f"there is no broker {name}; there are: {', '.join(there)}")

@@ -96,7 +96,7 @@ def _matches(names: DefaultTopicFilter, principal: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class MappingRule:
     """One rule; `pattern` None is `DEFAULT`."""
 
     pattern: re.Pattern[str] | None = None
@@ -120,7 +120,7 @@ class Rule:
 class PrincipalMapping:
     """What principals of the source are called on the target; by default the same."""
 
-    rules: tuple[Rule, ...] = (Rule(),)
+    rules: tuple[MappingRule, ...] = (MappingRule(),)
 
     @classmethod
     def parse(cls, text: str) -> PrincipalMapping:
@@ -139,17 +139,17 @@ class PrincipalMapping:
         return None if mapped in (None, "", WILDCARD) else f"{USER_TYPE}{mapped}"
 
 
-def _rule(text: str) -> Rule:
+def _rule(text: str) -> MappingRule:
     found = PARSER.match(text)
     if found is None or found.end() != len(text):
         raise _wrong(text, f"a rule is RULE:pattern/replacement/, RULE:pattern/replacement/L, …/U, or {UNCHANGED}")
     if found[1]:
-        return Rule()
+        return MappingRule()
     try:
         pattern = compile_java(found[2])
     except LockstepError as error:
         raise _wrong(text, str(error)) from error
-    return Rule(pattern, _replacement(text, found[3], pattern), found[4])
+    return MappingRule(pattern, _replacement(text, found[3], pattern), found[4])
 
 
 def _replacement(rule: str, text: str, pattern: re.Pattern[str]) -> Parts:

@@ -13,7 +13,7 @@ from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, LevelReader, Levels, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, LevelReader, Levels, ResourceType
 from sinks.kinds.brokers.rules import (
     BrokerConfigRules,
     DesiredBrokerConfigs,
@@ -62,15 +62,15 @@ def survey_brokers(
 
 def any_broker(levels: LevelReader, alias: str) -> Levels | Unobserved:
     """All configs of the first of a cluster's brokers. Raises ClusterUnreachable, RightsMissing."""
-    return _described(levels, ConfigEntity(Scope.BROKER, levels.brokers()[0]), alias)
+    return _described(levels, ConfigEntity(ResourceType.BROKER, levels.brokers()[0]), alias)
 
 
-def _described(levels: LevelReader, place: ConfigEntity, alias: str) -> Levels | Unobserved:
-    seen = levels.describe([place])
-    if place in seen.items:
-        return seen.items[place]
-    what = f"broker {place.name}" if place.name else "the cluster-wide default"
-    return Unobserved(Kind.BROKER_CONFIG, f"{what} of {alias}: {seen.errors[place]}")
+def _described(levels: LevelReader, entity: ConfigEntity, alias: str) -> Levels | Unobserved:
+    seen = levels.describe([entity])
+    if entity in seen.items:
+        return seen.items[entity]
+    what = f"broker {entity.name}" if entity.name else "the cluster-wide default"
+    return Unobserved(Kind.BROKER_CONFIG, f"{what} of {alias}: {seen.errors[entity]}")
 
 
 def _doubt(source: LevelReader, alias: str) -> Unobserved | None:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from sinks.engine.model import Change, Outcome
 from sinks.faults import IncrementalUnsupported, ItemFault
 from sinks.kafka.ports.cluster import Faults
-from sinks.kafka.ports.config_levels import ConfigEntity, ConfigLevels, Scope
+from sinks.kafka.ports.config_levels import ConfigEntity, ConfigLevels, ResourceType
 from sinks.kinds.topics.config_writer import Values, settle
 
 
 class BrokerWriter:
-    """Writes changes of the kind `broker-config`. A place is all or nothing, so a refused one is halved."""
+    """Writes changes of the kind `broker-config`. An entity is all or nothing, so a refused one is halved."""
 
     def __init__(self, target: ConfigLevels) -> None:
         self._target = target
@@ -29,9 +29,9 @@ class BrokerWriter:
     def _alter(self, wanted: Mapping[str, Values]) -> Faults:
         try:
             faults = self._target.alter(
-                {ConfigEntity(Scope.BROKER, broker): values for broker, values in wanted.items()}
+                {ConfigEntity(ResourceType.BROKER, broker): values for broker, values in wanted.items()}
             )
         except IncrementalUnsupported as error:
             # The old AlterConfigs would erase what it is not given, passwords among it, which nobody can read.
             return dict.fromkeys(wanted, ItemFault("UNSUPPORTED_VERSION", str(error)))
-        return {place.name: fault for place, fault in faults.items()}
+        return {entity.name: fault for entity, fault in faults.items()}

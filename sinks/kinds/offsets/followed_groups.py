@@ -22,7 +22,7 @@ from sinks.kinds.offsets.group_polls import GroupPolls
 from streaming.mm2.records import TopicPartition
 
 
-class Moved(NamedTuple):
+class GroupChanges(NamedTuple):
     """Groups that committed, and groups that are gone or no longer chosen."""
 
     committed: Collection[str] = ()
@@ -50,17 +50,17 @@ class FollowedGroups(GroupReaderAround):
         self._known: dict[str, dict[TopicPartition, int]] = {}
         self.chosen: frozenset[str] = frozenset()
 
-    def poll(self, now: float, everything: bool) -> Moved:
+    def poll(self, now: float, everything: bool) -> GroupChanges:
         """Which groups moved since the last time, as cheaply as can be known now.
 
         Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable.
         """
         new = self._feed.take()
         if not everything and new.session is not None and new.session == self._session:
-            return Moved(self._take(new))
+            return GroupChanges(self._take(new))
         if everything or new.session != self._session or self._polls.is_due(now):
             return self._read(now, new)
-        return Moved()
+        return GroupChanges()
 
     def let_go(self) -> None:
         """Nobody asks for groups now: no stream need run for them."""
@@ -78,7 +78,7 @@ class FollowedGroups(GroupReaderAround):
             return CommitsFrom(OffsetsSource.STREAM.value)
         return CommitsFrom(OffsetsSource.POLL.value, self._feed.reason)
 
-    def _read(self, now: float, new: NewCommits) -> Moved:
+    def _read(self, now: float, new: NewCommits) -> GroupChanges:
         # Whatever is raised from here on, what was heard is lost, so that all has to be read once more.
         self._session = None
         start, groups = self._clock(), self._wanted()
@@ -93,7 +93,7 @@ class FollowedGroups(GroupReaderAround):
         else:
             committed = self._read_all(groups)
             self._session = new.session
-        return Moved(committed, gone)
+        return GroupChanges(committed, gone)
 
     def _wanted(self) -> list[str]:
         chosen = sorted(group for group in self._groups.names() if self._is_followed(group))

@@ -10,7 +10,7 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.record_finder import Budget, find
-from sinks.kinds.offsets.record_search import Found, Question, Turns
+from sinks.kinds.offsets.record_search import Question, SearchResult, Turns
 
 REST = 2.0
 """Seconds until a search is repeated whose answer may be another one by then."""
@@ -39,7 +39,7 @@ class MatchCache:
         self._source, self._target, self._budget, self._clock = source, target, budget, clock
         self._turns = Turns(REST, at_once)
 
-    def __call__(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, Found]:
+    def __call__(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, SearchResult]:
         """All that is known now. The questions all go the same way. Raises ClusterUnreachable, RightsMissing."""
         now = self._clock()
         chosen = self._turns.choose(wanted, now)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Why
-from sinks.kinds.offsets.record_search import Found, Question, Search, shares_timestamps
+from sinks.kinds.offsets.record_search import Question, Search, SearchResult, shares_timestamps
 from streaming.mm2.records import TopicPartition
 
 NARROW = 500
@@ -28,9 +28,9 @@ AT_FIRST = 50
 """Questions in the first round through the steps; then twice as many, and so on. More at once cost less each, but where
 time is short some must come to an end."""
 
-OUT_OF_TIME = Found(reason="there was no time left to look", passing=True)
-TWIN = Found(reason="the log lost records, and a later one is the same in key, value and timestamp")
-UNPROVEN = Found(reason="the log lost records, and nothing tells that this is not a later one that is the same")
+OUT_OF_TIME = SearchResult(reason="there was no time left to look", passing=True)
+TWIN = SearchResult(reason="the log lost records, and a later one is the same in key, value and timestamp")
+UNPROVEN = SearchResult(reason="the log lost records, and nothing tells that this is not a later one that is the same")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Budget:
 
 def find(
     questions: Collection[Question], here: RecordReader, there: RecordReader, budget: Budget
-) -> dict[Question, Found]:
+) -> dict[Question, SearchResult]:
     """The answers, in the order of the questions; those that there was no time for are left out.
 
     Of the first `AT_FIRST` even those are answered, so that who asks in turns does not ask them first for ever. All
@@ -51,7 +51,7 @@ def find(
     """
     deadline = time.monotonic() + budget.seconds
     left, together = list(dict.fromkeys(questions)), AT_FIRST
-    found: dict[Question, Found] = {}
+    found: dict[Question, SearchResult] = {}
     while left and time.monotonic() < deadline:
         finding = _Finding(here, there, budget.records, deadline)
         wanted = finding.read_here(left[:together])
@@ -68,7 +68,7 @@ class _Finding:
     def __init__(self, here: RecordReader, there: RecordReader, most: int, deadline: float) -> None:
         self._here, self._there, self._most, self._deadline = here, there, most, deadline
         self._logs: Mapping[TopicPartition, LogRange] = {}
-        self.found: dict[Question, Found] = {}
+        self.found: dict[Question, SearchResult] = {}
 
     def _scan(self, reader: RecordReader, spans: Mapping[Question, Span]) -> dict[Question, Ending]:
         """The endings of those spans that were not cut short; the others are answered."""
@@ -108,7 +108,7 @@ class _Finding:
             self.found[question] = _at_the_end(question, ending.position, logs.get(question.here))
         for question, record in list(seen.items()):
             if question.high is not None and question.until is not None and record.offset >= question.until:
-                self.found[question] = Found(question.high)
+                self.found[question] = SearchResult(question.high)
                 del seen[question]
         return seen
 
@@ -178,8 +178,8 @@ class _Finding:
         }
         return {question: (searches[question], ending) for question, ending in self._scan(self._there, spans).items()}
 
-    def _too_far(self, question: Question) -> Found:
-        return Found(reason=f"no such record among the first {self._most} where {question.there} may have it")
+    def _too_far(self, question: Question) -> SearchResult:
+        return SearchResult(reason=f"no such record among the first {self._most} where {question.there} may have it")
 
     def prove(self, searches: Mapping[Question, Search]) -> None:
         """Answers with the matches that are safe."""
@@ -199,7 +199,7 @@ class _Finding:
         endings = self._scan(self._here, spans)
         for question, search in searches.items():
             if question not in self.found:
-                safe = Found(search.match, exact=not search.own_time)
+                safe = SearchResult(search.match, exact=not search.own_time)
                 self.found[question] = safe if question not in unproven else _judged(safe, endings.get(question))
 
     def _is_cut(self, question: Question) -> bool:
@@ -222,24 +222,24 @@ def _least(high: int | None, other: int) -> int:
     return other if high is None else min(high, other)
 
 
-def _at_the_end(question: Question, end: int, log: LogRange | None) -> Found:
+def _at_the_end(question: Question, end: int, log: LogRange | None) -> SearchResult:
     if log is None or question.offset < log.start:
         # What the group has not read is gone here, and may be there.
-        return Found(reason=f"{question.here} lost the records behind it", passing=True)
+        return SearchResult(reason=f"{question.here} lost the records behind it", passing=True)
     if question.offset > end:
-        return Found(reason=f"{question.here} can be read up to {end} only", passing=True)
-    return Found(reason=f"{question.here} has no record behind it", end=end, passing=True)
+        return SearchResult(reason=f"{question.here} can be read up to {end} only", passing=True)
+    return SearchResult(reason=f"{question.here} has no record behind it", end=end, passing=True)
 
 
-def _absent(question: Question) -> Found:
-    return Found(reason=f"{question.there} has no such record where it should be", passing=question.high is None)
+def _absent(question: Question) -> SearchResult:
+    return SearchResult(reason=f"{question.there} has no such record where it should be", passing=question.high is None)
 
 
-def _unread(reader: RecordReader, fault: object) -> Found:
-    return Found(reason=f"cluster {reader.alias}: {fault or 'the partition was not listed'}", passing=True)
+def _unread(reader: RecordReader, fault: object) -> SearchResult:
+    return SearchResult(reason=f"cluster {reader.alias}: {fault or 'the partition was not listed'}", passing=True)
 
 
-def _judged(safe: Found, ending: Ending | None) -> Found:
+def _judged(safe: SearchResult, ending: Ending | None) -> SearchResult:
     """By how the search for a twin ended; None: there was none, as nobody knows how far to look."""
     if ending is None or ending.why is Why.MOST:
         return UNPROVEN

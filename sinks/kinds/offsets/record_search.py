@@ -40,7 +40,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """`offset`: where to continue; None where the record was not found, or nothing tells that it is safe: see `reason`.
 
     It is that of the first record like the one asked for, or `high`, if that one lies behind all that is before `high`.
@@ -118,7 +118,7 @@ class Turns:
     def __init__(self, rest: float, budget: int) -> None:
         self._rest, self._budget = rest, budget
         self._since: dict[GroupPartition, float] = {}
-        self._known: dict[GroupPartition, tuple[Question, Found, float]] = {}
+        self._known: dict[GroupPartition, tuple[Question, SearchResult, float]] = {}
 
     def choose(self, wanted: Mapping[GroupPartition, Question], now: float) -> list[Question]:
         """The questions to ask now, each once. `now` in seconds, on a clock that never goes back."""
@@ -136,14 +136,16 @@ class Turns:
         question_known, found, at = self._known.get(key, (None, None, now))
         return question_known == question and found is not None and not (found.passing and at + self._rest <= now)
 
-    def learn(self, wanted: Mapping[GroupPartition, Question], found: Mapping[Question, Found], now: float) -> None:
+    def learn(
+        self, wanted: Mapping[GroupPartition, Question], found: Mapping[Question, SearchResult], now: float
+    ) -> None:
         """Keeps what was found, for everybody who wanted it."""
         for key, question in wanted.items():
             if question in found:
                 self._known[key] = (question, found[question], now)
                 self._since.pop(key, None)
 
-    def known(self, key: GroupPartition, question: Question) -> Found | None:
+    def known(self, key: GroupPartition, question: Question) -> SearchResult | None:
         """The answer to the question that the group has now; None: there is none yet."""
         last, found, _ = self._known.get(key, (None, None, 0.0))
         return found if last == question else None

@@ -15,14 +15,14 @@ from sinks.kinds.offsets.direction import Direction, GroupOffset, unread
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.memory import OffsetMemory
-from sinks.kinds.offsets.record_search import Found, Question
+from sinks.kinds.offsets.record_search import Question, SearchResult
 from sinks.kinds.offsets.search_window import search_window, search_window_back
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, translate, translate_back
 from sinks.kinds.offsets.verdicts import Facts, verdict_on
 from streaming.mm2.records import MAX_INT64, TopicPartition
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
-Find = Callable[[Mapping[GroupPartition, Question]], Mapping[GroupPartition, Found]]
+Find = Callable[[Mapping[GroupPartition, Question]], Mapping[GroupPartition, SearchResult]]
 """Looks for records, as many as its budget lets it; what is not answered now may be later."""
 
 
@@ -179,7 +179,7 @@ def _questions(
 
 
 def _row(
-    direction: Direction, seen: _Observation, memory: OffsetMemory, at: GroupPosition, found: Found | None
+    direction: Direction, seen: _Observation, memory: OffsetMemory, at: GroupPosition, found: SearchResult | None
 ) -> GroupOffset:
     group, across = at.group, direction.across(at.where)
     origin = seen.here.items.get(at.where)
@@ -211,7 +211,7 @@ def _offset_there(direction: Direction, answer: Answer) -> int:
 
 
 def _translated(
-    direction: Direction, memory: OffsetMemory, at: GroupPosition, found: Found | None
+    direction: Direction, memory: OffsetMemory, at: GroupPosition, found: SearchResult | None
 ) -> Answer | Unanswered:
     if at.ends is None:
         return Unanswered.NO_OFFSET_SYNC

@@ -84,12 +84,12 @@ def _untrue(facts: Facts) -> bool:
     return facts.untrue and not facts.members and (isinstance(facts.answer, Unanswered) or _ahead(facts))
 
 
-Rule = tuple[Callable[[Facts], bool], Verdict, str]
+VerdictRule = tuple[Callable[[Facts], bool], Verdict, str]
 SYNCED = "the group goes on at this offset on {onto}"
 RECREATED = "the offset lies outside the log on {onto}, which was truncated or recreated"
 RESET = "; reset the group's offset there, and it is written again"
 
-VERDICTS: tuple[Rule, ...] = (
+VERDICTS: tuple[VerdictRule, ...] = (
     (lambda facts: facts.error is not None, Verdict.ERROR, "{error}"),
     (lambda facts: facts.log is None, Verdict.TOPIC_MISSING, "the partition does not exist on {onto}"),
     (

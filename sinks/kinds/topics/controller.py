@@ -12,7 +12,7 @@ from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.config_watch import Watch
-from sinks.kinds.assembly import Assembled, Assembly, Progress, no_progress
+from sinks.kinds.assembly import Assembled, Assembly, CompareProgress, no_progress
 from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
 from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
@@ -34,7 +34,7 @@ class TopicController:
         source: Reader,
         target: Reader,
         watches: tuple[Watch, Watch],
-        progress: Progress = no_progress,
+        progress: CompareProgress = no_progress,
         *,
         once: bool = False,
         clock: Callable[[], float] = time.perf_counter,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from sinks.engine.effective_drift import DifferingConfig, DriftGroup, grouped
 from sinks.engine.model import Kind
 from sinks.kafka.ports.cluster import Origin, TopicConfigs
-from sinks.kafka.ports.config_levels import Levels, Scope, Synonym
+from sinks.kafka.ports.config_levels import Levels, ResourceType, Synonym
 from sinks.kinds.brokers.rules import BrokerConfigRules
 from streaming.flow import Flow
 from streaming.mm2.replication_filters import ConfigPropertyFilter
@@ -50,7 +50,7 @@ REMEDY: Mapping[Kind, str] = {
     Kind.BROKER_CONFIG: "set it cluster-wide on the source, or make both sides' server.properties the same",
 }
 
-KINDS: Mapping[Scope, Kind] = {Scope.TOPIC: Kind.TOPIC_CONFIG, Scope.BROKER: Kind.BROKER_CONFIG}
+KINDS: Mapping[ResourceType, Kind] = {ResourceType.TOPIC: Kind.TOPIC_CONFIG, ResourceType.BROKER: Kind.BROKER_CONFIG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Side:
 class Drift:
     """One config that differs in effect. `item`: the remote topic; "" for the brokers."""
 
-    scope: Scope
+    scope: ResourceType
     item: str
     name: str
     source: Side
@@ -93,7 +93,9 @@ def topic_drifts(
         if not rules.should_replicate_config_property(name) or rules.should_replicate_source_default(name):
             continue
         if here.value is not None and there.value is not None:
-            yield Drift(Scope.TOPIC, remote, name, Side(here.value, here.origin), Side(there.value, there.origin))
+            yield Drift(
+                ResourceType.TOPIC, remote, name, Side(here.value, here.origin), Side(there.value, there.origin)
+            )
 
 
 def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> Iterator[Drift]:
@@ -104,7 +106,7 @@ def broker_drifts(source: Levels, target: Levels, rules: BrokerConfigRules) -> I
         here, there = effective_side(source, name), effective_side(target, name)
         if here is None or there is None or here.origin is Origin.CLUSTER or here.value == there.value:
             continue
-        yield Drift(Scope.BROKER, "", name, here, there)
+        yield Drift(ResourceType.BROKER, "", name, here, there)
 
 
 def effective_side(levels: Levels, name: str) -> Side | None:
@@ -134,14 +136,14 @@ def _times(value: str, factor: int) -> str:
 
 def warnings(flow: Flow, drifts: Iterable[Drift]) -> list[str]:
     """One sentence for each config and pair of values, with how many topics it holds for and what to do."""
-    items: dict[tuple[Scope, str, Side, Side], list[str]] = {}
+    items: dict[tuple[ResourceType, str, Side, Side], list[str]] = {}
     for drift in drifts:
         items.setdefault((drift.scope, drift.name, drift.source, drift.target), []).append(drift.item)
     return [_warning(flow, *case, found) for case, found in items.items()]
 
 
-def _warning(flow: Flow, scope: Scope, name: str, source: Side, target: Side, items: list[str]) -> str:
-    both = scope is Scope.TOPIC or {source.origin, target.origin} <= AT_DEFAULT
+def _warning(flow: Flow, scope: ResourceType, name: str, source: Side, target: Side, items: list[str]) -> str:
+    both = scope is ResourceType.TOPIC or {source.origin, target.origin} <= AT_DEFAULT
     why = "both at their default, but the defaults differ" if both else "set on one side alone, and not copied"
     return (
         f"{name}{_of(scope, items)}: {why}: {source.value} on {flow.source} ({WORDS[source.origin]}), "
@@ -149,7 +151,7 @@ def _warning(flow: Flow, scope: Scope, name: str, source: Side, target: Side, it
     )
 
 
-def _of(scope: Scope, items: list[str]) -> str:
-    if scope is Scope.BROKER:
+def _of(scope: ResourceType, items: list[str]) -> str:
+    if scope is ResourceType.BROKER:
         return " of the brokers"
     return f" of {items[0]}" if len(items) == 1 else f" of {len(items)} topics, {items[0]} among them"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.cli.preflight_command import COLUMNS, as_text, markdown
-from sinks.failover.checks import Check, Result
+from sinks.failover.checks import Check, CheckResult
 from streaming.flow import Flow
 
 
@@ -27,7 +27,7 @@ def test_markup_is_escaped(said: str, written: str) -> None:
 
 
 def test_every_check_is_one_row_with_as_many_cells_as_the_head() -> None:
-    checks = [Check("in step", Result.FAILED, "a|b\nc", "0", "look"), Check("fence", Result.OK, "fine")]
+    checks = [Check("in step", CheckResult.FAILED, "a|b\nc", "0", "look"), Check("fence", CheckResult.OK, "fine")]
     head, _, *table = markdown(Flow("a", "b"), checks).splitlines()
     assert head == r"# a-\>b: not ready to fail over"
     assert [line.replace(r"\|", "").count("|") for line in table] == [len(COLUMNS) + 1] * 4

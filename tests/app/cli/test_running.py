@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from app.cli.output import WRONG_USAGE
 from app.cli.running import JobRefused, NoJobAnswers, address, ask, ask_reload
-from app.cli.status_command import _asked as asked
+from app.cli.status_command import _job_rows as job_rows
 from app.http.api import Api, Server
 from app.local.ports import free_ports
 from app.main import app
@@ -93,5 +93,5 @@ def test_a_time_to_wait_that_never_ends_is_wrong_usage(wait: str) -> None:
 def test_status_says_that_the_job_refused_its_token(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert asked(settings(tmp_path, port(server))) is None
+    assert job_rows(settings(tmp_path, port(server))) is None
     assert "lockstep.http.token: give both the same one; observing the clusters instead" in capsys.readouterr().err

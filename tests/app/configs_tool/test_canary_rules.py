@@ -10,11 +10,11 @@ import pytest
 from app.configs_tool import canary
 from app.configs_tool.canary import Canary, NotTakenBack, TakenBack
 from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, ResourceType
 from sinks.kafka.ports.partitions import Troubled
 from streaming.errors import WrongUsage
 
-TWO = ConfigEntity(Scope.BROKER, "2")
+TWO = ConfigEntity(ResourceType.BROKER, "2")
 NAME = "num.io.threads"
 SET_AT = {TWO: {NAME: "5"}, DEFAULT_OF_ALL: {NAME: "6", "background.threads": "11"}}
 
@@ -51,12 +51,12 @@ class Stage:
 
 @pytest.fixture(params=[{}, SET_AT], ids=["nothing set before", "set at both levels before"])
 def set_at(request: pytest.FixtureRequest) -> dict[ConfigEntity, dict[str, str]]:
-    return {place: dict(own) for place, own in request.param.items()}
+    return {entity: dict(own) for entity, own in request.param.items()}
 
 
 def kept(levels: MemoryLevels) -> dict[ConfigEntity, dict[str, str]]:
-    """What is set, without places where nothing is."""
-    return {place: own for place, own in levels.set_at.items() if own}
+    """What is set, without entities where nothing is."""
+    return {entity: own for entity, own in levels.set_at.items() if own}
 
 
 def end(stage: Stage) -> None:
@@ -97,7 +97,7 @@ def test_value_that_goes_well_becomes_the_default_and_the_override_goes(
 def test_value_that_goes_wrong_is_taken_back(
     set_at: dict[ConfigEntity, dict[str, str]], what: Callable[[Stage], None], said: str
 ) -> None:
-    before = {place: dict(own) for place, own in set_at.items()}
+    before = {entity: dict(own) for entity, own in set_at.items()}
     stage = Stage({2: what}, MemoryLevels("b", up=("1", "2"), set_at=set_at))
     with pytest.raises(TakenBack, match=f"{said}; taken back: everything is as it was before"):
         stage.run({NAME: "9"})

@@ -1,4 +1,4 @@
-"""An alteration leaves a place as it was or as it was to be, and says which, whatever comes between."""
+"""An alteration leaves an entity as it was or as it was to be, and says which, whatever comes between."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from app.configs_tool.alter import AlteredMeanwhile, Overwritten, checked, known_configs, validate, write
 from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
 from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, ResourceType
 from streaming.errors import LockstepError, WrongUsage
 
-ONE = ConfigEntity(Scope.BROKER, "1")
+ONE = ConfigEntity(ResourceType.BROKER, "1")
 NAME = "num.io.threads"
 SECRET = "listener.name.x.ssl.keystore.password"
 
@@ -56,10 +56,10 @@ class Shared(MemoryLevels):
 
 
 def altered(
-    levels: MemoryLevels, wanted: ConfigValues, place: ConfigEntity = ONE, between: Callable[[], None] = lambda: None
+    levels: MemoryLevels, wanted: ConfigValues, entity: ConfigEntity = ONE, between: Callable[[], None] = lambda: None
 ) -> bool:
     """The pass of the command; `between`: what happens after the validation."""
-    alteration, _ = checked(place, wanted, known_configs(levels, place))
+    alteration, _ = checked(entity, wanted, known_configs(levels, entity))
     validate(levels, alteration)
     between()
     return write(levels, alteration, lambda seconds: False)
@@ -100,11 +100,11 @@ def test_what_is_wrong_is_refused_whole_before_the_write(wanted: ConfigValues, s
     assert (levels.writes, levels.set_at) == (0, {})
 
 
-def test_place_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_entity_that_is_not_there_is_told_with_those_that_are() -> None:
     with pytest.raises(LockstepError, match="there is no broker 7; there are: 1, 2"):
-        altered(MemoryLevels("b", up=("1", "2")), {NAME: "9"}, ConfigEntity(Scope.BROKER, "7"))
+        altered(MemoryLevels("b", up=("1", "2")), {NAME: "9"}, ConfigEntity(ResourceType.BROKER, "7"))
     with pytest.raises(LockstepError, match="topic x: "):
-        altered(MemoryLevels("b"), {"retention.ms": "9"}, ConfigEntity(Scope.TOPIC, "x"))
+        altered(MemoryLevels("b"), {"retention.ms": "9"}, ConfigEntity(ResourceType.TOPIC, "x"))
 
 
 def test_missing_right_is_told_and_nothing_written() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from app.configs_tool.alteration_values import resolved, wanted_configs
-from app.configs_tool.flags import EntityType, Flags, check_flags, place_of
+from app.configs_tool.flags import EntityType, Flags, check_flags, entity_of
 from app.configs_tool.tool_cluster import cluster_access
 from app.properties.config_providers import ConfigProvider, EnvVarConfigProvider, FileConfigProvider
 from app.properties.mistakes import ConfigurationError
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from streaming.errors import WrongUsage
 
 LOOK: dict[str, Any] = {"describe": True, "bootstrap_server": "h:1", "entity_type": EntityType.BROKERS}
@@ -27,21 +27,21 @@ PROVIDERS: dict[str, ConfigProvider] = {
 
 
 @pytest.mark.parametrize(
-    ("flags", "place"),
+    ("flags", "entity"),
     [
         (LOOK, None),
-        (LOOK | {"entity_name": "3", "every": True}, ConfigEntity(Scope.BROKER, "3")),
+        (LOOK | {"entity_name": "3", "every": True}, ConfigEntity(ResourceType.BROKER, "3")),
         (LOOK | {"entity_default": True}, DEFAULT_OF_ALL),
         (LOOK | {"entity_type": EntityType.TOPICS}, None),
-        (LOOK | {"entity_type": EntityType.TOPICS, "entity_name": "t"}, ConfigEntity(Scope.TOPIC, "t")),
-        (ALTER, ConfigEntity(Scope.BROKER, "1")),
-        (ALTER | {"broker": None, "topic": "t"}, ConfigEntity(Scope.TOPIC, "t")),
+        (LOOK | {"entity_type": EntityType.TOPICS, "entity_name": "t"}, ConfigEntity(ResourceType.TOPIC, "t")),
+        (ALTER, ConfigEntity(ResourceType.BROKER, "1")),
+        (ALTER | {"broker": None, "topic": "t"}, ConfigEntity(ResourceType.TOPIC, "t")),
         (DEFAULTS | {"canary": "2", "canary_time": 0.0}, DEFAULT_OF_ALL),
     ],
 )
-def test_flags_name_a_place(flags: dict[str, Any], place: ConfigEntity | None) -> None:
+def test_flags_name_an_entity(flags: dict[str, Any], entity: ConfigEntity | None) -> None:
     check_flags(Flags(**flags))
-    assert place_of(Flags(**flags)) == place
+    assert entity_of(Flags(**flags)) == entity
 
 
 @pytest.mark.parametrize(

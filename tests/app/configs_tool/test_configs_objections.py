@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from app.configs_tool.config_groups import BY_NAME, GROUPS, Level
+from app.configs_tool.config_groups import BY_NAME, GROUPS, ConfigLevel
 from app.configs_tool.masking import HIDDEN, shown
 from app.configs_tool.objections import KnownConfigs, notes, objections
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, LevelledEntry, Scope, Synonym
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, LevelledEntry, ResourceType, Synonym
 from sinks.notify.secret_texts import without_secrets
 
-ONE = ConfigEntity(Scope.BROKER, "1")
-TOPIC = ConfigEntity(Scope.TOPIC, "orders")
+ONE = ConfigEntity(ResourceType.BROKER, "1")
+TOPIC = ConfigEntity(ResourceType.TOPIC, "orders")
 
 
 def entry(value: str | None, origin: Origin = Origin.DEFAULT, read_only: bool = False) -> LevelledEntry:
@@ -30,9 +30,9 @@ KNOWN = KnownConfigs({}, BROKER, ["1", "2"])
 JAAS = "org.apache.kafka.common.security.{} required {};"
 
 
-def only(place: ConfigEntity, name: str, value: str = "hush", custom: bool = False) -> str:
+def only(entity: ConfigEntity, name: str, value: str = "hush", custom: bool = False) -> str:
     """The one objection; empty where there is none."""
-    found = objections(place, {name: value}, KNOWN, custom)
+    found = objections(entity, {name: value}, KNOWN, custom)
     assert len(found) <= 1
     assert not any("hush" in line for line in found)
     return next(iter(found), "")
@@ -45,11 +45,11 @@ def test_every_group_is_taken_at_its_own_level(group: object) -> None:
             continue
         spelled = f"listener.name.x.{name}" if found.per_listener else name
         assert only(ONE, spelled) == ""
-        assert bool(only(DEFAULT_OF_ALL, spelled)) is (found.level is Level.PER_BROKER)
+        assert bool(only(DEFAULT_OF_ALL, spelled)) is (found.level is ConfigLevel.PER_BROKER)
 
 
 @pytest.mark.parametrize(
-    ("place", "name", "said"),
+    ("entity", "name", "said"),
     [
         (DEFAULT_OF_ALL, "listeners", "set it per broker, --entity-type brokers --entity-name 1 (and so for 2)"),
         (DEFAULT_OF_ALL, "listener.name.x.ssl.keystore.location", "belongs to a listener of one broker"),
@@ -62,12 +62,12 @@ def test_every_group_is_taken_at_its_own_level(group: object) -> None:
         (TOPIC, "log.segment.bytes", "it is a config of brokers: --entity-type brokers"),
     ],
 )
-def test_what_is_asked_wrongly_is_told_what_to_do(place: ConfigEntity, name: str, said: str) -> None:
-    assert said in only(place, name)
+def test_what_is_asked_wrongly_is_told_what_to_do(entity: ConfigEntity, name: str, said: str) -> None:
+    assert said in only(entity, name)
 
 
 @pytest.mark.parametrize(
-    ("place", "name"),
+    ("entity", "name"),
     [
         (DEFAULT_OF_ALL, "listener.name.x.max.connections"),
         (DEFAULT_OF_ALL, "my.reporter.period"),
@@ -75,8 +75,8 @@ def test_what_is_asked_wrongly_is_told_what_to_do(place: ConfigEntity, name: str
         (ONE, "listener.name.x.scram-sha-512.sasl.login.class"),
     ],
 )
-def test_a_reporters_own_key_and_a_listeners_limit_are_taken(place: ConfigEntity, name: str) -> None:
-    assert only(place, name) == ""
+def test_a_reporters_own_key_and_a_listeners_limit_are_taken(entity: ConfigEntity, name: str) -> None:
+    assert only(entity, name) == ""
 
 
 def test_a_name_that_looks_like_a_slip_is_taken_when_it_is_said_to_be_meant() -> None:

@@ -1,4 +1,4 @@
-"""Every level of a config is shown in KIP-226's order, and what holds once the place's own is deleted."""
+"""Every level of a config is shown in KIP-226's order, and what holds once the entity's own is deleted."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from app.configs_tool.precedence import ConfigView, views
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Scope, Synonym
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType, Synonym
 
-ONE = ConfigEntity(Scope.BROKER, "1")
-TOPIC = ConfigEntity(Scope.TOPIC, "orders")
+ONE = ConfigEntity(ResourceType.BROKER, "1")
+TOPIC = ConfigEntity(ResourceType.TOPIC, "orders")
 
 
-def view(levels: MemoryLevels, place: ConfigEntity, name: str) -> ConfigView:
-    """One config of a place."""
-    return next(row for row in views(place, levels.describe([place]).items[place], every=True) if row.name == name)
+def view(levels: MemoryLevels, entity: ConfigEntity, name: str) -> ConfigView:
+    """One config of an entity."""
+    return next(row for row in views(entity, levels.describe([entity]).items[entity], every=True) if row.name == name)
 
 
 def test_only_what_is_set_at_the_place_is_listed_unless_all_is_wanted() -> None:
@@ -60,7 +60,7 @@ def test_a_deletion_comes_to_what_it_was_said_to_fall_back_to(
     own: str | None, default: str | None, static: str | None
 ) -> None:
     name = "num.io.threads"
-    set_at = {place: {name: value} for place, value in ((ONE, own), (DEFAULT_OF_ALL, default)) if value}
+    set_at = {entity: {name: value} for entity, value in ((ONE, own), (DEFAULT_OF_ALL, default)) if value}
     levels = MemoryLevels("b", set_at=set_at, static={name: static} if static else {})
     before = view(levels, ONE, name)
     levels.alter({ONE: {name: None}})

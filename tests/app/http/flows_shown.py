@@ -20,7 +20,7 @@ from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats, flow_state
 from sinks.engine.times import utc_text
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
-from sinks.failover.checks import Check, Result
+from sinks.failover.checks import Check, CheckResult
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import State
@@ -87,7 +87,7 @@ def _preflight(flow: Flow) -> Preflight:
         return Preflight(utc_now(), 0.3, records=2, age=0.4, read_twice=2)
     lost = Check(
         "records not copied",
-        Result.FAILED,
+        CheckResult.FAILED,
         f"8120, the oldest 93.6 s old: {HOSTILE} 8120",
         "0, or none older than 60 s",
         "MM2 lags: give it more tasks, or wait; a failover now would lose these",

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from app.http.readiness import Answer, readiness
+from app.http.readiness import ReadinessAnswer, readiness
 from app.http.remedies import OTHERWISE, advice
 from sinks.engine.effective_drift import DifferingConfig, DriftGroup
 from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
 from sinks.engine.verify_status import STALLED, VerifyStatus
-from sinks.failover.checks import Check, Result
+from sinks.failover.checks import Check, CheckResult
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.record import FailoverRecord
 from sinks.failover.states import State
@@ -33,11 +33,11 @@ def preflighted(**made: Any) -> FlowStatus:
 
 def test_a_flow_that_is_heard_and_in_step_is_a_yes() -> None:
     found = readiness(IN_STEP, {"SYNCED": 4}, 1)
-    assert (found.answer, found.findings) == (Answer.YES, ())
+    assert (found.answer, found.findings) == (ReadinessAnswer.YES, ())
 
 
 def test_before_the_first_pass_the_answer_is_not_known() -> None:
-    assert readiness(IN_STEP, {}, 0).answer is Answer.UNKNOWN
+    assert readiness(IN_STEP, {}, 0).answer is ReadinessAnswer.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -52,36 +52,40 @@ def test_a_state_other_than_live_is_a_no_with_its_reason(state: FlowState, words
     reason = silence(state, 94.0) or "b gives no answer"
     status = replace(IN_STEP, state=state, heartbeat_age_seconds=94.0, reason=reason)
     found = readiness(status, {}, 1)
-    assert found.answer is Answer.NO
+    assert found.answer is ReadinessAnswer.NO
     assert words in found.headline
 
 
 @pytest.mark.parametrize("task", [Task.PAUSED, Task.FAULTED])
 def test_a_kind_that_is_not_kept_is_a_no(task: Task) -> None:
     found = readiness(replace(IN_STEP, kinds={Kind.ACL: KindStatus(task, "because")}), {}, 1)
-    assert found.answer is Answer.NO
+    assert found.answer is ReadinessAnswer.NO
     assert found.headline == "acl: because"
 
 
 def test_what_the_preflight_saw_of_the_clusters_is_a_no_with_its_remedy() -> None:
-    lost = Check("records not copied", Result.FAILED, "7, the oldest 90 s old", "0", "MM2 lags")
+    lost = Check("records not copied", CheckResult.FAILED, "7, the oldest 90 s old", "0", "MM2 lags")
     found = readiness(preflighted(of_clusters=(lost,)), {}, 1)
-    assert (found.answer, found.headline) == (Answer.NO, "records not copied: 7, the oldest 90 s old")
+    assert (found.answer, found.headline) == (ReadinessAnswer.NO, "records not copied: 7, the oldest 90 s old")
     assert found.findings[0].as_json()["remedy"] == "MM2 lags"
 
 
-@pytest.mark.parametrize("result", [Result.OK, Result.WARNING])
-def test_what_stops_no_failover_is_a_remark_at_most(result: Result) -> None:
+@pytest.mark.parametrize("result", [CheckResult.OK, CheckResult.WARNING])
+def test_what_stops_no_failover_is_a_remark_at_most(result: CheckResult) -> None:
     found = readiness(preflighted(of_clusters=(Check("fence", result, "no authorizer"),)), {}, 1)
-    assert (found.answer, len(found.findings)) == (Answer.YES, int(result is Result.WARNING))
+    assert (found.answer, len(found.findings)) == (ReadinessAnswer.YES, int(result is CheckResult.WARNING))
 
 
 def test_a_preflight_that_could_not_look_is_a_no() -> None:
     assert "no right to read" in readiness(preflighted(trouble="no right to read x"), {}, 1).headline
 
 
-@pytest.mark.parametrize(("state", "answer"), [(State.FENCED, Answer.YES), (State.FAILED_OVER, Answer.NO)])
-def test_a_failover_under_way_is_said_and_one_that_ended_the_flow_is_a_no(state: State, answer: Answer) -> None:
+@pytest.mark.parametrize(
+    ("state", "answer"), [(State.FENCED, ReadinessAnswer.YES), (State.FAILED_OVER, ReadinessAnswer.NO)]
+)
+def test_a_failover_under_way_is_said_and_one_that_ended_the_flow_is_a_no(
+    state: State, answer: ReadinessAnswer
+) -> None:
     found = readiness(replace(IN_STEP, failover=FailoverStatus(FailoverRecord(state))), {}, 1)
     assert (found.answer, found.findings[0].reason) == (answer, f"the flow is {state}")
 
@@ -90,21 +94,21 @@ def test_a_failover_under_way_is_said_and_one_that_ended_the_flow_is_a_no(state:
 def test_no_flow_whose_kinds_are_not_known_is_a_yes(state: FlowState) -> None:
     kinds = as_far_as_known({Kind.ACL: replace(ACTIVE, drift=0)}, state, None)
     found = readiness(replace(IN_STEP, state=state, kinds=kinds, reason=silence(state, 40.0)), {}, 1)
-    assert (found.answer is Answer.YES) == (state is FlowState.LIVE)
+    assert (found.answer is ReadinessAnswer.YES) == (state is FlowState.LIVE)
 
 
 def test_a_flow_that_another_process_leads_is_not_known_and_says_who_does() -> None:
     status = replace(IN_STEP, kinds={Kind.ACL: standing_by(ACTIVE)}, reason="lockstep-run-7 on h leads a->b")
     for passes in (0, 3):
         found = readiness(status, {}, passes)
-        assert (found.answer, found.headline) == (Answer.UNKNOWN, "lockstep-run-7 on h leads a->b")
+        assert (found.answer, found.headline) == (ReadinessAnswer.UNKNOWN, "lockstep-run-7 on h leads a->b")
 
 
 def test_a_difference_or_what_could_not_be_seen_is_a_no() -> None:
     drifting = replace(IN_STEP, kinds={Kind.ACL: replace(ACTIVE, drift=2, reason="POLICY_VIOLATION: no")})
     assert readiness(drifting, {}, 1).headline == "acl: 2 differences not mended: POLICY_VIOLATION: no"
     unseen = replace(IN_STEP, kinds={Kind.ACL: replace(ACTIVE, reason="not all ACLs could be read")})
-    assert readiness(unseen, {}, 1).answer is Answer.NO
+    assert readiness(unseen, {}, 1).answer is ReadinessAnswer.NO
 
 
 def test_one_reason_of_a_flow_and_all_its_kinds_is_one_finding() -> None:
@@ -121,7 +125,7 @@ def test_a_reason_beside_the_state_is_told_as_well() -> None:
 def test_groups_without_an_offset_and_defaults_that_differ_are_remarks() -> None:
     differing = (DriftGroup(DifferingConfig(Kind.TOPIC_CONFIG, "retention.ms", "1", "2"), 3),)
     found = readiness(replace(IN_STEP, effective=differing), {"TOO_OLD": 1, "SYNCED": 2}, 1)
-    assert found.answer is Answer.YES
+    assert found.answer is ReadinessAnswer.YES
     assert [finding.about for finding in found.findings] == ["group-offset", "effective"]
     assert "with 2 remarks" in found.headline
 
@@ -149,15 +153,18 @@ def test_each_reason_has_something_to_do(reason: str | None, words: str) -> None
 @pytest.mark.parametrize("difference", ["MISSING", "CHANGED", "REORDERED"])
 def test_records_that_a_failover_would_lose_or_change_are_a_no(difference: str) -> None:
     found = readiness(replace(IN_STEP, verify=VerifyStatus(differences={("orders", difference): 5000})), {}, 1)
-    assert (found.answer, found.headline) == (Answer.NO, f"records: 5,000 records {difference}")
+    assert (found.answer, found.headline) == (ReadinessAnswer.NO, f"records: 5,000 records {difference}")
 
 
 def test_a_partition_that_stands_still_is_a_no_and_records_that_the_target_has_twice_are_a_remark() -> None:
     stalled = replace(IN_STEP, verify=VerifyStatus(differences={("orders", STALLED): 1}))
     differing = replace(IN_STEP, verify=VerifyStatus(differences={("orders", "DUPLICATE"): 2}))
     still = readiness(stalled, {}, 1)
-    assert (still.answer, still.headline) == (Answer.NO, "records: 1 partition stands still while the source moves")
+    assert (still.answer, still.headline) == (
+        ReadinessAnswer.NO,
+        "records: 1 partition stands still while the source moves",
+    )
     assert "MirrorMaker 2's task" in advice(still.headline)
     found = readiness(differing, {}, 1)
-    assert (found.answer, [one.reason for one in found.findings]) == (Answer.YES, ["2 records DUPLICATE"])
+    assert (found.answer, [one.reason for one in found.findings]) == (ReadinessAnswer.YES, ["2 records DUPLICATE"])
     assert "lockstep verify TOPIC" in advice("2 records DUPLICATE")

@@ -9,7 +9,7 @@ import pytest
 
 from app.overrides.overridable import can_be_overridden, checked, is_hidden, own_name
 from app.properties import keys
-from app.properties.keys import OPENABLE, Key, Live, Scope
+from app.properties.keys import OPENABLE, Key, KeyScope, Live
 from app.settings import Settings, load
 from sinks.flow_settings import FlowSettings
 from streaming.errors import WrongUsage
@@ -66,7 +66,7 @@ def test_what_no_override_can_change_is_refused_with_the_reason(name: str, reaso
 
 def test_key_that_the_job_or_a_restart_must_read_is_none_that_can_be_overridden() -> None:
     found = can_be_overridden(OPENABLE)
-    assert {key.scope for key in found} == {Scope.FLOW}
+    assert {key.scope for key in found} == {KeyScope.FLOW}
     assert Live.JOB not in {key.live for key in found}
     assert [key.name for key in found] == sorted(key.name for key in found)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from app.configs_tool.masking import HIDDEN
 from app.overrides.alteration import DAMAGED, DIFFERS, OverrideAlteration
 from sinks.engine.audit_events import SettingChange
-from sinks.engine.overrides import Level, Override
+from sinks.engine.overrides import Override, OverrideLevel
 from streaming.flow import Flow
 
 AB, BA, CA = Flow("a", "b"), Flow("b", "a"), Flow("c", "a")
 SECRET = "lockstep.listener.webhook.secret"
 
 
-def alteration(level: Level, flows: list[Flow], before: dict[Flow, dict[tuple[str, ...], str]]) -> OverrideAlteration:
+def alteration(
+    level: OverrideLevel, flows: list[Flow], before: dict[Flow, dict[tuple[str, ...], str]]
+) -> OverrideAlteration:
     """Of topics, and of a secret."""
     wanted = {"topics": "orders", SECRET: "t0ps3cr3t", "groups": None}
     kept = {"topics": Override("orders"), SECRET: Override("c0d3d", encoded=True), "groups": None}
@@ -21,7 +23,7 @@ def alteration(level: Level, flows: list[Flow], before: dict[Flow, dict[tuple[st
 
 def test_only_the_ledgers_concerned_change_and_others_stay_as_they_are_known() -> None:
     own: dict[tuple[str, ...], str] = {("flow", "groups"): '{"value": "g"}', ("", "groups"): '{"value": "h"}'}
-    done = alteration(Level.FLOW, [AB], {AB: own, BA: own})
+    done = alteration(OverrideLevel.FLOW, [AB], {AB: own, BA: own})
     assert done.after[BA] == own
     assert done.after[AB] == {
         ("", "groups"): '{"value": "h"}',
@@ -33,16 +35,16 @@ def test_only_the_ledgers_concerned_change_and_others_stay_as_they_are_known() -
 
 def test_audit_has_what_changes_in_each_ledger_with_secrets_hidden() -> None:
     before: dict[Flow, dict[tuple[str, ...], str]] = {AB: {("", "topics"): '{"value": "orders"}'}, BA: {}}
-    done = alteration(Level.ALL, [AB, BA], before)
+    done = alteration(OverrideLevel.ALL, [AB, BA], before)
     hidden = SettingChange(SECRET, None, HIDDEN)
     assert done.changes(AB) == [hidden]
     assert done.changes(BA) == [SettingChange("topics", None, "orders"), hidden]
-    assert alteration(Level.FLOW, [BA], before).changes(BA)[0].name == "b->a.topics"
+    assert alteration(OverrideLevel.FLOW, [BA], before).changes(BA)[0].name == "b->a.topics"
 
 
 def test_rows_say_where_ledgers_differ_and_what_is_damaged() -> None:
-    differ = alteration(Level.ALL, [AB, BA], {AB: {("", "topics"): '{"value": "x"}'}, BA: {}})
-    damaged = alteration(Level.ALL, [AB], {AB: {("", "topics"): "{"}})
+    differ = alteration(OverrideLevel.ALL, [AB, BA], {AB: {("", "topics"): '{"value": "x"}'}, BA: {}})
+    damaged = alteration(OverrideLevel.ALL, [AB], {AB: {("", "topics"): "{"}})
     assert differ.rows()[0] == {"name": "topics", "before": DIFFERS, "after": "orders"}
     assert damaged.rows()[0] == {"name": "topics", "before": DAMAGED, "after": "orders"}
     assert differ.rows()[1] == {"name": SECRET, "before": None, "after": HIDDEN}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.overrides.with_overrides import load_with_overrides
 from app.properties import keys
 from sinks.engine.model import Kind
-from sinks.engine.overrides import Level, Override, altered
+from sinks.engine.overrides import Override, OverrideLevel, altered
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
 
@@ -77,8 +77,8 @@ def loaded(path: Path, case: Case, present: set[str]) -> dict[Flow, FlowSettings
     texts = {level: text for level, text in zip(LEVELS, case.texts, strict=True) if level in present}
     path.write_text(BASE + "".join(f"{line.format(case.name)}={texts[line]}\n" for line in FILE if line in texts))
     name = case.name if f"lockstep.{case.name}" not in keys.TABLE else f"lockstep.{case.name}"
-    of_all = altered({}, Level.ALL, {name: Override(texts[ALL])} if ALL in texts else {})
-    own = altered(of_all, Level.FLOW, {name: Override(texts[FLOW])} if FLOW in texts else {})
+    of_all = altered({}, OverrideLevel.ALL, {name: Override(texts[ALL])} if ALL in texts else {})
+    own = altered(of_all, OverrideLevel.FLOW, {name: Override(texts[FLOW])} if FLOW in texts else {})
     found = load_with_overrides(path, environ={}, read=lambda _: {AB: own, BA: of_all})
     return {one.flow: one for one in found.flows}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.properties.config_providers import resolve_all
-from app.properties.mistakes import Entry, Findings
+from app.properties.mistakes import Findings, PropertyLine
 from app.properties.parse import parse
 from app.properties.scoped_keys import ScopedKey
 from app.properties.shown import shown
@@ -15,7 +15,7 @@ from app.properties.shown import shown
 ENVIRON = {"A_PASSWORD": "hush", "TOPICS": "x.*", "AGAIN": "${env:TOPICS}"}
 
 
-def resolved(text: str) -> tuple[dict[str, Entry], Findings]:
+def resolved(text: str) -> tuple[dict[str, PropertyLine], Findings]:
     findings = Findings("f")
     return resolve_all(parse(text.encode(), findings), ENVIRON, findings), findings
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.properties.check import check
 from app.properties.config_providers import resolve_all
-from app.properties.keys import TABLE, Scope
+from app.properties.keys import TABLE, KeyScope
 from app.properties.known import cluster_names, flow_names, slip, top_names
 from app.properties.mistakes import Findings
 from app.properties.nearest import nearest
@@ -204,7 +204,7 @@ def test_every_key_says_what_it_means_and_whose_it_is() -> None:
             "KAFKA-14903",
         ), name
         assert name.startswith("lockstep.") == (key.source == "Lockstep"), name
-        assert key.scope is not Scope.FLOW or name in flow_names()
+        assert key.scope is not KeyScope.FLOW or name in flow_names()
 
 
 def test_a_line_that_lost_its_backslash_is_not_shown_for_its_key_may_be_a_secret() -> None:

@@ -8,7 +8,7 @@ import javaproperties
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.properties.mistakes import Entry, Findings, Mistake
+from app.properties.mistakes import Findings, Mistake, PropertyLine
 from app.properties.parse import parse, read
 from app.properties.scoped_keys import scoped_key
 from app.properties.shown import shown
@@ -17,7 +17,7 @@ KEYS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 VALUES = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
-def parsed(text: str) -> tuple[dict[str, Entry], Findings]:
+def parsed(text: str) -> tuple[dict[str, PropertyLine], Findings]:
     findings = Findings("f.properties")
     return parse(text.encode("iso-8859-1"), findings), findings
 

@@ -68,17 +68,17 @@ class Three:
         """What Kafka's own tool says, which goes well."""
         return self.tools.run(CONFIGS, "--bootstrap-server", self.cluster.bootstrap, *flags)
 
-    def levels_of(self, place: ConfigEntity, name: str) -> list[tuple[str | None, Origin]]:
+    def levels_of(self, entity: ConfigEntity, name: str) -> list[tuple[str | None, Origin]]:
         """Value and source of each level, the one in force first."""
-        return [(one.value, one.origin) for one in self.levels.describe([place]).items[place][name].synonyms]
+        return [(one.value, one.origin) for one in self.levels.describe([entity]).items[entity][name].synonyms]
 
-    def shows(self, place: ConfigEntity, name: str, *levels: tuple[str | None, Origin]) -> None:
-        """Waits until a place has exactly these levels: a broker hears a moment later what was written."""
-        wait_for(lambda: self.levels_of(place, name) == list(levels), SOON, f"{name} of {place} to have {levels}")
+    def shows(self, entity: ConfigEntity, name: str, *levels: tuple[str | None, Origin]) -> None:
+        """Waits until an entity has exactly these levels: a broker hears a moment later what was written."""
+        wait_for(lambda: self.levels_of(entity, name) == list(levels), SOON, f"{name} of {entity} to have {levels}")
 
-    def own(self, place: ConfigEntity) -> dict[str, str | None]:
-        """What is set at a place."""
-        return own_levels(place, self.levels.describe([place]).items[place])
+    def own(self, entity: ConfigEntity) -> dict[str, str | None]:
+        """What is set at an entity."""
+        return own_levels(entity, self.levels.describe([entity]).items[entity])
 
 
 class Ran(NamedTuple):

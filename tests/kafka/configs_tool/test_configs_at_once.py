@@ -14,11 +14,11 @@ from app.configs_tool.alter import AlteredMeanwhile, checked, known_configs, val
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import ConfigEntity, Scope
+from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
 from tests.kafka.configs_tool.conftest import SOON, Three
 from tests.kafka.configs_tool.write_proxy import at_writes
 
-TWO = ConfigEntity(Scope.BROKER, "2")
+TWO = ConfigEntity(ResourceType.BROKER, "2")
 BROKER = ("--entity-type", "brokers", "--entity-name", "2")
 NAME, OTHER = "background.threads", "num.io.threads"
 

@@ -14,12 +14,12 @@ from app.cli.output import FAILED
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from tests.kafka.configs_tool.conftest import Three
 
 SOON = 40.0
 NAME = "background.threads"
-ONE, TWO = (ConfigEntity(Scope.BROKER, name) for name in "12")
+ONE, TWO = (ConfigEntity(ResourceType.BROKER, name) for name in "12")
 CANARY = ("--alter", "--entity-type", "brokers", "--entity-default", "--canary", "2")
 
 
@@ -30,13 +30,13 @@ def quiet(three: Three, unique: str) -> Iterator[Three]:
     assert three.kafka.create_topics({name: TopicSpec(1, 3)}) == {name: None}
     wait_for(lambda: not three.partitions.troubled().under_replicated, SOON, "all replicas")
     yield three
-    for place in (TWO, DEFAULT_OF_ALL):
-        three.levels.alter({place: {NAME: None}})
+    for entity in (TWO, DEFAULT_OF_ALL):
+        three.levels.alter({entity: {NAME: None}})
 
 
-def value(three: Three, place: ConfigEntity) -> str | None:
+def value(three: Three, entity: ConfigEntity) -> str | None:
     """What is in force at a broker."""
-    return three.levels.describe([place]).items[place][NAME].value
+    return three.levels.describe([entity]).items[entity][NAME].value
 
 
 def started(three: Three, log: Path) -> subprocess.Popen[bytes]:
@@ -52,8 +52,8 @@ def started(three: Three, log: Path) -> subprocess.Popen[bytes]:
 
 def test_value_that_goes_well_is_the_default_of_all_and_no_override_is_left(quiet: Three) -> None:
     quiet.done(*CANARY, "--canary-time", "2", "--add-config", f"{NAME}=12")
-    for place in (ONE, TWO):
-        wait_for(lambda place=place: value(quiet, place) == "12", SOON, "the value in force")
+    for entity in (ONE, TWO):
+        wait_for(lambda entity=entity: value(quiet, entity) == "12", SOON, "the value in force")
     assert NAME not in quiet.own(TWO)
     assert quiet.own(DEFAULT_OF_ALL)[NAME] == "12"
 

@@ -13,12 +13,12 @@ from app.local.certificates import make_stores
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import Origin, TopicSpec
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from tests.kafka.configs_tool.conftest import Three
 from tests.kafka.configs_tool.wire import Connection
 
 SOON = 30.0
-ONE, TWO, THREE = (ConfigEntity(Scope.BROKER, name) for name in "123")
+ONE, TWO, THREE = (ConfigEntity(ResourceType.BROKER, name) for name in "123")
 DEFAULTS = ("--entity-type", "brokers", "--entity-default")
 
 
@@ -35,7 +35,7 @@ def test_threads_are_set_for_all_brokers_and_overridden_on_one(three: Three) -> 
 
 
 def test_topic_follows_the_default_of_the_brokers_until_it_has_its_own(three: Three, unique: str) -> None:
-    name, topic = f"{unique}-follows", ConfigEntity(Scope.TOPIC, f"{unique}-follows")
+    name, topic = f"{unique}-follows", ConfigEntity(ResourceType.TOPIC, f"{unique}-follows")
     assert three.kafka.create_topics({name: TopicSpec(1, 3)}) == {name: None}
     three.done("--alter", *DEFAULTS, "--add-config", "log.retention.ms=86400000")
     followed = ("86400000", Origin.CLUSTER)
@@ -47,8 +47,8 @@ def test_topic_follows_the_default_of_the_brokers_until_it_has_its_own(three: Th
 
 def test_log_cleaner_gets_more_threads(three: Three) -> None:
     three.done("--alter", *DEFAULTS, "--add-config", "log.cleaner.threads=2")
-    for place in (ONE, TWO, THREE):
-        three.shows(place, "log.cleaner.threads", ("2", Origin.CLUSTER), ("1", Origin.DEFAULT))
+    for entity in (ONE, TWO, THREE):
+        three.shows(entity, "log.cleaner.threads", ("2", Origin.CLUSTER), ("1", Origin.DEFAULT))
 
 
 def test_new_connections_get_the_new_certificate_and_old_ones_live_on(three: Three, tmp_path: Path) -> None:

@@ -19,13 +19,13 @@ from app.local.jars import kafka_jars
 from app.local.java import QUICK_START, JavaProcess
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from streaming.errors import LockstepError
 from tests.kafka.configs_tool.conftest import SOON, Three
 from tests.kafka.kafka_tools import CONFIGS
 
 LINE = re.compile(r"  (?P<name>[^=]+)=(?P<value>.*) sensitive=(?P<sensitive>\w+) synonyms=\{(?P<synonyms>.*)\}")
-TWO, THREE = (ConfigEntity(Scope.BROKER, name) for name in "23")
+TWO, THREE = (ConfigEntity(ResourceType.BROKER, name) for name in "23")
 
 
 def kafka_refuses(three: Three, *flags: str) -> bool:

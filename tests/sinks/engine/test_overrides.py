@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.engine.model import Key
-from sinks.engine.overrides import InLedger, Level, Override, altered, at_level, effective, texts_at
+from sinks.engine.overrides import InLedger, Override, OverrideLevel, altered, at_level, effective, texts_at
 from streaming.errors import LockstepError
 
 NAMES = st.sampled_from(["topics", "lockstep.observe.rate", "my.size"])
@@ -17,16 +17,16 @@ OVERRIDES = st.one_of(
     st.builds(Override, TEXTS, encoded=st.just(True)),
     st.builds(Override, TEXTS, reference=st.just(True)),
 )
-STEPS = st.lists(st.tuples(st.sampled_from(Level), st.dictionaries(NAMES, st.none() | OVERRIDES, max_size=3)))
+STEPS = st.lists(st.tuples(st.sampled_from(OverrideLevel), st.dictionaries(NAMES, st.none() | OVERRIDES, max_size=3)))
 
 
 @settings(max_examples=100, deadline=None)
 @given(STEPS)
 def test_whatever_is_set_and_deleted_the_flows_own_holds_before_the_default_of_all_flows(
-    steps: list[tuple[Level, dict[str, Override | None]]],
+    steps: list[tuple[OverrideLevel, dict[str, Override | None]]],
 ) -> None:
     stored: InLedger = {}
-    model: dict[Level, dict[str, Override]] = {Level.FLOW: {}, Level.ALL: {}}
+    model: dict[OverrideLevel, dict[str, Override]] = {OverrideLevel.FLOW: {}, OverrideLevel.ALL: {}}
     for level, wanted in steps:
         stored = altered(stored, level, wanted)
         for name, override in wanted.items():
@@ -34,13 +34,13 @@ def test_whatever_is_set_and_deleted_the_flows_own_holds_before_the_default_of_a
                 model[level].pop(name, None)
             else:
                 model[level][name] = override
-        assert {level: at_level(stored, level) for level in Level} == model
-        assert effective(stored) == {**model[Level.ALL], **model[Level.FLOW]}
+        assert {level: at_level(stored, level) for level in OverrideLevel} == model
+        assert effective(stored) == {**model[OverrideLevel.ALL], **model[OverrideLevel.FLOW]}
 
 
 def test_alteration_leaves_the_ledger_as_it_was_read_and_what_it_does_not_name() -> None:
     before: InLedger = {("flow", "topics"): Override("a").to_text(), ("of.a.later.version", "topics"): "?"}
-    after = altered(before, Level.ALL, {"groups": Override("g"), "topics": None})
+    after = altered(before, OverrideLevel.ALL, {"groups": Override("g"), "topics": None})
     assert after == {**before, ("", "groups"): Override("g").to_text()}
     assert ("", "groups") not in before
 
@@ -52,8 +52,8 @@ def test_key_that_a_later_version_wrote_holds_nowhere(key: Key) -> None:
 
 def test_damaged_override_is_found_by_its_name_so_that_it_can_be_deleted() -> None:
     stored: InLedger = {("flow", "topics"): "t0ps3cr3t", ("", "groups"): Override("g").to_text()}
-    assert texts_at(stored, Level.FLOW) == {"topics": "t0ps3cr3t"}
-    assert effective(altered(stored, Level.FLOW, {"topics": None})) == {"groups": Override("g")}
+    assert texts_at(stored, OverrideLevel.FLOW) == {"topics": "t0ps3cr3t"}
+    assert effective(altered(stored, OverrideLevel.FLOW, {"topics": None})) == {"groups": Override("g")}
 
 
 @settings(max_examples=50, deadline=None)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sinks.engine.model import Kind
-from sinks.failover.checks import Check, ReadinessFacts, Result, TopicLoss, is_ready, readiness
+from sinks.failover.checks import Check, CheckResult, ReadinessFacts, TopicLoss, is_ready, readiness
 from sinks.failover.red_flags import red_flags
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
@@ -37,7 +37,7 @@ def check(name: str, **facts: Any) -> Check:
 def test_a_flow_with_which_all_is_well_is_ready() -> None:
     checks = readiness(WELL)
     assert is_ready(checks)
-    assert {one.result for one in checks} == {Result.OK}
+    assert {one.result for one in checks} == {CheckResult.OK}
     assert not any(one.remedy for one in checks)
 
 
@@ -62,7 +62,7 @@ def test_what_would_make_a_failover_fail_makes_the_flow_not_ready_and_has_a_reme
     name: str, facts: dict[str, Any]
 ) -> None:
     found = check(name, **facts)
-    assert found.result in (Result.FAILED, Result.UNKNOWN)
+    assert found.result in (CheckResult.FAILED, CheckResult.UNKNOWN)
     assert found.remedy
     assert not is_ready(readiness(replace(WELL, **facts)))
 
@@ -84,13 +84,13 @@ def test_what_would_make_a_failover_fail_makes_the_flow_not_ready_and_has_a_reme
     ],
 )
 def test_what_only_costs_something_is_a_warning_and_does_not_stop_a_failover(name: str, facts: dict[str, Any]) -> None:
-    assert check(name, **facts).result is Result.WARNING
+    assert check(name, **facts).result is CheckResult.WARNING
     assert is_ready(readiness(replace(WELL, **facts)))
 
 
 def test_records_on_their_way_are_named_and_do_no_harm_while_they_are_young() -> None:
     found = check("records not copied", losses={"x": TopicLoss(7, 0.5)})
-    assert (found.result, found.figure) == (Result.OK, "7, the oldest 0.5 s old: x 7")
+    assert (found.result, found.figure) == (CheckResult.OK, "7, the oldest 0.5 s old: x 7")
 
 
 def test_a_loss_that_is_not_certain_is_said_to_be_the_most_that_it_can_be() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import History
-from sinks.verify.differences import Difference, Finding
+from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
@@ -109,7 +109,7 @@ def mixes(seed: int, count: int = MIXES) -> list[MirroredLog]:
     return [_mirrored_log(number, dice) for number in range(count)]
 
 
-def named(findings: Sequence[Finding], log: MirroredLog) -> Counter[tuple[str, int]]:
+def named(findings: Sequence[FoundDifference], log: MirroredLog) -> Counter[tuple[str, int]]:
     """Findings as `MirroredLog.expected` has them."""
     found: Counter[tuple[str, int]] = Counter()
     for one in findings:

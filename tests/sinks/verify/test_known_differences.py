@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
-from sinks.verify.differences import Difference, Finding
+from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.known_differences import MOST_SPOTS, KnownDifferences
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from sinks.verify.windows import Window
@@ -20,7 +20,7 @@ REPORT = PartitionReport(TopicPartition("x", 0), "a.x", PartitionVerdict.DIFFERE
 EVERYTHING = LogRange(0, 10**9)
 
 
-def take(known: KnownDifferences, start: int, end: int, findings: list[Finding]) -> None:
+def take(known: KnownDifferences, start: int, end: int, findings: list[FoundDifference]) -> None:
     """These were found between two offsets of both sides."""
     counts = Counter[Difference]()
     for one in findings:
@@ -28,8 +28,8 @@ def take(known: KnownDifferences, start: int, end: int, findings: list[Finding])
     known.take([Window(start, end, start, end)], replace(REPORT, findings=findings, differences=counts))
 
 
-def missing(*offsets: int) -> list[Finding]:
-    return [Finding(Difference.MISSING, offset, None) for offset in offsets]
+def missing(*offsets: int) -> list[FoundDifference]:
+    return [FoundDifference(Difference.MISSING, offset, None) for offset in offsets]
 
 
 @given(st.integers(0, 2 * MOST_SPOTS), st.integers(1, 400))

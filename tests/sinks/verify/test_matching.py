@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sinks.kinds.offsets.exact_runs import Run
-from sinks.verify.differences import Difference, Fields, Finding
+from sinks.verify.differences import Difference, Fields, FoundDifference
 from sinks.verify.matching import Content, Edges, Matched, match
 
 Records = list[tuple[int, Fields]]
@@ -43,7 +43,7 @@ def matched(source: Records, target: Records, edges: Edges = Edges()) -> Matched
     return match(runs, odd, edges)
 
 
-def found(source: Records, target: Records, edges: Edges = Edges()) -> list[Finding]:  # noqa: B008 - a value
+def found(source: Records, target: Records, edges: Edges = Edges()) -> list[FoundDifference]:  # noqa: B008 - a value
     return matched(source, target, edges).findings
 
 
@@ -58,14 +58,14 @@ def test_equal_logs_have_no_finding_and_one_run() -> None:
 
 def test_a_dropped_record_is_missing_at_its_offset() -> None:
     assert found(log(SOURCE), log([*SOURCE[:4], *SOURCE[5:]])) == [
-        Finding(Difference.MISSING, 4, None, 1, (), SOURCE[4].timestamp)
+        FoundDifference(Difference.MISSING, 4, None, 1, (), SOURCE[4].timestamp)
     ]
 
 
 def test_a_record_that_comes_again_is_a_duplicate_of_the_first() -> None:
     target = [*SOURCE[:6], *SOURCE[4:]]
     assert found(log(SOURCE), log(target)) == [
-        Finding(Difference.DUPLICATE, 4, 6, 2, (), SOURCE[4].timestamp),
+        FoundDifference(Difference.DUPLICATE, 4, 6, 2, (), SOURCE[4].timestamp),
     ]
 
 
@@ -73,7 +73,9 @@ def test_a_changed_record_says_which_fields_differ() -> None:
     for name in Fields._fields:
         target = [*SOURCE]
         target[3] = target[3]._replace(**{name: 77})
-        assert found(log(SOURCE), log(target)) == [Finding(Difference.CHANGED, 3, 3, 1, (name,), SOURCE[3].timestamp)]
+        assert found(log(SOURCE), log(target)) == [
+            FoundDifference(Difference.CHANGED, 3, 3, 1, (name,), SOURCE[3].timestamp)
+        ]
 
 
 def test_two_records_exchanged_are_one_out_of_order() -> None:
@@ -86,17 +88,21 @@ def test_two_records_exchanged_are_one_out_of_order() -> None:
 
 def test_a_record_of_somebody_else_is_extra() -> None:
     other = Fields(99, 99, 99, 99)
-    assert found(log(SOURCE), log([*SOURCE[:4], other, *SOURCE[4:]])) == [Finding(Difference.EXTRA, None, 4, 1, (), 99)]
+    assert found(log(SOURCE), log([*SOURCE[:4], other, *SOURCE[4:]])) == [
+        FoundDifference(Difference.EXTRA, None, 4, 1, (), 99)
+    ]
 
 
 def test_what_follows_the_last_copy_is_pending_at_an_open_end_and_missing_at_a_closed_one() -> None:
     assert matched(log(SOURCE), log(SOURCE[:7]), Edges(ends_open=True)).pending == [7, 8, 9]
-    assert found(log(SOURCE), log(SOURCE[:7])) == [Finding(Difference.MISSING, 7, None, 3, (), SOURCE[7].timestamp)]
+    assert found(log(SOURCE), log(SOURCE[:7])) == [
+        FoundDifference(Difference.MISSING, 7, None, 3, (), SOURCE[7].timestamp)
+    ]
 
 
 def test_a_gap_before_the_last_copy_is_missing_at_an_open_end_too() -> None:
     result = matched(log(SOURCE), log([*SOURCE[:5], SOURCE[6]]), Edges(ends_open=True))
-    assert result.findings == [Finding(Difference.MISSING, 5, None, 1, (), SOURCE[5].timestamp)]
+    assert result.findings == [FoundDifference(Difference.MISSING, 5, None, 1, (), SOURCE[5].timestamp)]
     assert result.pending == [7, 8, 9]
 
 
@@ -109,9 +115,11 @@ def test_a_last_copy_that_was_changed_is_no_pending_record() -> None:
 
 def test_what_one_side_has_deleted_is_unverifiable_only_where_that_side_lost_its_start() -> None:
     lost = matched(log(SOURCE), log(SOURCE[3:], 3), Edges(target_lost=True))
-    assert lost.findings == [Finding(Difference.UNVERIFIABLE, 0, None, 3, (), SOURCE[0].timestamp)]
+    assert lost.findings == [FoundDifference(Difference.UNVERIFIABLE, 0, None, 3, (), SOURCE[0].timestamp)]
     assert lost.expired == 3
-    assert found(log(SOURCE), log(SOURCE[3:])) == [Finding(Difference.MISSING, 0, None, 3, (), SOURCE[0].timestamp)]
+    assert found(log(SOURCE), log(SOURCE[3:])) == [
+        FoundDifference(Difference.MISSING, 0, None, 3, (), SOURCE[0].timestamp)
+    ]
     source_lost = matched(log(SOURCE[3:], 3), log(SOURCE), Edges(source_lost=True))
     assert [(one.difference, one.downstream, one.count) for one in source_lost.findings] == [
         (Difference.UNVERIFIABLE, 0, 3)
@@ -122,7 +130,7 @@ def test_of_equal_records_the_one_in_its_place_is_matched() -> None:
     same = record(0)
     source = [same, SOURCE[1], same, SOURCE[3]]
     assert found(log(source), log([SOURCE[1], same, SOURCE[3]])) == [
-        Finding(Difference.MISSING, 0, None, 1, (), same.timestamp)
+        FoundDifference(Difference.MISSING, 0, None, 1, (), same.timestamp)
     ]
 
 
@@ -185,7 +193,7 @@ def injected(source: Records, faults: list[tuple[str, int]]) -> tuple[list[Field
     return [one for at in sorted(copies) for one in copies[at]], expected, hidden
 
 
-def _named(findings: list[Finding], start: int) -> set[tuple[str, int]]:
+def _named(findings: list[FoundDifference], start: int) -> set[tuple[str, int]]:
     found: set[tuple[str, int]] = set()
     for one in findings:
         assert one.upstream is not None

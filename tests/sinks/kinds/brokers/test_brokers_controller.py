@@ -12,7 +12,7 @@ from sinks.engine.model import Kind
 from sinks.faults import Observed
 from sinks.flow_settings import Limits
 from sinks.kafka.memory.memory_levels import MemoryLevels
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Levels, Scope
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, Levels, ResourceType
 from sinks.kinds.brokers.controller import REFUSED_REST, REST
 from tests.sinks.builders import flow_settings
 from tests.sinks.kinds.brokers.broker_builders import BrokerWorld, default_of, put
@@ -76,9 +76,11 @@ class Forgetful(MemoryLevels):
 
     forgets = False
 
-    def describe(self, places: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
-        seen = super().describe(places)
-        shown = {place: {} if self.forgets and place == DEFAULT_OF_ALL else seen.items[place] for place in seen.items}
+    def describe(self, entities: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
+        seen = super().describe(entities)
+        shown = {
+            entity: {} if self.forgets and entity == DEFAULT_OF_ALL else seen.items[entity] for entity in seen.items
+        }
         return Observed(shown, seen.errors)
 
 
@@ -97,7 +99,7 @@ def test_empty_source_whose_brokers_follow_something_removes_nothing() -> None:
 
 def test_levels_of_the_source_other_than_the_cluster_wide_one_are_not_copied(world: BrokerWorld) -> None:
     world.source.static[THREADS] = "3"
-    world.source.alter({ConfigEntity(Scope.BROKER, "1"): {"background.threads": "12"}})
+    world.source.alter({ConfigEntity(ResourceType.BROKER, "1"): {"background.threads": "12"}})
     world.run_pass()
     assert default_of(world.target) == {RETENTION: "86400000"}
 

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.ports.cluster import CHUNK, Placed, Reader, Stretch
+from sinks.kafka.ports.cluster import CHUNK, LogChunk, Placed, Reader
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
@@ -133,15 +133,15 @@ class LongTopic:
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         return dict.fromkeys(topics, "")
 
-    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[Stretch]:
+    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
         for start in range(position, 4 * CHUNK if topic == SYNCS else 0, CHUNK):
             assert sum(chunk() is not None for chunk in self.made) <= 1, "more than the last chunk is held"
             yield self.chunk(start)
 
-    def chunk(self, start: int) -> Stretch:
+    def chunk(self, start: int) -> LogChunk:
         records = Chunk(Placed(at, *encode_offset_sync(OffsetSync(X, at, at))) for at in range(start, start + CHUNK))
         self.made.append(weakref.ref(records))
-        return Stretch(records, whole=True)
+        return LogChunk(records, whole=True)
 
 
 def test_a_long_offset_syncs_topic_is_read_chunk_by_chunk() -> None:

@@ -13,7 +13,7 @@ from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.record_reader import Ending, Span, Stamp
 from sinks.kinds.offsets.record_finder import AT_FIRST, NARROW, OUT_OF_TIME, Budget, find
-from sinks.kinds.offsets.record_search import Found, Question
+from sinks.kinds.offsets.record_search import Question, SearchResult
 from streaming.mm2.records import MAX_INT64, TopicPartition
 
 HERE, THERE = TopicPartition("t", 0), TopicPartition("a.t", 0)
@@ -32,7 +32,9 @@ def question(offset: int, low: int = 0, high: int | None = None, until: int | No
     return Question(HERE, offset, THERE, low, high, until)
 
 
-def found(asked: Question, here: MemoryLog, there: MemoryLog, budget: Budget = AMPLE, compact: bool = False) -> Found:
+def found(
+    asked: Question, here: MemoryLog, there: MemoryLog, budget: Budget = AMPLE, compact: bool = False
+) -> SearchResult:
     source, target = MemoryRecords("a", {HERE: here}), MemoryRecords("b", {THERE: there})
     target.compacting = {THERE.topic} if compact else set()
     return find([asked], source, target, budget)[asked]
@@ -40,13 +42,13 @@ def found(asked: Question, here: MemoryLog, there: MemoryLog, budget: Budget = A
 
 def test_record_is_found_at_its_first_copy_in_the_bracket() -> None:
     here, there = numbered(*range(9)), numbered(0, 1, 2, 3, 2, 3, 4)
-    assert found(question(3), here, there) == Found(3)
-    assert found(question(3, low=4), here, there) == Found(5)
+    assert found(question(3), here, there) == SearchResult(3)
+    assert found(question(3, low=4), here, there) == SearchResult(5)
 
 
 def test_offset_without_a_record_asks_for_the_next_one() -> None:
-    assert found(question(0), numbered(0, 1, 2).cut(2), numbered(0, 1, 2)) == Found(2)
-    assert found(question(1), numbered(0).skip(4).append(b"k", b"x"), numbered(0).append(b"k", b"x")) == Found(1)
+    assert found(question(0), numbered(0, 1, 2).cut(2), numbered(0, 1, 2)) == SearchResult(2)
+    assert found(question(1), numbered(0).skip(4).append(b"k", b"x"), numbered(0).append(b"k", b"x")) == SearchResult(1)
 
 
 def test_nothing_but_markers_left_is_told_with_how_far() -> None:
@@ -76,7 +78,7 @@ def test_offset_beyond_the_end_is_no_answer_and_no_end() -> None:
 
 def test_record_that_lies_behind_the_bracket_is_answered_with_its_end() -> None:
     here = numbered(0).skip(4).append(b"k", b"x")
-    assert found(question(2, 0, 1, until=5), here, numbered(0).append(b"k", b"x")) == Found(1)
+    assert found(question(2, 0, 1, until=5), here, numbered(0).append(b"k", b"x")) == SearchResult(1)
 
 
 def test_record_that_has_not_come_yet_is_asked_for_again_and_one_that_will_not_come_is_not() -> None:
@@ -91,14 +93,14 @@ def test_wide_bracket_is_entered_by_time() -> None:
     many = range(4 * NARROW)
     source, target = (MemoryRecords(alias, {at: numbered(*many)}) for alias, at in (("a", HERE), ("b", THERE)))
     asked = question(3 * NARROW, 5, 4 * NARROW)
-    assert find([asked], source, target, Budget(records=10, seconds=60)) == {asked: Found(3 * NARROW)}
+    assert find([asked], source, target, Budget(records=10, seconds=60)) == {asked: SearchResult(3 * NARROW)}
     assert target.read < 10
 
 
 def test_target_that_stamps_its_own_time_is_searched_from_the_start_of_the_bracket() -> None:
     many = range(2 * NARROW)
     own = numbered(*many, stamp=Stamp.APPEND, late=-5000)
-    assert found(question(NARROW + 9), numbered(*many), own) == Found(NARROW + 9, exact=False)
+    assert found(question(NARROW + 9), numbered(*many), own) == SearchResult(NARROW + 9, exact=False)
 
 
 def test_target_that_began_to_stamp_its_own_time_within_the_bracket_is_searched_anew() -> None:
@@ -108,7 +110,7 @@ def test_target_that_began_to_stamp_its_own_time_within_the_bracket_is_searched_
         record._replace(stamp=Stamp.APPEND, timestamp=record.timestamp - NARROW) for record in there.records[NARROW:]
     ]
     there.append(b"k0", b"1500", 9000, Stamp.APPEND)
-    assert found(question(1500), numbered(*many), there) == Found(1500, exact=False)
+    assert found(question(1500), numbered(*many), there) == SearchResult(1500, exact=False)
 
 
 def test_search_ends_at_its_limit_without_an_answer() -> None:
@@ -140,9 +142,9 @@ def test_later_twin_of_a_record_that_retention_took_is_no_answer(compact: bool) 
 
 def test_match_behind_a_gap_counts_where_no_later_record_is_the_same() -> None:
     here, there = numbered(*range(9)), numbered(*range(9)).lose(2, 4)
-    assert found(question(6, until=9), here, there, compact=True) == Found(6)
+    assert found(question(6, until=9), here, there, compact=True) == SearchResult(6)
     assert found(question(6, until=None), here, there, compact=True).offset is None
-    assert found(question(6, until=None), here, there) == Found(6)
+    assert found(question(6, until=None), here, there) == SearchResult(6)
 
 
 def test_match_behind_a_gap_is_no_answer_where_others_may_have_written_the_same_record() -> None:
@@ -150,12 +152,12 @@ def test_match_behind_a_gap_is_no_answer_where_others_may_have_written_the_same_
     answer = found(replace(question(6, until=9), foreign=True), here, there, compact=True)
     assert answer.offset is None
     whole = numbered(*range(9))
-    assert found(replace(question(6, until=9), foreign=True), here, whole, compact=True) == Found(6)
+    assert found(replace(question(6, until=9), foreign=True), here, whole, compact=True) == SearchResult(6)
 
 
 def test_match_right_behind_the_bracket_s_start_needs_no_other_proof() -> None:
     here, there = numbered(*range(9)), numbered(*range(9)).lose(2)
-    assert found(question(4, low=3), here, there, compact=True) == Found(4)
+    assert found(question(4, low=3), here, there, compact=True) == SearchResult(4)
 
 
 def test_partition_that_is_gone_is_said_and_asked_again() -> None:
@@ -184,7 +186,7 @@ def test_time_that_runs_out_is_answered_to_the_first_questions_alone(passes: int
     asked = [question(offset) for offset in range(4 * AT_FIRST)]
     slow = OutOfTime("a", {HERE: log})
     slow.last = passes
-    first = {one: OUT_OF_TIME if not passes else Found(one.offset) for one in asked[:AT_FIRST]}
+    first = {one: OUT_OF_TIME if not passes else SearchResult(one.offset) for one in asked[:AT_FIRST]}
     assert find(asked, slow, MemoryRecords("b", {THERE: log}), AMPLE) == first
 
 
@@ -192,7 +194,7 @@ def test_more_questions_than_go_together_are_answered_one_part_after_the_other()
     log = numbered(*range(4 * AT_FIRST))
     asked = [question(offset) for offset in range(4 * AT_FIRST)]
     answers = find(asked, MemoryRecords("a", {HERE: log}), MemoryRecords("b", {THERE: log}), AMPLE)
-    assert answers == {one: Found(one.offset) for one in asked}
+    assert answers == {one: SearchResult(one.offset) for one in asked}
 
 
 def test_cluster_that_does_not_answer_is_raised() -> None:
@@ -204,7 +206,7 @@ def test_many_questions_of_one_partition_are_few_passes_and_each_record_is_read_
     log = numbered(*range(AT_FIRST))
     source, target = MemoryRecords("a", {HERE: log}), MemoryRecords("b", {THERE: log})
     asked = [question(offset) for offset in range(AT_FIRST)]
-    assert find(asked, source, target, AMPLE) == {one: Found(one.offset) for one in asked}
+    assert find(asked, source, target, AMPLE) == {one: SearchResult(one.offset) for one in asked}
     assert (source.scans, target.scans, source.read, target.read) == (1, 1, AT_FIRST, AT_FIRST)
 
 
@@ -228,4 +230,4 @@ def test_way_back_finds_the_original_of_a_record_on_the_target() -> None:
     source, target = numbered(0, 1, 2, 3), numbered(0, 1, 0, 1, 2, stamp=Stamp.APPEND, late=90)
     there, here = MemoryRecords("a", {HERE: source}), MemoryRecords("b", {THERE: target})
     asked = Question(THERE, 3, HERE, 0, None, back=True)
-    assert find([asked], here, there, AMPLE) == {asked: Found(1, exact=False)}
+    assert find([asked], here, there, AMPLE) == {asked: SearchResult(1, exact=False)}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sinks.kafka.ports.record_reader import Record, Stamp
 from sinks.kinds.offsets.group_partition import GroupPartition
-from sinks.kinds.offsets.record_search import Found, Question, Search, Turns, is_like, shares_timestamps
+from sinks.kinds.offsets.record_search import Question, Search, SearchResult, Turns, is_like, shares_timestamps
 from sinks.kinds.offsets.translation import limit_while_resending
 from streaming.mm2.records import TopicPartition
 from tests.sinks.kinds.offsets.mm2_partition import WITH_RESTARTS, Partition, Step, untold
@@ -92,9 +92,9 @@ def test_match_skips_nothing_however_many_records_are_the_same(steps: list[Step]
 def test_answer_is_kept_as_long_as_offset_and_bracket_stay() -> None:
     turns, wanted = Turns(REST, 10), {asker(1): question(5)}
     assert turns.choose(wanted, 0) == [question(5)]
-    turns.learn(wanted, {question(5): Found(3)}, 0)
+    turns.learn(wanted, {question(5): SearchResult(3)}, 0)
     assert turns.choose(wanted, 1000) == []
-    assert turns.known(asker(1), question(5)) == Found(3)
+    assert turns.known(asker(1), question(5)) == SearchResult(3)
     for other in (question(6), question(5, low=1), question(5, high=9)):
         assert turns.choose({asker(1): other}, 1000) == [other]
         assert turns.known(asker(1), other) is None
@@ -102,7 +102,7 @@ def test_answer_is_kept_as_long_as_offset_and_bracket_stay() -> None:
 
 def test_answer_that_may_pass_is_asked_again_after_a_rest() -> None:
     turns, wanted = Turns(REST, 10), {asker(1): question(5)}
-    turns.learn(wanted, {question(5): Found(passing=True)}, 0)
+    turns.learn(wanted, {question(5): SearchResult(passing=True)}, 0)
     assert turns.choose(wanted, REST - 1) == []
     assert turns.choose(wanted, REST) == [question(5)]
 
@@ -110,7 +110,7 @@ def test_answer_that_may_pass_is_asked_again_after_a_rest() -> None:
 def test_groups_at_one_offset_are_one_question() -> None:
     turns, wanted = Turns(REST, 1), {asker(number): question(5) for number in range(9)}
     assert turns.choose(wanted, 0) == [question(5)]
-    turns.learn(wanted, {question(5): Found(3)}, 0)
+    turns.learn(wanted, {question(5): SearchResult(3)}, 0)
     assert turns.choose(wanted, 1) == []
 
 
@@ -130,14 +130,14 @@ def test_every_asker_has_its_turn_though_others_move_and_new_ones_come(
         chosen = turns.choose(wanted, now)
         assert len(chosen) <= budget
         asked |= {who for who, what in wanted.items() if what in chosen}
-        turns.learn(wanted, {what: Found(1) for what in chosen}, now)
+        turns.learn(wanted, {what: SearchResult(1) for what in chosen}, now)
     assert asked >= {asker(number) for number in range(askers)}
 
 
 def test_what_is_gone_is_forgotten() -> None:
     turns, wanted = Turns(REST, 10), {asker(1): question(5), asker(2): question(6)}
-    turns.learn(wanted, {question(5): Found(1), question(6): Found(2)}, 0)
+    turns.learn(wanted, {question(5): SearchResult(1), question(6): SearchResult(2)}, 0)
     turns.forget_groups({asker(1)[0]})
-    assert (turns.known(asker(1), question(5)), turns.known(asker(2), question(6))) == (None, Found(2))
+    assert (turns.known(asker(1), question(5)), turns.known(asker(2), question(6))) == (None, SearchResult(2))
     turns.forget_topic(THERE.topic)
     assert len(turns) == 0

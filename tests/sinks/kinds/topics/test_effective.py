@@ -6,7 +6,7 @@ import pytest
 
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import ConfigEntry, Origin
-from sinks.kafka.ports.config_levels import LevelledEntry, Levels, Scope
+from sinks.kafka.ports.config_levels import LevelledEntry, Levels, ResourceType
 from sinks.kinds.topics.effective import Drift, Side, broker_drifts, effective_side, topic_drifts, warnings
 from tests.contract.level_looks import ONE
 from tests.sinks.builders import FLOW, config_filter, override
@@ -23,7 +23,7 @@ def drifts(source: ConfigEntry, target: ConfigEntry, name: str = RETENTION, **pr
 
 def test_topic_config_at_two_defaults_with_two_values_is_drift() -> None:
     assert drifts(WEEK, DAY) == [
-        Drift(Scope.TOPIC, "a.x", RETENTION, Side("604800000", Origin.DEFAULT), Side("86400000", Origin.CLUSTER))
+        Drift(ResourceType.TOPIC, "a.x", RETENTION, Side("604800000", Origin.DEFAULT), Side("86400000", Origin.CLUSTER))
     ]
 
 
@@ -108,8 +108,8 @@ def test_topics_with_the_same_two_values_are_one_warning() -> None:
 
 def test_warning_of_brokers_says_whether_somebody_set_it() -> None:
     built_in, in_file = Side("1", Origin.DEFAULT), Side("2", Origin.STATIC)
-    both = Drift(Scope.BROKER, "", "log.retention.ms", built_in, in_file)
-    one = Drift(Scope.BROKER, "", "log.retention.ms", built_in, Side("2", Origin.CLUSTER))
+    both = Drift(ResourceType.BROKER, "", "log.retention.ms", built_in, in_file)
+    one = Drift(ResourceType.BROKER, "", "log.retention.ms", built_in, Side("2", Origin.CLUSTER))
     first, second = warnings(FLOW, [both, one])
     assert "log.retention.ms of the brokers: both at their default, but the defaults differ: 1 on a" in first
     assert "set on one side alone, and not copied" in second

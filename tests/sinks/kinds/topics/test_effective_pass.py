@@ -13,7 +13,7 @@ from sinks.engine.metrics import EFFECTIVE, Metrics
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import Report
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import Scope
+from sinks.kafka.ports.config_levels import ResourceType
 from sinks.kinds.topics.drifts import TopicDrifts
 from sinks.kinds.topics.effective import Drift, Side
 from tests.sinks.builders import World, config_change, flow_settings, put_topic, set_config
@@ -100,7 +100,7 @@ def test_status_and_metric_count_it_after_each_pass() -> None:
 
 
 def drift(topic: str, name: str, value: str) -> Drift:
-    return Drift(Scope.TOPIC, topic, name, Side(WEEK, Origin.DEFAULT), Side(value, Origin.CLUSTER))
+    return Drift(ResourceType.TOPIC, topic, name, Side(WEEK, Origin.DEFAULT), Side(value, Origin.CLUSTER))
 
 
 looks = st.lists(
