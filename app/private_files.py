@@ -1,4 +1,7 @@
-"""Files that commands leave behind: whole or not at all, never through a link, and read by their owner alone."""
+"""Files that commands leave behind: whole or not at all, never through a link, and read by their owner alone.
+
+And whether a file is another one than it was.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,18 @@ from streaming.errors import LockstepError, WrongUsage
 
 FOR_OWNER = 0o600
 FOLDER_FOR_OWNER = 0o700
+
+FileStamp = tuple[int, int, int]
+"""Of a file: when it was written (ns), its size, which file it is. Another one says that it may have changed."""
+
+
+def file_stamp(path: Path) -> FileStamp | None:
+    """None while there is no such file, as while an editor replaces it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def unfinished_path(path: Path) -> Path:

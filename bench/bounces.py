@@ -50,7 +50,7 @@ GIVEN_UP_AFTER: Final = 600.0
 
 
 @dataclass
-class Pair:
+class BouncedPair:
     """Both clusters and the job. `bounced`: how often a cluster was."""
 
     a: LocalCluster
@@ -85,7 +85,7 @@ class Pair:
 
 
 @contextmanager
-def pair(root: Path, brokers: int) -> Iterator[Pair]:
+def pair(root: Path, brokers: int) -> Iterator[BouncedPair]:
     """Clusters with a topic whose records are on both, as if MM2 had copied them, and the job, once all is equal."""
     with ExitStack() as stack:
         a, b = (LocalCluster(alias, root / alias, brokers, heap="384m") for alias in "ab")
@@ -103,7 +103,7 @@ def pair(root: Path, brokers: int) -> Iterator[Pair]:
         stack.callback(source.close)
         _fill(kinds, source, brokers)
         job = stack.enter_context(LocalJob(config, port, root / "job.log"))
-        made = Pair(a, b, source, kinds, job, config)
+        made = BouncedPair(a, b, source, kinds, job, config)
         wait_for(partial(tried, made.change), STARTS_WITHIN, "the source to take a first change")
         job.wait_until_compared()
         wait_for(made.equal, GIVEN_UP_AFTER, "the target to be equal before the first bounce")
@@ -120,7 +120,7 @@ def _fill(kinds: EveryKind, source: KafkaCluster, brokers: int) -> None:
     source.create_log(SYNCS, brokers, {"cleanup.policy": "compact"})
 
 
-def bounce(pair: Pair, cluster: LocalCluster, chance: random.Random) -> None:
+def bounce(pair: BouncedPair, cluster: LocalCluster, chance: random.Random) -> None:
     """Kills one or all of its brokers for a while, while the source changes if it can."""
     _pass(chance.uniform(0.0, 5.0))
     down, nodes = chance.uniform(1.0, 20.0), len(cluster.pids)

@@ -17,7 +17,7 @@ from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from bench.every_kind import HERE, KEYS, NAME, THERE, USER, EveryKind, Side, credential_keys, every_kind, tried
+from bench.every_kind import HERE, KEYS, NAME, THERE, USER, EveryKind, KindsSide, credential_keys, every_kind, tried
 from sinks.engine.audit_events import read_audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Key, Kind
@@ -91,7 +91,7 @@ class ChaosPair:
             return {"an answer": str(error)}
 
     @staticmethod
-    def _hosts(side: Side, topic: str) -> set[str]:
+    def _hosts(side: KindsSide, topic: str) -> set[str]:
         """Those from which the user may read."""
         return {
             one.host

@@ -54,7 +54,7 @@ def credential_keys(folder: Path) -> dict[str, str]:
 
 
 @dataclass
-class Side:
+class KindsSide:
     """One cluster, as who changes it or looks at it needs it."""
 
     ports: ClusterPorts
@@ -66,8 +66,8 @@ class Side:
 class EveryKind:
     """`step` numbers the changes; the last one is what counts. `offset`: the group's on the target that is due."""
 
-    source: Side
-    target: Side
+    source: KindsSide
+    target: KindsSide
     brokers: int
     step: int = 0
     offset: int | None = None
@@ -141,7 +141,7 @@ def every_kind(config: Path, brokers: int) -> Iterator[EveryKind]:
     """Over the clusters of a properties file with one flow, a->b."""
     settings = load(config)
     with both_clusters(settings, settings.flows[0]) as clusters:
-        source, target = (Side(ports, ports.levels(), JvmQuotas(ports)) for ports in clusters.ports)
+        source, target = (KindsSide(ports, ports.levels(), JvmQuotas(ports)) for ports in clusters.ports)
         try:
             yield EveryKind(source, target, brokers)
         finally:

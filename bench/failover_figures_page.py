@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from app.local.jars import PROJECT
 from bench.drill.loss import Loss
-from bench.drill.run import Drill
+from bench.drill.run import DrillSeries
 from bench.drill.run import read as read_drill
 from bench.drill.section import section
 from bench.endurance_page import read
@@ -88,7 +88,7 @@ def write(results: Path = CUTOVER, folder: Path | None = None) -> str:
     return text
 
 
-def _losses(drill: Drill) -> str:
+def _losses(drill: DrillSeries) -> str:
     keys = dict.fromkeys((one.moment, one.topic) for one in drill.losses)
     rows = [_row(key, [one for one in drill.losses if (one.moment, one.topic) == key]) for key in keys]
     table = "\n".join([*rows, _row(("all", ""), drill.losses)])

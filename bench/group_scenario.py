@@ -22,7 +22,7 @@ from app.local.waiting import wait_for
 from bench.cost import cost
 from bench.drill.programs import LOCKSTEP, MM2, committing_job, mm2_properties
 from bench.groups_page import RESULTS, section
-from bench.groups_pair import BEGINNING, RECORDS, WITHIN, Pair, copied, others_commit, pair_of
+from bench.groups_pair import BEGINNING, RECORDS, WITHIN, GroupsPair, copied, others_commit, pair_of
 from bench.pass_cost import pass_cost
 from bench.topic_changes import POLL
 from streaming.errors import LockstepError
@@ -34,7 +34,7 @@ AT_END, BEHIND, BUSY = "at the end", "behind it", "at the end, while others comm
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class GroupsSize:
     """`commits` that are timed in each way, among `groups`; `many`: groups of the pass; `idle`: its seconds.
 
     `others`: commits a second of groups that are not timed, in the second half.
@@ -48,8 +48,8 @@ class Size:
     others: float = 200.0
 
 
-FULL: Final = Size()
-SMOKE: Final = Size(topics=5, groups=50, commits=6, many=200, idle=10.0, others=20.0)
+FULL: Final = GroupsSize()
+SMOKE: Final = GroupsSize(topics=5, groups=50, commits=6, many=200, idle=10.0, others=20.0)
 
 LOOKED_AT, REST = 500, 0.25
 """Groups that are looked at together, and seconds until the next look where one of them was missing."""
@@ -58,7 +58,7 @@ WAYS: Final = {LOCKSTEP: "poll", "stream": "stream", MM2: None}
 """By who commits: `lockstep.group.offsets.source` of the job, None where it is MM2."""
 
 
-def measure_groups(size: Size, ways: Sequence[str], many: Sequence[str]) -> dict[str, Any]:
+def measure_groups(size: GroupsSize, ways: Sequence[str], many: Sequence[str]) -> dict[str, Any]:
     """`{"groups": …, "topics": …, "ages": {way: seconds}, "cpu": {way: …}, "passes": {way: …}}`.
 
     Ways are those of `WAYS` and where the groups are; `cpu`: the job's CPU seconds a minute meanwhile. `many`: ways of
@@ -82,7 +82,7 @@ def save(path: Path, found: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _started(pair: Pair, way: str, groups: str) -> Iterator[LocalJob | None]:
+def _started(pair: GroupsPair, way: str, groups: str) -> Iterator[LocalJob | None]:
     """MM2, everything copied, and the job where it is the one to commit."""
     source = WAYS[way]
     properties = mm2_properties(pair.clusters, MM2 if source is None else LOCKSTEP, "age-.*", f"{groups}-.*")
@@ -100,7 +100,7 @@ def _groups(prefix: str, count: int) -> dict[str, int]:
     return {f"{prefix}-{number:05d}": number for number in range(count)}
 
 
-def _ages(pair: Pair, way: str, size: Size, job: LocalJob | None, found: dict[str, Any]) -> None:
+def _ages(pair: GroupsPair, way: str, size: GroupsSize, job: LocalJob | None, found: dict[str, Any]) -> None:
     """MM2 knows no offsets from before it was started, but at the end of a log."""
     groups, chance = _groups(f"age-{way}", size.groups), random.Random(size.groups)
     pair.commit(groups, BEGINNING)
@@ -114,17 +114,17 @@ def _ages(pair: Pair, way: str, size: Size, job: LocalJob | None, found: dict[st
         others = {name: number for name, number in groups.items() if name not in chosen} if place == BUSY else {}
         before, start = cost(job.pids) if job else None, time.monotonic()
         with others_commit(pair, others, size.others):
-            found["ages"][f"{way}, {place}"] = Watch(pair).run(these, place, chance)
+            found["ages"][f"{way}, {place}"] = CommitWatch(pair).run(these, place, chance)
         if job and before:
             used = cost(job.pids).since(before).cpu_seconds
             found["cpu"][f"{way}, {place}"] = 60 * used / (time.monotonic() - start)
 
 
 @dataclass
-class Watch:
+class CommitWatch:
     """Commits one group after the other on the source, and looks at the target for those under way."""
 
-    pair: Pair
+    pair: GroupsPair
     seconds: list[float] = field(default_factory=list)
     _pending: dict[str, tuple[int, float]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -161,7 +161,7 @@ class Watch:
                     self.seconds += [now - self._pending.pop(name)[1] for name in arrived]
 
 
-def _many(pair: Pair, way: str, size: Size) -> dict[str, Any]:
+def _many(pair: GroupsPair, way: str, size: GroupsSize) -> dict[str, Any]:
     groups = _groups(f"age-many-{way}", size.many)
     pair.commit(groups, BEGINNING)
     with _started(pair, way, f"age-many-{way}") as job:
@@ -174,7 +174,7 @@ def _many(pair: Pair, way: str, size: Size) -> dict[str, Any]:
         return {"groups": size.many, **found}
 
 
-def _all_at_once(pair: Pair, groups: Mapping[str, int]) -> float:
+def _all_at_once(pair: GroupsPair, groups: Mapping[str, int]) -> float:
     """Seconds from the last commit's answer until the target has all."""
     pair.commit(groups, RECORDS)
     start, left = time.monotonic(), list(groups.items())

@@ -31,7 +31,7 @@ WITHIN: Final = 300.0
 
 
 @dataclass(frozen=True)
-class Pair:
+class GroupsPair:
     """Both clusters; `names`: of the topics on the source."""
 
     clusters: Mapping[str, str]
@@ -66,7 +66,7 @@ class Pair:
 
 
 @contextmanager
-def pair_of(root: Path, topics: int) -> Iterator[Pair]:
+def pair_of(root: Path, topics: int) -> Iterator[GroupsPair]:
     """New clusters with so many topics and their records on the source."""
     with ExitStack() as stack:
         a, b = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
@@ -77,7 +77,7 @@ def pair_of(root: Path, topics: int) -> Iterator[Pair]:
         source.create_topics({name: TopicSpec(PARTITIONS, 1) for name in names})
         wait_for(lambda: {*names} <= source.list_topics().keys(), WITHIN, "the topics to be listed")
         _fill(a.bootstrap, names)
-        yield Pair({"a": a.bootstrap, "b": b.bootstrap}, source, target, names, root)
+        yield GroupsPair({"a": a.bootstrap, "b": b.bootstrap}, source, target, names, root)
 
 
 def _fill(bootstrap: str, names: Sequence[str]) -> None:
@@ -91,7 +91,7 @@ def _fill(bootstrap: str, names: Sequence[str]) -> None:
         raise LockstepError(f"{left} records could not be written within {WITHIN:g} s")
 
 
-def copied(pair: Pair) -> bool:
+def copied(pair: GroupsPair) -> bool:
     """Whether MM2 has copied all records."""
     remote = [TopicPartition(f"a.{name}", number) for name in pair.names for number in range(PARTITIONS)]
     ends = pair.target.groups.ends(remote).items
@@ -99,7 +99,7 @@ def copied(pair: Pair) -> bool:
 
 
 @contextmanager
-def others_commit(pair: Pair, groups: Mapping[str, int], rate: float) -> Iterator[None]:
+def others_commit(pair: GroupsPair, groups: Mapping[str, int], rate: float) -> Iterator[None]:
     """Meanwhile these groups commit one after the other, so many a second, never past half."""
     stop, client = threading.Event(), KafkaCluster("a", {"bootstrap.servers": pair.clusters["a"]})
 

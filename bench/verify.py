@@ -26,7 +26,7 @@ from app.local.java import JavaProcess
 from app.local.local_cluster import LocalCluster
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from bench.verify_load import Written, write_both
+from bench.verify_load import WrittenLoad, write_both
 from bench.verify_page import PAGE, RESULTS, page
 
 CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
@@ -71,7 +71,7 @@ def _measure(
         RESULTS.write_text(json.dumps(found, indent=2) + "\n")
 
 
-def _beside_plain_reading(written: Written, rounds: int) -> dict[str, Any]:
+def _beside_plain_reading(written: WrittenLoad, rounds: int) -> dict[str, Any]:
     consoles = [_console(written) for _ in range(rounds + 1)][1:]
     child = _child(written, rounds)
     seconds = {"console": consoles, **{way: found[1:] for way, found in child["seconds"].items()}}
@@ -79,7 +79,7 @@ def _beside_plain_reading(written: Written, rounds: int) -> dict[str, Any]:
     return {"records": written.records, "seconds": seconds, "cpu": cpu}
 
 
-def _console(written: Written) -> float:
+def _console(written: WrittenLoad) -> float:
     """Seconds in which two consumers read both sides, at the same time."""
     sides = ((written.sources["a"], written.topic), (written.sources["b"], written.remote))
     began = time.perf_counter()
@@ -95,13 +95,13 @@ def _console(written: Written) -> float:
         return time.perf_counter() - began
 
 
-def _on_workers(written: Written, root: Path, workers: int, rounds: int) -> list[float]:
+def _on_workers(written: WrittenLoad, root: Path, workers: int, rounds: int) -> list[float]:
     with _standalone(root / f"workers-{workers}", workers) as master:
         found: list[float] = _child(written, rounds, master=master, count=False)["seconds"]["digests"][1:]
         return found
 
 
-def _child(written: Written, rounds: int, *, master: str = "local[2]", count: bool = True) -> dict[str, Any]:
+def _child(written: WrittenLoad, rounds: int, *, master: str = "local[2]", count: bool = True) -> dict[str, Any]:
     """What a driver says; and the most memory that it had, with its JVM."""
     command = [sys.executable, "-m", "bench.verify_child", str(written.config), written.topic, "--rounds", str(rounds)]
     own = f"--master {master} --conf spark.ui.enabled=false --conf spark.executor.memory=1g"

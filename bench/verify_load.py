@@ -25,7 +25,7 @@ WITHIN: Final = 120.0
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenLoad:
     """`records` in all, on both clusters. `config`: a properties file of the flow a->b over this topic alone."""
 
     topic: str
@@ -40,9 +40,9 @@ class Written:
         return f"a.{self.topic}"
 
 
-def write_both(clusters: Mapping[str, str], records: int, partitions: int, folder: Path) -> Written:
+def write_both(clusters: Mapping[str, str], records: int, partitions: int, folder: Path) -> WrittenLoad:
     """The same records on `a` and `b`, by alias their bootstrap servers, and offset-syncs as MM2 leaves them."""
-    written = Written(f"verify-{records}", records, partitions, clusters, folder / f"verify-{records}.properties")
+    written = WrittenLoad(f"verify-{records}", records, partitions, clusters, folder / f"verify-{records}.properties")
     lines = mirror_properties(dict(clusters), ["a->b"], topics=written.topic)
     lines["lockstep.checkpoint.dir"] = str(folder / "checkpoints")
     written.config.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()))
@@ -64,7 +64,7 @@ def _create(bootstrap: str, topics: Mapping[str, int]) -> None:
         made.result()
 
 
-def _write(bootstrap: str, topic: str, written: Written, began: int) -> None:
+def _write(bootstrap: str, topic: str, written: WrittenLoad, began: int) -> None:
     config = {"bootstrap.servers": bootstrap, "linger.ms": 20, "batch.size": 500_000}
     producer = Producer({**config, "queue.buffering.max.messages": 500_000, "enable.idempotence": True})
     for number in range(written.records):
@@ -81,7 +81,7 @@ def _write(bootstrap: str, topic: str, written: Written, began: int) -> None:
         raise TimeoutError(f"{left} records were not written to {bootstrap} within {WITHIN:g} s")
 
 
-def _write_syncs(bootstrap: str, written: Written) -> None:
+def _write_syncs(bootstrap: str, written: WrittenLoad) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
     length = written.records // written.partitions
     for partition in range(written.partitions):

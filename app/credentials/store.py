@@ -16,6 +16,7 @@ from pathlib import Path
 
 from app.credentials.document import Document, EncodedPassword, StoredUser, changed_document, read_document
 from app.credentials.encoder import EncoderSettings, PasswordEncoder, UndecodablePassword
+from app.private_files import FileStamp, file_stamp
 from sinks.kinds.users.credentials import Credential
 from streaming.errors import LockstepError
 
@@ -24,8 +25,6 @@ CHECK = "lockstep credentials"
 
 VERSION = "%Y%m%dT%H%M%S.%fZ"
 """A version is the time at which its password was given: a store that was lost and made anew has no old one again."""
-
-Signature = tuple[int, int, int] | None
 
 
 def utc_now() -> datetime:
@@ -50,7 +49,7 @@ class CredentialStore:
         self.path, self._now = path, now
         self._encoder = PasswordEncoder(settings.secret, settings)
         self._old = PasswordEncoder(settings.old_secret, settings) if settings.old_secret else None
-        self._seen: tuple[Signature, Document] = (None, Document())
+        self._seen: tuple[FileStamp | None, Document] = (None, Document())
 
     def users(self) -> list[ListedUser]:
         """Everybody in it, by name."""
@@ -120,7 +119,7 @@ class CredentialStore:
         return self._document().users.get(user, StoredUser())
 
     def _document(self) -> Document:
-        signature = _signature(self.path)
+        signature = file_stamp(self.path)
         if signature is None or signature != self._seen[0]:
             self._seen = (signature, read_document(self.path))
         return self._seen[1]
@@ -196,11 +195,3 @@ def _raise_if_pending(user: str, document: Document) -> None:
             f"a new password of {user} is under way to the clusters: finish it with `lockstep credentials rotate "
             f"{user}`, or give another one with `lockstep credentials set {user} --both`"
         )
-
-
-def _signature(path: Path) -> Signature:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size

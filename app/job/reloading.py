@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.job.changed_lines import ChangedLine, changed_lines
+from app.private_files import file_stamp
 from app.properties.keys import Live
 from app.settings import ConfigurationError, Settings
 
 log = logging.getLogger(__name__)
 
-Signature = tuple[int, int, int]
-"""Of a file: when it was written (ns), its size, which file it is."""
 
 Adopt = Callable[[Settings, Sequence[ChangedLine]], None]
 """Called with what holds from now on, and how it differs."""
@@ -38,7 +37,7 @@ class Reloading:
 
     def __init__(self, path: Path, reread: Callable[[Settings], Settings], settings: Settings, adopt: Adopt) -> None:
         self._path, self._reread, self._settings, self._adopt = path, reread, settings, adopt
-        self._read = self._seen = _signature(path)
+        self._read = self._seen = file_stamp(path)
         self._requested = threading.Event()
         self._done = threading.Condition()
         self._count = 0
@@ -57,7 +56,7 @@ class Reloading:
 
     def tick(self) -> None:
         """Called twice a second. A file that is still being written is left for the next tick."""
-        before, self._seen = self._seen, _signature(self._path)
+        before, self._seen = self._seen, file_stamp(self._path)
         steady = self._seen == before and self._seen is not None
         if self._requested.is_set() or (steady and self._seen != self._read):
             self._requested.clear()
@@ -83,12 +82,3 @@ class Reloading:
         with self._done:
             self._last, self._count = reloaded, self._count + 1
             self._done.notify_all()
-
-
-def _signature(path: Path) -> Signature | None:
-    """None while there is no such file, as while an editor replaces it."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from bench.drill.count import Moved, Partition
-from bench.drill.readers import PLACES, Reader
+from bench.drill.readers import PLACES, DrillReader
 from bench.drill.snapshot import Logs, Snapshot
 from streaming.mm2.records import TopicPartition
 
@@ -51,7 +51,7 @@ def row_from_json(saved: Mapping[str, Any]) -> Row:
 
 
 def rows(
-    number: int, moment: str, readers: Sequence[Reader], seen: Snapshot, source: Logs, target: Logs
+    number: int, moment: str, readers: Sequence[DrillReader], seen: Snapshot, source: Logs, target: Logs
 ) -> Iterator[Row]:
     """`source` and `target`: the logs when all was over, by the partitions' names on the source."""
     for one in readers:
@@ -76,7 +76,7 @@ def _of(partition: Partition, position: int, start: int | None) -> tuple[int, in
     return None if moved is None else (moved.skipped, moved.again)
 
 
-def aborted(readers: Sequence[Reader], target: Logs) -> int:
+def aborted(readers: Sequence[DrillReader], target: Logs) -> int:
     """Records on the target that no consumer of the source could read: those of transactions that were aborted."""
     written: dict[TopicPartition, set[int]] = {}
     for one in readers:
@@ -85,7 +85,7 @@ def aborted(readers: Sequence[Reader], target: Logs) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class OutcomeSide:
     """What one way of syncing came to, over some rows. `median` and `most`: of records read twice.
 
     `absent`: rows for which it gave no offset.
@@ -112,8 +112,8 @@ class Line:
     count: int
     least: float
     most_of_least: int
-    checkpoint: Side
-    synced: Side
+    checkpoint: OutcomeSide
+    synced: OutcomeSide
 
 
 def lines(found: Sequence[Row]) -> list[Line]:
@@ -130,11 +130,11 @@ def _line(moment: str, place: str, topic: str, found: Sequence[Row]) -> Line:
     return Line(moment, place, topic, len(found), statistics.median(least), max(least), *sides)
 
 
-def _side(found: Sequence[tuple[int, int] | None]) -> Side:
+def _side(found: Sequence[tuple[int, int] | None]) -> OutcomeSide:
     there = [pair for pair in found if pair is not None]
     again = [pair[1] for pair in there]
     skipped = sum(pair[0] for pair in there)
-    return Side(
+    return OutcomeSide(
         skipped,
         statistics.median(again) if again else None,
         max(again) if again else None,

@@ -28,7 +28,7 @@ COMMITTED_WITHIN = 60.0
 
 
 @dataclass
-class Reader:
+class DrillReader:
     """One group on one topic. `read`: how many records of each partition; `stops`: share of the round after which."""
 
     group: str
@@ -59,13 +59,13 @@ class Reader:
         }
 
 
-def readers(topics: Sequence[Topic], each: int, chance: random.Random) -> list[Reader]:
+def readers(topics: Sequence[Topic], each: int, chance: random.Random) -> list[DrillReader]:
     """So many groups for each topic and place. Half of those at the end commit the log's own end in the last commit.
 
     As consumers do: librdkafka's position is after the last record, Java's also after the transaction's marker.
     """
     return [
-        Reader(
+        DrillReader(
             f"{topic.name}-{place.replace(' ', '-')}-{number}",
             topic,
             place,
@@ -82,7 +82,9 @@ def readers(topics: Sequence[Topic], each: int, chance: random.Random) -> list[R
 class Commits:
     """Commits for all readers. `lock`: held, nothing is committed."""
 
-    def __init__(self, source: KafkaCluster, readers: Sequence[Reader], seconds: float, chance: random.Random) -> None:
+    def __init__(
+        self, source: KafkaCluster, readers: Sequence[DrillReader], seconds: float, chance: random.Random
+    ) -> None:
         self._source, self._readers, self._seconds, self._random = source, readers, seconds, chance
         self.lock = threading.Lock()
         self.committed: dict[str, Offsets] = {}

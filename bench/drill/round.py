@@ -15,7 +15,7 @@ from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
 from bench.drill.loss import Loss, cut, losses
 from bench.drill.outcome_rows import AFTER, CALM, DURING, VERIFIED_AFTER, VERIFIED_CALM, Row, aborted, rows
-from bench.drill.readers import Commits, Reader, readers
+from bench.drill.readers import Commits, DrillReader, readers
 from bench.drill.snapshot import Logs, Snapshot, Target, read_logs, remote
 from bench.drill.source_load import Load, Topic, create, running
 from bench.drill.still import Still
@@ -30,7 +30,7 @@ NAME = "drill-{:03d}"
 
 
 @dataclass(frozen=True)
-class Size:
+class DrillSize:
     """`seconds` of writing (at least), `groups` for each topic and place, `settle`: seconds without a change that
     count as the end of catching up."""
 
@@ -64,7 +64,7 @@ class Played:
     cleaned: int
 
 
-def play(ground: Ground, size: Size, number: int, *, kill: bool) -> Played:
+def play(ground: Ground, size: DrillSize, number: int, *, kill: bool) -> Played:
     """One round, on topics and with groups of its own. Raises LockstepError, WaitedTooLong."""
     chance = random.Random(number)
     # An earlier round that came to no end may have left it dead.
@@ -90,7 +90,7 @@ def play(ground: Ground, size: Size, number: int, *, kill: bool) -> Played:
 
 
 @contextmanager
-def _looking(ground: Ground, found: Sequence[Reader], topics: Sequence[Topic]) -> Iterator[Target]:
+def _looking(ground: Ground, found: Sequence[DrillReader], topics: Sequence[Topic]) -> Iterator[Target]:
     partitions = [where for topic in topics for where in topic.partitions]
     target = Target(ground.target, [one.group for one in found], partitions)
     try:
@@ -119,7 +119,7 @@ class _Writing:
     number: int
     losses: list[Loss] = field(default_factory=list)
 
-    def run(self, size: Size, loads: Sequence[Load], chance: random.Random, *, kill: bool) -> Snapshot | None:
+    def run(self, size: DrillSize, loads: Sequence[Load], chance: random.Random, *, kill: bool) -> Snapshot | None:
         """For the round's time; with `kill`, what was seen while MM2 caught up."""
         during: Snapshot | None = None
         with ExitStack() as stack:
@@ -155,7 +155,7 @@ def _pass(seconds: float) -> None:
     threading.Event().wait(max(0.0, seconds))
 
 
-def _caught_up(ground: Ground, target: Target, size: Size, commits: Commits, topics: Sequence[Topic]) -> Snapshot:
+def _caught_up(ground: Ground, target: Target, size: DrillSize, commits: Commits, topics: Sequence[Topic]) -> Snapshot:
     """When the last record of each partition is the last on the target, and offsets and ends have stood still."""
     last = {where: topic.written[where][-1][1] for topic in topics for where in topic.partitions}
 

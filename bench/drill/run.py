@@ -19,14 +19,14 @@ from app.local.waiting import WaitedTooLong
 from bench.drill.loss import Loss, loss_from_json
 from bench.drill.outcome_rows import Row, row_from_json
 from bench.drill.programs import LOCKSTEP, committing_job, mm2_properties
-from bench.drill.round import Ground, Played, Size, play
+from bench.drill.round import DrillSize, Ground, Played, play
 from bench.drill.source_load import CLEANER
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 
 RESULTS: Final = PROJECT / "docs" / "benchmarks-drill.json"
-FULL: Final = Size(seconds=40.0, groups=4, settle=10.0)
-SMOKE: Final = Size(seconds=10.0, groups=1, settle=4.0)
-MANY: Final = Size(seconds=12.0, groups=1, settle=3.0)
+FULL: Final = DrillSize(seconds=40.0, groups=4, settle=10.0)
+SMOKE: Final = DrillSize(seconds=10.0, groups=1, settle=4.0)
+MANY: Final = DrillSize(seconds=12.0, groups=1, settle=3.0)
 """For dozens of rounds."""
 
 
@@ -45,14 +45,14 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Drill:
+class DrillSeries:
     """What was found; `failed`: why rounds have no result.
 
     `aborted`: records of aborted transactions that MM2 copied. `cleaned`: those that compaction took from the source.
     """
 
     way: Way
-    size: Size
+    size: DrillSize
     rounds: int
     rows: list[Row]
     losses: list[Loss]
@@ -60,7 +60,7 @@ class Drill:
     cleaned: int
     failed: list[str]
 
-    def after(self, played: Played) -> Drill:
+    def after(self, played: Played) -> DrillSeries:
         """With one more round."""
         return replace(
             self,
@@ -90,20 +90,20 @@ class Drill:
         )
 
 
-def read(path: Path) -> Drill | None:
-    """What `Drill.save` wrote; None where there is no file."""
+def read(path: Path) -> DrillSeries | None:
+    """What `DrillSeries.save` wrote; None where there is no file."""
     if not path.exists():
         return None
     saved: dict[str, Any] = orjson.loads(path.read_bytes())
     found = [row_from_json(row) for row in saved["rows"]]
-    way, size = Way(**saved["way"]), Size(**saved["size"])
+    way, size = Way(**saved["way"]), DrillSize(**saved["size"])
     lost = [loss_from_json(row) for row in saved.get("losses", ())]
-    return Drill(way, size, saved["rounds"], found, lost, saved["aborted"], saved["cleaned"], saved["failed"])
+    return DrillSeries(way, size, saved["rounds"], found, lost, saved["aborted"], saved["cleaned"], saved["failed"])
 
 
-def drill(rounds: int, way: Way, size: Size, save: Path) -> Drill:
+def drill(rounds: int, way: Way, size: DrillSize, save: Path) -> DrillSeries:
     """Saves after each round; every other one kills MM2. One that does not come to its end is told, and left out."""
-    found = Drill(way, size, 0, [], [], 0, 0, [])
+    found = DrillSeries(way, size, 0, [], [], 0, 0, [])
     with tempfile.TemporaryDirectory(prefix="lockstep-drill-") as folder, _ground(Path(folder), way) as ground:
         for number in range(rounds):
             kill = number % 2 == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.drill.outcome_rows import Line, goals, lines
-from bench.drill.run import Drill
+from bench.drill.run import DrillSeries
 
 HEADER = (
     "| groups | MM2's checkpoints: skipped | read twice, median | max | not synced "
@@ -37,7 +37,7 @@ of aborted transactions are on the target. Offsets had {settle} s without a chan
 for the last table."""
 
 
-def section(drill: Drill) -> str:
+def section(drill: DrillSeries) -> str:
     """Goals and a table for each moment."""
     found = lines(drill.rows)
     parts = [_intro(drill), _goals(drill)]
@@ -48,7 +48,7 @@ def section(drill: Drill) -> str:
     return "\n".join(parts)
 
 
-def _intro(drill: Drill) -> str:
+def _intro(drill: DrillSeries) -> str:
     facts = {
         "rounds": drill.rounds,
         "seconds": f"{drill.size.seconds:g}",
@@ -62,7 +62,7 @@ def _intro(drill: Drill) -> str:
     return INTRO.format(**facts) + failed + "\n"
 
 
-def _goals(drill: Drill) -> str:
+def _goals(drill: DrillSeries) -> str:
     rows = [f"| {what} | {text} | {'reached' if good else 'missed'} |" for what, text, good in goals(drill.rows)]
     return "\n".join([f"| {NAMES[drill.way.writer]} | measured | |\n|---|---|---|", *rows]) + "\n"
 

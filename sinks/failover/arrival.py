@@ -7,14 +7,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sinks.failover.read_records import ReadLimits, read_records
-from sinks.failover.resent import without_resent
+from sinks.failover.resent import Pairs, without_resent
 from sinks.failover.tails import WINDOW, Behind, Print, behind, later_than, print_of
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Why
 from streaming.mm2.records import TopicPartition
-
-Pairs = Mapping[TopicPartition, TopicPartition]
-"""A partition on the source, and its copy."""
 
 LIMITS = ReadLimits(most=200_000, seconds=60.0)
 """Beyond these it is said that there are at least so many."""

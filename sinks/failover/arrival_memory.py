@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sinks.failover.arrival import Arrival, Pairs, arrivals
+from sinks.failover.arrival import Arrival, arrivals
+from sinks.failover.resent import Pairs
 from sinks.failover.tails import Behind
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader

@@ -11,6 +11,7 @@ from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader,
 from streaming.mm2.records import TopicPartition
 
 Pairs = Mapping[TopicPartition, TopicPartition]
+"""A partition on the source, and its copy."""
 
 
 def without_resent(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sinks.engine.ledger import Ledger
-from sinks.failover.arrival import Arrival, Pairs, arrivals
+from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.divergence import divergences, takeover_ends
+from sinks.failover.resent import Pairs
 from sinks.kafka.ports.record_reader import RecordReader
 from streaming.mm2.records import TopicPartition
 

@@ -11,16 +11,16 @@ from bench.drill.outcome_rows import (
     DURING,
     VERIFIED_AFTER,
     Line,
+    OutcomeSide,
     Row,
-    Side,
     goals,
     lines,
     row_from_json,
     rows,
 )
-from bench.drill.readers import ANYWHERE, END, NEAR, Reader
-from bench.drill.round import Size
-from bench.drill.run import Drill, Way, read
+from bench.drill.readers import ANYWHERE, END, NEAR, DrillReader
+from bench.drill.round import DrillSize
+from bench.drill.run import DrillSeries, Way, read
 from bench.drill.section import section
 from bench.drill.snapshot import Snapshot
 from bench.drill.source_load import KINDS, Topic
@@ -42,20 +42,20 @@ def row(
     return Row(1, moment, topic, place, 0, 0, mm2, ours)
 
 
-def drill(*found: Row, failed: str = "") -> Drill:
-    return Drill(Way(), Size(40.0, 4, 10.0), 2, list(found), [], 3, 500, [failed] if failed else [])
+def drill(*found: Row, failed: str = "") -> DrillSeries:
+    return DrillSeries(Way(), DrillSize(40.0, 4, 10.0), 2, list(found), [], 3, 500, [failed] if failed else [])
 
 
-def reader(place: str = END) -> Reader:
+def reader(place: str = END) -> DrillReader:
     topic = Topic("drill-busy", BUSY)
     topic.written[HERE] = [(0, 100), (1, 101), (3, 102)]
     topic.written[OTHER] = [(0, 200)]
-    return Reader("g", topic, place, behind=2, stops=0.5, to_log_end=False)
+    return DrillReader("g", topic, place, behind=2, stops=0.5, to_log_end=False)
 
 
 def test_line_counts_skipped_records_and_takes_median_and_most_of_those_read_twice() -> None:
     found = lines([row(ours=(1, 4)), row(ours=(2, 8)), row(ours=(0, 30)), row(ours=None)])
-    assert found == [Line(CALM, NEAR, "busy", 4, 0, 0, Side(0, 100, 100, 0), Side(3, 8, 30, 1))]
+    assert found == [Line(CALM, NEAR, "busy", 4, 0, 0, OutcomeSide(0, 100, 100, 0), OutcomeSide(3, 8, 30, 1))]
 
 
 def test_lines_come_by_moment_then_place() -> None:
@@ -69,7 +69,7 @@ def test_lines_come_by_moment_then_place() -> None:
 
 
 def test_side_without_any_offset_has_no_median() -> None:
-    assert Side(0, None, None, 2).cells() == ["0", "-", "-", "2"]
+    assert OutcomeSide(0, None, None, 2).cells() == ["0", "-", "-", "2"]
 
 
 def test_goals_are_reached_by_exact_offsets() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from bench.drill.loss import Loss
 from bench.drill.outcome_rows import CALM, DURING
-from bench.drill.round import Size
-from bench.drill.run import Drill, Way, read
+from bench.drill.round import DrillSize
+from bench.drill.run import DrillSeries, Way, read
 from bench.endurance_page import save
 from bench.failover_figures_page import CUTOVER, HEAD, LOSSES, PAGE, write
 
@@ -20,7 +20,7 @@ def loss(counted: int | None = 3, measured: int = 3, **other: Any) -> Loss:
 
 def written(folder: Path, *found: Loss) -> list[list[str]]:
     """The rows of the table of losses, cell by cell."""
-    Drill(Way(), Size(1.0, 1, 1.0), 1, [], list(found), 0, 0, []).save(folder / LOSSES.name)
+    DrillSeries(Way(), DrillSize(1.0, 1, 1.0), 1, [], list(found), 0, 0, []).save(folder / LOSSES.name)
     text = write(folder / CUTOVER.name)
     assert (folder / PAGE).read_text() == text
     lines = [line for line in text.splitlines() if line.count("|") == len(HEAD) + 1]

@@ -1,11 +1,11 @@
-"""How the code lies in its files: each has a name of its own, and neither files nor functions grow beyond the eye."""
+"""How the code lies in its files: each file and class has a name of its own, none grows beyond the eye."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -43,6 +43,28 @@ def doubles(paths: Iterable[str]) -> list[list[str]]:
     return [sorted(map(str, same)) for same in by_name.values() if len(same) > 1]
 
 
+def public_classes(source: str) -> list[str]:
+    """Names of the module's own, without those that begin with an underscore."""
+    found = [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+    return [name for name in found if not name.startswith("_")]
+
+
+def shared_names(classes: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """By name, the paths of the modules that each have a class of it; `classes`: by path.
+
+    The folders of the kinds may share names among each other, for what each of them has: they count as one.
+    """
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for path, names in classes.items():
+        for name in names:
+            by_name[name].append(path)
+    folders = {
+        name: {KINDS if KINDS in PurePosixPath(one).parent.parents else one for one in paths}
+        for name, paths in by_name.items()
+    }
+    return {name: sorted(by_name[name]) for name, found in folders.items() if len(found) > 1}
+
+
 def long_functions(source: str) -> list[str]:
     """Name and lines of each that is longer than it may be."""
     found = []
@@ -77,6 +99,24 @@ def test_two_files_of_one_name_are_noticed_unless_each_folder_has_one_or_users_n
     one: str, other: str, allowed: bool
 ) -> None:
     assert doubles([one, other]) == ([] if allowed else [sorted([one, other])])
+
+
+def test_a_public_class_has_a_name_of_its_own_or_is_what_each_kind_has() -> None:
+    assert shared_names({str(p.relative_to(PROJECT)): public_classes(p.read_text()) for p in files(*CODE)}) == {}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "allowed"),
+    [
+        ("sinks/kinds/acls/writer.py", "sinks/kinds/users/writer.py", True),
+        ("sinks/kinds/acls/survey.py", "sinks/verify/log_survey.py", False),
+        ("sinks/kinds/controller.py", "sinks/kinds/acls/controller.py", False),
+        ("app/job/batch.py", "streaming/query.py", False),
+    ],
+)
+def test_two_classes_of_one_name_are_noticed_unless_each_kind_has_one(one: str, other: str, allowed: bool) -> None:
+    found = {path: public_classes("class Survey: ...\nclass _Own: ...") for path in (one, other)}
+    assert shared_names(found) == ({} if allowed else {"Survey": sorted([one, other])})
 
 
 def test_no_file_has_more_lines_than_two_hundred_and_fifty() -> None:
