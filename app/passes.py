@@ -16,11 +16,12 @@ from sinks.engine.flow_parts import FlowParts
 from sinks.engine.kind_status import first_status, kind_status
 from sinks.engine.leadership import Leader, Leadership, Unled
 from sinks.engine.lease_records import decoded, last_leader
-from sinks.engine.ledger import Ledger, utc_now
+from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import Compared, FlowReconcile
 from sinks.engine.seal import Seal
 from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known, at, flow_state, silence
+from sinks.engine.times import utc_now
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupScope, assemble, no_progress
 from sinks.kinds.controller import Controller

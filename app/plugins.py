@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.properties.keys.key import MIRROR
 from sinks.failover.listener import DefaultFailoverListener, FailoverListener
 from sinks.kinds.users.credentials import CredentialProvider, close_nothing, version_of_credential
 from sinks.notify.metrics_reporting import MetricsReporter
@@ -30,7 +31,6 @@ from streaming.mm2.replication_filters import (
 )
 from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
 
-MIRROR = "org.apache.kafka.connect.mirror."
 ABSTRACT = "__abstractmethods__"
 MOST_OF_A_POLICY = "lockstep.policies.BaseReplicationPolicy"
 
@@ -61,7 +61,7 @@ class PluginKind:
     defaults: Mapping[str, Callable[..., Any]]
 
 
-KINDS: Mapping[type, PluginKind] = {
+PLUGIN_KINDS: Mapping[type, PluginKind] = {
     ReplicationPolicy: PluginKind(
         "replication.policy.class", (DefaultReplicationPolicy, IdentityReplicationPolicy), {}
     ),
@@ -84,12 +84,12 @@ KINDS: Mapping[type, PluginKind] = {
 
 
 def load_plugin(reference: str, protocol: type, properties: Mapping[str, str]) -> Any:
-    """An instance of the class, configured; `protocol` is one of KINDS.
+    """An instance of the class, configured; `protocol` is one of PLUGIN_KINDS.
 
     Raises PluginError, which names the class, the property and what it lacks. A LockstepError of `configure` passes as
     it is, for it says what to mend. One that could not be configured is closed; any other the caller closes.
     """
-    kind = KINDS[protocol]
+    kind = PLUGIN_KINDS[protocol]
     named = f"{reference} ({kind.key})"
     cls = _shipped(reference, kind) or _imported(reference, kind.key)
     absent = [name for name in _methods(protocol) if not _has(cls, protocol, name)]

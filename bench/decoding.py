@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
 from streaming.commits.commit_columns import decode_commits, last_commits
-from streaming.commits.commit_record import TOPIC
+from streaming.commits.commit_record import COMMITS_TOPIC
 from streaming.decode import decode
 from streaming.flow import Flow
 from streaming.mm2.codec import encode_checkpoint, encode_heartbeat, encode_offset_sync
@@ -60,7 +60,7 @@ def _commits() -> list[tuple[int, str, str, bytes, bytes]]:
         kind, partition = (2 if number % 20 == 0 else 1), number % 12
         key = kind.to_bytes(2, "big") + texts + partition.to_bytes(4, "big")
         value = (3).to_bytes(2, "big") + (10**9 + number).to_bytes(8, "big") + bytes(14)
-        rows.append((number, "a", TOPIC, key, value))
+        rows.append((number, "a", COMMITS_TOPIC, key, value))
     return rows
 
 

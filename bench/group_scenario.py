@@ -24,7 +24,7 @@ from bench.drill.programs import LOCKSTEP, MM2, committing_job, mm2_properties
 from bench.groups_page import RESULTS, section
 from bench.groups_pair import BEGINNING, RECORDS, WITHIN, GroupsPair, copied, others_commit, pair_of
 from bench.pass_cost import pass_cost
-from bench.topic_changes import POLL
+from bench.topic_changes import TARGET_POLL_INTERVAL
 from streaming.errors import LockstepError
 
 MEAN_GAP: Final = 1.0
@@ -149,7 +149,7 @@ class CommitWatch:
         return self.seconds
 
     def _look(self, stop: threading.Event) -> None:
-        while not stop.wait(POLL):
+        while not stop.wait(TARGET_POLL_INTERVAL):
             with self._lock:
                 pending = dict(self._pending)
             if pending:

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from app.local.local_cluster import LocalCluster
-from app.local.local_job import READY_WITHIN, LocalJob
+from app.local.local_job import JOB_READY_WITHIN, LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
@@ -146,7 +146,7 @@ class Meter:
 
     def first_comparison(self) -> float:
         """Seconds that the first pass took to observe and compare everything."""
-        return wait_for(self._first_pass, READY_WITHIN, "the job's first pass")
+        return wait_for(self._first_pass, JOB_READY_WITHIN, "the job's first pass")
 
     def _first_pass(self) -> float:
         self._job.check()

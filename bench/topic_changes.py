@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-POLL = 0.02
+TARGET_POLL_INTERVAL = 0.02
 """Seconds between looks at the topics that have changed and not arrived: the resolution of what is measured."""
 
 AT_ONCE = 250
@@ -79,7 +79,7 @@ class Changes:
             self._change(number, arrivals)
         deadline = time.monotonic() + timeout
         while arrivals.pending and time.monotonic() < deadline:
-            time.sleep(POLL)
+            time.sleep(TARGET_POLL_INTERVAL)
         done.set()
         watcher.join()
         if arrivals.pending:
@@ -97,7 +97,7 @@ class Changes:
             arrivals.pending[f"a.{topic}"] = (value, time.monotonic())
 
     def _watch(self, arrivals: Arrivals, done: threading.Event) -> None:
-        while not done.wait(POLL):
+        while not done.wait(TARGET_POLL_INTERVAL):
             with arrivals.lock:
                 pending = dict(arrivals.pending)
             if not pending:

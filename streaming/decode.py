@@ -1,6 +1,6 @@
 """MM2's bytes to rows, in Spark's own column expressions: no Python sees a record.
 
-A record becomes one row of `SCHEMA`. Bytes that are none become a row as well, with one of `codec.REASONS` in
+A record becomes one row of `DECODED_SCHEMA`. Bytes that are none become a row as well, with one of `codec.REASONS` in
 `error` and nothing else decoded: Spark 4 is ANSI by default and fails a query at the first bad cast, so every
 expression here is total (`substring` past the end is short, `conv` of at most eight bytes cannot overflow,
 `is_valid_utf8` looks before a text is used). The bytes' layout and the order of looking are `codec`'s.
@@ -23,7 +23,7 @@ from streaming.mm2 import codec
 from streaming.mm2.codec import LAYOUTS, VERSION_SIZE, Layout, Width
 from streaming.mm2.records import MAX_INT32, MAX_STRING_BYTES, RecordKind
 
-SCHEMA = StructType(
+DECODED_SCHEMA = StructType(
     [
         StructField("cluster", StringType()),
         StructField("topic", StringType()),
@@ -160,7 +160,7 @@ def _key_faults() -> list[tuple[Column, str]]:
 def _value_faults() -> list[tuple[Column, str]]:
     size = F.length("value")
     version = F.substring(F.col("value"), F.lit(1), F.col("_version_size"))
-    known = F.lit(codec.VERSION.to_bytes(VERSION_SIZE, "big"))
+    known = F.lit(codec.RECORD_VERSION.to_bytes(VERSION_SIZE, "big"))
     end = F.col("_least_value_size") + F.col("_metadata_length")
     return [
         (size < F.col("_version_size"), codec.SHORT_VALUE),
@@ -221,9 +221,9 @@ def _row() -> list[Column]:
         "position": F.col("offset"),
         "error": F.col("_error"),
     }
-    return [columns[field.name].cast(field.dataType).alias(field.name) for field in SCHEMA]
+    return [columns[field.name].cast(field.dataType).alias(field.name) for field in DECODED_SCHEMA]
 
 
 def decode(frame: DataFrame) -> DataFrame:
-    """Rows of `SCHEMA` from those of `source.RAW`, one for one."""
+    """Rows of `DECODED_SCHEMA` from those of `source.RAW`, one for one."""
     return _with_fields(_with_lengths(frame)).withColumn("_error", _error()).select(*_row())

@@ -17,15 +17,15 @@ TOLERANCE_MS = 5_000
 """How far the clocks of two machines may differ without a remark."""
 
 NUMBERS = ("subject_partition", "upstream_offset", "downstream_offset", "position")
-"""Columns of `decode.SCHEMA` whose values stand one after another in `Summary.numbers`."""
+"""Columns of `decode.DECODED_SCHEMA` whose values stand one after another in `Summary.numbers`."""
 
 
 class Summary(NamedTuple):
     """Decoded rows that say the same, as Spark counted them: one row of `query.summarize`.
 
     `name`: a checkpoint's group or an offset-sync's topic. `newest_ms`, `appended_ms`: the latest of `timestamp_ms`
-    and of `appended_ms` among them. `record` and the like as in `decode.SCHEMA`. `numbers`: those of `NUMBERS` for each
-    row, `topics`: the topic of each checkpoint.
+    and of `appended_ms` among them. `record` and the like as in `decode.DECODED_SCHEMA`. `numbers`: those of `NUMBERS`
+    for each row, `topics`: the topic of each checkpoint.
     """
 
     record: str

@@ -19,8 +19,10 @@ from streaming.restarts import root_cause
 from streaming.source import read_all
 
 Sink = Callable[[DataFrame, int], None]
-"""A function for `foreachBatch`: the decoded rows of a micro-batch (`decode.SCHEMA`) and its number."""
+"""A function for `foreachBatch`: the decoded rows of a micro-batch (`decode.DECODED_SCHEMA`) and its number."""
 
+STOP_WITHIN = 60.0
+"""Seconds that a running batch may take to end."""
 
 _POLL_SECONDS = 0.01
 

@@ -39,7 +39,7 @@ RAW = StructType(
 )
 """A record as it was read: columns of Spark's Kafka source, the alias of the cluster, the role of the topic there."""
 
-KINDS = tuple(RecordKind)
+RECORD_KINDS = tuple(RecordKind)
 
 SOURCE_OPTIONS: Mapping[str, str] = {
     "startingOffsets": "earliest",
@@ -76,7 +76,7 @@ def role_of_topic(topics: Mapping[str, TopicRole]) -> Column:
     pairs: list[Column] = []
     for topic, role in topics.items():
         aliases = (role.flow.source, role.flow.target) if role.flow else (None, None)
-        fields = zip((KINDS.index(role.record), *aliases), ROLE, strict=True)
+        fields = zip((RECORD_KINDS.index(role.record), *aliases), ROLE, strict=True)
         struct = F.struct(*[F.lit(field).cast(part.dataType).alias(part.name) for field, part in fields])
         pairs += [F.lit(topic), struct]
     return F.try_element_at(F.create_map(*pairs), F.col("topic"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from app.local.jar_sets import CLIENTS, JarSet
+from app.local.jar_sets import CLIENTS_VERSION, JarSet
 
 CHECKSUMS: Final = Path(__file__).resolve().parent / "checksums"
 
@@ -15,7 +15,10 @@ OLD_CLASSES: Final = JarSet(
 """Classes that Kafka 4 no longer has."""
 
 MIRROR_CLIENT: Final = JarSet(
-    f"connect-mirror-client-{CLIENTS}", (("org.apache.kafka", "connect-mirror-client", CLIENTS),), True, CHECKSUMS
+    f"connect-mirror-client-{CLIENTS_VERSION}",
+    (("org.apache.kafka", "connect-mirror-client", CLIENTS_VERSION),),
+    True,
+    CHECKSUMS,
 )
 """Kafka's own replication policies and MirrorClient, for the class path of the driver."""
 

@@ -20,8 +20,7 @@ from app.cli.since import parse_since
 from app.properties.nearest import nearest
 from app.wiring import both_clusters
 from sinks.engine.audit_events import EVENT_KINDS, Event, events_of, read_audit
-from sinks.engine.ledger import utc_now
-from sinks.engine.times import utc_text
+from sinks.engine.times import utc_now, utc_text
 from sinks.kafka.ports.cluster import Tail
 
 SinceOption = Annotated[
@@ -36,7 +35,7 @@ ResourceOption = Annotated[
     typer.Option("--resource", metavar="NAME", help="Only events whose key has this in it; * and ? stand for letters."),
 ]
 
-COLUMNS = ("at", "flow", "who", "op", "kind", "key", "before", "after", "result", "error")
+EVENT_COLUMNS = ("at", "flow", "who", "op", "kind", "key", "before", "after", "result", "error")
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def audit(
     if output is Output.JSON:
         print_json({"events": [_as_json(event) for event in events]})
     else:
-        print_table("", COLUMNS, [_row(event) for event in events])
+        print_table("", EVENT_COLUMNS, [_row(event) for event in events])
 
 
 def _follow(tails: Sequence[Tail], wanted: EventFilter, output: Output) -> None:

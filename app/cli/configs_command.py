@@ -41,7 +41,7 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import DONE, FAILED, Output, complain, print_json, print_line
 from app.cli.own_configs_command import own_configs
 from app.cli.shared_options import chosen
-from app.configs_tool.alter import ABSENT, Alteration, checked, known_configs, named, said, validate, write
+from app.configs_tool.alter import ABSENT_ENTITY, Alteration, checked, known_configs, named, said, validate, write
 from app.configs_tool.alteration_values import resolved, wanted_configs
 from app.configs_tool.canary import Canary
 from app.configs_tool.flags import EntityType, Flags, check_flags, entity_of
@@ -109,7 +109,7 @@ def _describe(flags: Flags, there: Opened, output: Output) -> int:
     entity = entity_of(flags)
     entities = [entity] if entity is not None else _entities(flags, there)
     seen = there.levels.describe(entities)
-    if entity is not None and entity in seen.errors and seen.errors[entity].code in ABSENT:
+    if entity is not None and entity in seen.errors and seen.errors[entity].code in ABSENT_ENTITY:
         raise WrongUsage(f"{named(entity)}: {said(seen.errors[entity])}")
     for broken, fault in seen.errors.items():
         complain(f"{named(broken)}: {said(fault)}")

@@ -27,7 +27,7 @@ from streaming.errors import WrongUsage
 from streaming.number_of import number_of
 
 STDIN = Path("-")
-COLUMNS = ("user", "version", "under way")
+USER_COLUMNS = ("user", "version", "under way")
 
 app = typer.Typer(
     help="The encrypted store of passwords that SCRAM users are made from.",
@@ -132,7 +132,9 @@ def list_users(
     if output is Output.JSON:
         print_json({"users": rows})
     else:
-        print_table(f"{store.path}: {number_of(len(rows), 'user')}", COLUMNS, [tuple(row.values()) for row in rows])
+        print_table(
+            f"{store.path}: {number_of(len(rows), 'user')}", USER_COLUMNS, [tuple(row.values()) for row in rows]
+        )
 
 
 @app.command("verify")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from app.cli.seconds import seconds
-from sinks.failover.unplanned import UNKNOWN
+from sinks.failover.unplanned import TYPED_UNKNOWN
 
 OneFlowOption = Annotated[
     list[str] | None, typer.Option("--flow", help="The one flow that is meant, where the file enables several.")
@@ -36,8 +36,8 @@ AcceptLossOption = Annotated[
 
 def typed_loss(text: str) -> str:
     """Raises BadParameter for what no prediction is."""
-    if text != UNKNOWN and not (text.isascii() and text.isdigit()):
-        raise typer.BadParameter(f"{text}: a number of records, or {UNKNOWN}")
+    if text != TYPED_UNKNOWN and not (text.isascii() and text.isdigit()):
+        raise typer.BadParameter(f"{text}: a number of records, or {TYPED_UNKNOWN}")
     return text
 
 

@@ -10,9 +10,9 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, loaded
 from app.cli.output import FAILED, print_line, print_table
 from app.wiring import both_clusters, guard
-from sinks.engine.ledger import milliseconds, utc_now
 from sinks.engine.pins import PinFile
 from sinks.engine.seal import Seal
+from sinks.engine.times import milliseconds, utc_now
 from sinks.engine.unsigned_records import Raw, lacking_signature, newest_records
 from sinks.flow_settings import FlowSettings
 from streaming.errors import WrongUsage

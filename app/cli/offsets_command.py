@@ -39,7 +39,7 @@ ExecuteOption = Annotated[
     bool, typer.Option("--execute", help="With --reverse: write them, to groups that have no member on the source.")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-COLUMNS = ("group", "topic", "partition", "upstream", "downstream", "method", "error bound", "verdict", "reason")
+OFFSET_COLUMNS = ("group", "topic", "partition", "upstream", "downstream", "method", "error bound", "verdict", "reason")
 
 
 def groups(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
@@ -185,6 +185,6 @@ def _execute(found: Sequence[ComparedPass], yes: bool, stack: ExitStack) -> list
 
 def _print(name: str, rows: Sequence[GroupOffset]) -> None:
     table = [tuple(row.as_json().values()) for row in rows]
-    print_table(f"{name}: {number_of(len(rows), 'partition')} of groups", COLUMNS, table)
+    print_table(f"{name}: {number_of(len(rows), 'partition')} of groups", OFFSET_COLUMNS, table)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)
     print_line(counts or "no group has offsets on a replicated topic")

@@ -37,23 +37,23 @@ def kind_named(text: str) -> Kind:
     try:
         return Kind(text)
     except ValueError:
-        near = nearest(text, KINDS)
+        near = nearest(text, KIND_NAMES)
         hint = f"; nearest: {near}" if near else ""
-        raise typer.BadParameter(f"{text}: one of {', '.join(KINDS)}{hint}") from None
+        raise typer.BadParameter(f"{text}: one of {', '.join(KIND_NAMES)}{hint}") from None
 
 
-KINDS = tuple(kind.value for kind in Kind)
+KIND_NAMES = tuple(kind.value for kind in Kind)
 
 KindArgument = Annotated[
-    Kind, typer.Argument(help="The kind of resource.", parser=kind_named, autocompletion=lambda: list(KINDS))
+    Kind, typer.Argument(help="The kind of resource.", parser=kind_named, autocompletion=lambda: list(KIND_NAMES))
 ]
 KindsOption = Annotated[
     list[Kind] | None,
     typer.Option(
         "--kind",
-        help=f"Only this kind ({', '.join(KINDS)}); may be repeated. Default: every one.",
+        help=f"Only this kind ({', '.join(KIND_NAMES)}); may be repeated. Default: every one.",
         parser=kind_named,
-        autocompletion=lambda: list(KINDS),
+        autocompletion=lambda: list(KIND_NAMES),
     ),
 ]
 

@@ -12,7 +12,7 @@ from streaming.number_of import number_of
 
 SYMBOLS = {"create": "+", "update": "~", "delete": "-"}
 
-NAMED = 5
+MOST_NAMED_IN_TEXT = 5
 """What is refused for one reason and one operation, by name; the others are counted."""
 
 
@@ -55,8 +55,8 @@ def refusal_lines(refused: Iterable[Refusal]) -> Iterator[str]:
     for one in refused:
         by_reason.setdefault((one.reason, one.op.value, one.kind.value), []).append(one.label)
     for (reason, op, kind), labels in by_reason.items():
-        more = f" and {len(labels) - NAMED} more" if len(labels) > NAMED else ""
-        yield f"refused: {op} {kind} {', '.join(labels[:NAMED])}{more}: {reason}"
+        more = f" and {len(labels) - MOST_NAMED_IN_TEXT} more" if len(labels) > MOST_NAMED_IN_TEXT else ""
+        yield f"refused: {op} {kind} {', '.join(labels[:MOST_NAMED_IN_TEXT])}{more}: {reason}"
 
 
 def _error_lines(plan: Plan) -> Iterator[str]:

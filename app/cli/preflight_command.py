@@ -25,7 +25,7 @@ from streaming.flow import Flow
 MARKUP = re.compile(r"[\\`*_\[\]<>&|~$]|(?<=www)\.|:(?=//)", re.IGNORECASE)
 """What begins markup in the cell of a table; the last two begin links."""
 
-COLUMNS = ("check", "result", "figure", "limit", "what to do")
+CHECK_COLUMNS = ("check", "result", "figure", "limit", "what to do")
 
 ReportOption = Annotated[Path | None, typer.Option("--report", help="Also write it here, as Markdown.")]
 
@@ -58,7 +58,7 @@ def preflight(
         print_json(with_failures({"flows": [document for _, _, document in rows]}, failed))
     else:
         for one_flow, checks, _ in rows:
-            print_table(f"{one_flow.name}: {verdict(checks)}", COLUMNS, [_cells(check) for check in checks])
+            print_table(f"{one_flow.name}: {verdict(checks)}", CHECK_COLUMNS, [_cells(check) for check in checks])
     ready = all(is_ready(checks) for _, checks, _ in rows)
     raise typer.Exit(FAILED if failed else DONE if ready else PENDING)
 
@@ -85,7 +85,9 @@ def _cells(check: Check) -> tuple[str, ...]:
 
 def markdown(flow: Flow, checks: Sequence[Check]) -> str:
     """A flow's part of the report."""
-    head = f"# {as_text(flow.name)}: {verdict(checks)}\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
+    head = (
+        f"# {as_text(flow.name)}: {verdict(checks)}\n\n| {' | '.join(CHECK_COLUMNS)} |\n|{'---|' * len(CHECK_COLUMNS)}"
+    )
     rows = ["| " + " | ".join(map(as_text, _cells(check))) + " |" for check in checks]
     return "\n".join([head, *rows]) + "\n"
 

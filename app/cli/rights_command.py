@@ -13,7 +13,7 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, Output, print_json, print_line, print_table
 from app.rights.failover_rights import failover_rights
-from app.rights.flow_rights import EVERY, PROBE, Right, rights_of_flow
+from app.rights.flow_rights import EVERY, PROBED_NAME, Right, rights_of_flow
 from app.rights.ledger_writers import ledger_writers
 from app.rights.rights_check import RightFinding, RightVerdict, right_findings
 from app.settings import Settings
@@ -121,7 +121,7 @@ def check_rights(
         flow.flow.source: set(remote),
         flow.flow.target: set(remote.values()) & clusters.target.list_topics().keys(),
     }
-    probe = flow.policy.format_remote_topic(flow.flow.source, PROBE)
+    probe = flow.policy.format_remote_topic(flow.flow.source, PROBED_NAME)
     allowed: dict[str, Allowed] = {}
     for alias, topics in visible.items():
         mine = [right for right in needed if right.cluster == alias and right.resource_type == "TOPIC"]
@@ -129,7 +129,9 @@ def check_rights(
         made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
         if any(right.operation == "CREATE" and right.resource_name not in named for right in mine):
             made.add(probe)
-        groups = {PROBE, *_groups(flow, clusters)} if any(one.resource_type == "GROUP" for one in needed) else set()
+        groups = (
+            {PROBED_NAME, *_groups(flow, clusters)} if any(one.resource_type == "GROUP" for one in needed) else set()
+        )
         client = Admin(alias, settings.cluster(alias, flow.flow).admin)
         allowed[alias] = ask_allowed(client, topics | named, made, groups)
     return right_findings(needed, allowed, visible, probe)

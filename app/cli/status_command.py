@@ -23,7 +23,7 @@ from streaming.number_of import number_of
 if TYPE_CHECKING:
     from app.wiring import FlowClusters
 
-ANSWERS_WITHIN = 3.0
+JOB_ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
 
 WATCH_SECONDS = 2.0
@@ -87,7 +87,7 @@ def _print(flows: Sequence[dict[str, Any]], *, clear: bool = False) -> None:
 def _job_rows(settings: Settings) -> list[dict[str, Any]] | None:
     """What the job says of these flows; None where no job answers, or one of other flows."""
     try:
-        answer = ask(settings, "GET", "/status", ANSWERS_WITHIN)
+        answer = ask(settings, "GET", "/status", JOB_ANSWERS_WITHIN)
         flows = {(row["source"], row["target"]): row for row in answer["flows"]}
         return [flows[(flow.flow.source, flow.flow.target)] for flow in settings.flows]
     except JobRefused as error:

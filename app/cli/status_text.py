@@ -13,9 +13,9 @@ from sinks.kinds.topics.effective import REMEDY
 from streaming.number_of import number_of
 
 MIRRORING = "MIRRORING"
-READY = {True: "ready", False: "not ready", None: "not known"}
+READY_WORDS = {True: "ready", False: "not ready", None: "not known"}
 
-COLUMNS = ("kind", "task", "drift", "last success")
+KIND_COLUMNS = ("kind", "task", "drift", "last success")
 
 
 def print_status(row: Mapping[str, Any]) -> None:
@@ -34,7 +34,7 @@ def print_status(row: Mapping[str, Any]) -> None:
     kinds: Mapping[str, Any] = row["kinds"]
     if kinds:
         cells = [(name, one["task"], _drift(one), one["last_success"]) for name, one in kinds.items()]
-        print_table("", COLUMNS, cells)
+        print_table("", KIND_COLUMNS, cells)
     for line in (*_unknown_lines(kinds), *_reason_lines(kinds), *_refused_lines(kinds), *_effective_lines(row)):
         print_line(f"  {line}")
     for line in verify_lines(row.get("verify")):
@@ -68,7 +68,7 @@ def _failover_lines(failover: Mapping[str, Any]) -> Iterator[str]:
         half = f", `{typed_name(failover['doing'])}` is half done" if failover["doing"] else ""
         yield f"failover: {failover['state']}{half}, by {failover['who']} at {failover['at']}"
     if made := failover.get("preflight"):
-        yield f"preflight at {made['checked']}: {READY[made['ready']]}, {_at_risk(made)}"
+        yield f"preflight at {made['checked']}: {READY_WORDS[made['ready']]}, {_at_risk(made)}"
     if drill := failover.get("last_drill"):
         yield f"last drill at {drill['at']}: {'as' if drill['agrees'] else 'not as'} predicted"
 

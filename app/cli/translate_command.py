@@ -45,7 +45,7 @@ GroupsOption = Annotated[
     str | None,
     typer.Option("--groups", help="Instead: all groups whose whole name matches this regular expression (Java's)."),
 ]
-COLUMNS = ("topic", "partition", "upstream", "downstream", "method", "error bound", "reason")
+TRANSLATION_COLUMNS = ("topic", "partition", "upstream", "downstream", "method", "error bound", "reason")
 OF_GROUPS = ("group", "topic", "partition", "upstream", "downstream", "method", "error bound", "verdict", "reason")
 
 
@@ -80,7 +80,7 @@ def translate(
     if output is Output.JSON:
         print_json({"flows": [{"source": one.flow.source, "target": one.flow.target, "offsets": rows}]})
     else:
-        columns = COLUMNS if where is not None else OF_GROUPS
+        columns = TRANSLATION_COLUMNS if where is not None else OF_GROUPS
         print_table(f"{one.flow.name}: {title}", columns, [tuple(row.values()) for row in rows])
     raise typer.Exit(PENDING if any(row["downstream_offset"] is None for row in rows) else DONE)
 

@@ -19,7 +19,7 @@ from app.cli.since import parse_since
 from app.cli.topic_names import topics_of_flows
 from app.private_files import make_new_folder, write_report
 from app.settings import Settings
-from sinks.engine.ledger import utc_now
+from sinks.engine.times import utc_now
 from sinks.flow_settings import FlowSettings
 from sinks.verify.log_survey import LAST, ComparisonScope
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, VerifyLevel, as_time
@@ -65,7 +65,7 @@ ExportOption = Annotated[
     ),
 ]
 
-COLUMNS = ("topic", "partition", "verdict", "from", "through", "through time", "records", "pending", "what")
+PARTITION_COLUMNS = ("topic", "partition", "verdict", "from", "through", "through time", "records", "pending", "what")
 FINDINGS = ("topic", "partition", "difference", "upstream", "downstream", "count", "fields", "timestamp")
 
 
@@ -167,7 +167,7 @@ class _Spark:
 def _print(found: FlowReport) -> None:
     name = found.flow.name
     title = f"{name}: {number_of(len(found.partitions), 'partition')}"
-    print_table(title, COLUMNS, [_row(one) for one in found.partitions])
+    print_table(title, PARTITION_COLUMNS, [_row(one) for one in found.partitions])
     rows = [
         (
             one.where.topic,

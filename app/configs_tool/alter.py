@@ -28,10 +28,10 @@ POLLS = 40
 MEND = frozenset({"INVALID_CONFIG", "INVALID_REQUEST", "POLICY_VIOLATION", "TOPIC_EXCEPTION"})
 """Faults of what was asked, not of the cluster."""
 
-WORDS = {"UNKNOWN_TOPIC_OR_PART": "there is no such topic"}
+FAULT_WORDS = {"UNKNOWN_TOPIC_OR_PART": "there is no such topic"}
 """Faults that brokers send without a word."""
 
-ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PART", "BROKER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION"})
+ABSENT_ENTITY = frozenset({"UNKNOWN_TOPIC_OR_PART", "BROKER_NOT_AVAILABLE", "INVALID_TOPIC_EXCEPTION"})
 """Faults of an entity that is not there, which is then said."""
 
 
@@ -81,7 +81,7 @@ def known_configs(levels: ConfigLevels, entity: ConfigEntity) -> KnownConfigs:
 
 def _first_description(levels: ConfigLevels, entity: ConfigEntity) -> Levels:
     seen = levels.describe([entity])
-    if entity in seen.errors and seen.errors[entity].code in ABSENT:
+    if entity in seen.errors and seen.errors[entity].code in ABSENT_ENTITY:
         raise WrongUsage(f"{named(entity)}: {said(seen.errors[entity])}")
     return described(levels, entity) if entity in seen.errors else seen.items[entity]
 
@@ -225,4 +225,4 @@ def _secrets(alteration: Alteration) -> dict[str, str | None]:
 
 def said(fault: ItemFault) -> str:
     """A fault in words."""
-    return fault.message or WORDS.get(fault.code, fault.code)
+    return fault.message or FAULT_WORDS.get(fault.code, fault.code)

@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping
 
 from sinks.kafka.security.jaas import parse_jaas
+from sinks.kafka.security.sasl import JAAS
 from streaming.errors import LockstepError
 
-JAAS = "sasl.jaas.config"
 FORM = f"listener.name.<listener>.<mechanism>.{JAAS}"
 PARTS = re.compile(rf"listener\.name\.([^.]+)\.([^.]+)\.{re.escape(JAAS)}")
 
-MODULES: Mapping[str, str] = {
+LOGIN_MODULE_OF: Mapping[str, str] = {
     "plain": "PlainLoginModule",
     "scram-sha-256": "ScramLoginModule",
     "scram-sha-512": "ScramLoginModule",
@@ -54,8 +54,8 @@ def _form(mechanism: str, value: str) -> str | None:
         module = parse_jaas(value)
     except LockstepError as error:
         return str(error).replace("a client has one", "there must be one")
-    wanted = MODULES.get(mechanism)
-    if wanted is not None and module.simple_name != wanted and module.simple_name in MODULES.values():
+    wanted = LOGIN_MODULE_OF.get(mechanism)
+    if wanted is not None and module.simple_name != wanted and module.simple_name in LOGIN_MODULE_OF.values():
         return f"its login module is {module.simple_name}, that of {mechanism} is {wanted}"
     if mechanism == "plain" and module.simple_name == wanted:
         return _plain(module.options)

@@ -95,7 +95,7 @@ TIERED = _prefixed("", "follower.fetch.last.tiered.offset.enable") | _prefixed(
     "log.manager.follower.thread.pool.size log.reader.threads",
 )
 
-GROUPS: tuple[Group, ...] = (
+CONFIG_GROUPS: tuple[Group, ...] = (
     Group("SSL key and trust stores", ConfigLevel.PER_BROKER, STORES, per_listener=True),
     Group("threads", ConfigLevel.CLUSTER_WIDE, THREADS),
     Group("metrics reporters", ConfigLevel.CLUSTER_WIDE, frozenset({"metric.reporters", "config.providers"})),
@@ -107,7 +107,7 @@ GROUPS: tuple[Group, ...] = (
     Group("coordinators", ConfigLevel.CLUSTER_WIDE, COORDINATORS),
     Group("tiered storage", ConfigLevel.CLUSTER_WIDE, TIERED),
 )
-BY_NAME: Mapping[str, Group] = {name: group for group in GROUPS for name in group.names}
+GROUP_OF: Mapping[str, Group] = {name: group for group in CONFIG_GROUPS for name in group.names}
 
 LISTENER = re.compile(r"listener\.name\.([^.]*)\.(.*)", re.DOTALL)
 """A listener's own config: the listener (1), the config's name (2), which may begin with a mechanism."""

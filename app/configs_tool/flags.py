@@ -81,7 +81,7 @@ class Flags:
 FlagRule = tuple[Callable[[Flags], bool], str]
 """When it is broken, and what to say then."""
 
-RULES: tuple[FlagRule, ...] = (
+FLAG_RULES: tuple[FlagRule, ...] = (
     (lambda f: f.describe is f.alter, "say exactly one of --describe and --alter"),
     (
         lambda f: f.kind is not EntityType.LOCKSTEP and (f.cluster is None) is (f.bootstrap_server is None),
@@ -143,7 +143,7 @@ OWN_RULES: tuple[FlagRule, ...] = (
 
 def check_flags(flags: Flags) -> None:
     """Raises WrongUsage with everything that does not fit."""
-    if wrong := [message for is_broken, message in (*RULES, *OWN_RULES) if is_broken(flags)]:
+    if wrong := [message for is_broken, message in (*FLAG_RULES, *OWN_RULES) if is_broken(flags)]:
         raise WrongUsage(*wrong)
 
 

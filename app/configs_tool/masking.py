@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from app.configs_tool.config_groups import BY_NAME, base_name
+from app.configs_tool.config_groups import GROUP_OF, base_name
 from sinks.kafka.ports.config_levels import LevelledEntry
 from sinks.notify.secret_texts import HIDDEN
 
@@ -19,7 +19,7 @@ def is_secret(name: str, known: Mapping[str, LevelledEntry]) -> bool:
     entry = known.get(name)
     if entry is not None:
         return entry.sensitive
-    return SECRET.search(name) is not None or base_name(name) not in BY_NAME
+    return SECRET.search(name) is not None or base_name(name) not in GROUP_OF
 
 
 def shown(name: str, value: str | None, known: Mapping[str, LevelledEntry]) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from app.configs_tool.broker_login import JAAS, jaas_note, jaas_objection
-from app.configs_tool.config_groups import BY_NAME, INSTEAD, LISTENER, LISTENER_ANYWHERE, ConfigLevel, base_name
+from app.configs_tool.config_groups import GROUP_OF, INSTEAD, LISTENER, LISTENER_ANYWHERE, ConfigLevel, base_name
 from app.configs_tool.precedence import own_levels
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigEntity, ConfigValues, Levels, ResourceType
@@ -67,7 +67,7 @@ def _wrong(entity: ConfigEntity, name: str, value: str | None, known: KnownConfi
 
 def _unknown_topic_config(name: str, there: Levels) -> str:
     near = _nearest(name, there, 0.6)
-    broker = name in BY_NAME
+    broker = name in GROUP_OF
     hint = "; it is a config of brokers: --entity-type brokers" if broker else ""
     return "topics have no such config" + (f"; nearest: {near}" if near else "") + hint
 
@@ -77,14 +77,14 @@ def _read_only(entity: ConfigEntity, name: str, known: KnownConfigs) -> str | No
     entry = known.there.get(name)
     if name in INSTEAD and (entry is None or entry.read_only):
         return f"brokers read it at their start only; {INSTEAD[name]} means the same, and changes at run time"
-    if entry is None or not entry.read_only or base in BY_NAME or entry.sensitive:
+    if entry is None or not entry.read_only or base in GROUP_OF or entry.sensitive:
         # Brokers call custom configs read-only and sensitive, and take them all the same: they decide.
         return None
     return "brokers read it at their start only: change server.properties, and restart them one after the other"
 
 
 def _needs_listener(entity: ConfigEntity, name: str, known: KnownConfigs) -> str | None:
-    group = BY_NAME.get(name)
+    group = GROUP_OF.get(name)
     if group is None or not group.per_listener:
         return None
     return (
@@ -99,7 +99,7 @@ def _needs_broker(entity: ConfigEntity, name: str, known: KnownConfigs) -> str |
     listener = LISTENER.fullmatch(name)
     if listener is not None and listener[2] not in LISTENER_ANYWHERE:
         return f"belongs to a listener of one broker: set it per broker, {_per_broker(known.brokers)}"
-    group = BY_NAME.get(name)
+    group = GROUP_OF.get(name)
     if group is not None and group.level is ConfigLevel.PER_BROKER:
         return (
             f"is one of {group.title}, which brokers have of their own: set it per broker, {_per_broker(known.brokers)}"
@@ -132,7 +132,7 @@ def _after_mechanism(base: str) -> str:
 def _names(known: KnownConfigs) -> set[str]:
     # A broker describes custom configs, too: as sensitive ones that it does not have itself.
     own = {name for name, entry in known.there.items() if entry.origin in (Origin.STATIC, Origin.DEFAULT)}
-    return own | BY_NAME.keys()
+    return own | GROUP_OF.keys()
 
 
 def _nearest(name: str, names: Collection[str], cutoff: float = NEAR) -> str | None:

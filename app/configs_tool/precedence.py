@@ -19,7 +19,7 @@ from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigEntity, LevelledEntry, Levels, ResourceType, Synonym
 from sinks.notify.secret_texts import HIDDEN
 
-WORDS = {
+LEVEL_WORDS = {
     Origin.TOPIC: "topic",
     Origin.BROKER: "broker",
     Origin.CLUSTER: "cluster-wide default",
@@ -60,10 +60,10 @@ class ConfigView:
         yield f"{self.name}={self._shown(self.value)}{marks}"
         for number, one in enumerate(self.levels):
             name = f"  {one.name}" if one.name != self.name else ""
-            yield f"  {'*' if not number else ' '} {WORDS[one.origin]}: {self._shown(one.value)}{name}"
+            yield f"  {'*' if not number else ' '} {LEVEL_WORDS[one.origin]}: {self._shown(one.value)}{name}"
         if self.falls_back_to is not None:
             back = self.falls_back_to
-            yield f"    deleted here, it falls back to {self._shown(back.value)} ({WORDS[back.origin]})"
+            yield f"    deleted here, it falls back to {self._shown(back.value)} ({LEVEL_WORDS[back.origin]})"
 
     def _marks(self) -> tuple[tuple[str, bool], ...]:
         return ("read-only", self.read_only), ("sensitive", self.sensitive)

@@ -27,12 +27,12 @@ from sinks.kinds.users.credentials import Credential, CredentialProvider
 from streaming.errors import LockstepError, WrongUsage
 
 VARIABLE = "LOCKSTEP_CREDENTIAL_"
-VERSION = "_VERSION"
+VERSION_SUFFIX = "_VERSION"
 PLAIN = frozenset(string.ascii_lowercase + string.digits)
 MOST_BYTES = 4096
 """Of a file with a password."""
 
-FIRST = "1"
+FIRST_VERSION = "1"
 """The version of a variable that has none beside it."""
 
 
@@ -76,7 +76,7 @@ class EnvironmentCredentialProvider:
         """Nothing is open."""
 
     def _version(self, user: str) -> str:
-        return self._environ.get(f"{variable_of(user)}{VERSION}") or FIRST
+        return self._environ.get(f"{variable_of(user)}{VERSION_SUFFIX}") or FIRST_VERSION
 
 
 class DirectoryCredentialProvider:

@@ -10,26 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from app.credentials.document import Document, EncodedPassword, StoredUser, changed_document, read_document
 from app.credentials.encoder import EncoderSettings, PasswordEncoder, UndecodablePassword
 from app.private_files import FileStamp, file_stamp
+from sinks.engine.times import utc_now
 from sinks.kinds.users.credentials import Credential
 from streaming.errors import LockstepError
 
 CHECK = "lockstep credentials"
 """The known word by which the secret is tried."""
 
-VERSION = "%Y%m%dT%H%M%S.%fZ"
+VERSION_FORMAT = "%Y%m%dT%H%M%S.%fZ"
 """A version is the time at which its password was given: a store that was lost and made anew has no old one again."""
-
-
-def utc_now() -> datetime:
-    """Now, in UTC."""
-    return datetime.now(timezone.utc)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ class CredentialStore:
 
     def put(self, passwords: Mapping[str, str]) -> str:
         """Keeps these from now on, all or none; returns their version. Raises LockstepError while one is under way."""
-        version = self._now().strftime(VERSION)
+        version = self._now().strftime(VERSION_FORMAT)
         credentials = [Credential(user, password, version) for user, password in passwords.items()]
         with self._changed() as document:
             for one in credentials:
@@ -85,7 +81,7 @@ class CredentialStore:
 
         Raises LockstepError where there is such another.
         """
-        pending = Credential(user, password, self._now().strftime(VERSION))
+        pending = Credential(user, password, self._now().strftime(VERSION_FORMAT))
         with self._changed() as document:
             if not anew:
                 _raise_if_pending(user, document)

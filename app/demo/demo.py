@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FrameType
 
 from app.cli.output import complain, print_line, print_table
-from app.demo.demo_move import GROUP, READ, RECORDS, move
-from app.demo.demo_steps import MECHANISM, PASSWORD, STEPS, TOPICS, USER, DemoStep, override
+from app.demo.demo_move import DEMO_GROUP, READ, RECORDS, move
+from app.demo.demo_steps import DEMO_TOPICS, MECHANISM, PASSWORD, STEPS, USER, DemoStep, override
 from app.local.certificates import write_private
 from app.local.jar_sets import home, is_checkout
 from app.local.local_cluster import LocalCluster, started
@@ -28,8 +28,8 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.login import can_log_in
 from streaming.errors import LockstepError
 
-FOLDER = home() / "demo"
-CONFIG = FOLDER / "mirror.properties"
+DEMO_FOLDER = home() / "demo"
+CONFIG = DEMO_FOLDER / "mirror.properties"
 """What MM2 and the job are both started with."""
 
 CHECKS_EVERY = 1.0
@@ -46,21 +46,21 @@ HEARTBEATS = {"b->a.emit.heartbeats.enabled": "true"}
 def demo(keep: bool) -> bool:
     """Runs it; True when everything arrived and the excluded key survived. `keep`: stays up until Ctrl-C."""
     with _ended_by_signals(), _alone(), ExitStack() as stack:
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        FOLDER.mkdir(parents=True)
+        shutil.rmtree(DEMO_FOLDER, ignore_errors=True)
+        DEMO_FOLDER.mkdir(parents=True)
         complain("starting the clusters a and b ...")
-        a, b = (LocalCluster(alias, FOLDER / alias) for alias in ("a", "b"))
+        a, b = (LocalCluster(alias, DEMO_FOLDER / alias) for alias in ("a", "b"))
         stack.enter_context(started(a, b))
         source, target = (_client(stack, cluster) for cluster in (a, b))
-        source.create_topics(TOPICS)
+        source.create_topics(DEMO_TOPICS)
         port = free_ports(1)[0]
         properties = _properties({"a": a.bootstrap, "b": b.bootstrap}, port)
         complain(f"starting MirrorMaker 2 with its default intervals and {_shown(CONFIG)} ...")
-        mirror = LocalMirror(properties, FOLDER / "mirror", file=CONFIG)
+        mirror = LocalMirror(properties, DEMO_FOLDER / "mirror", file=CONFIG)
         stack.callback(mirror.stop)
         mirror.start(wait=False)
         complain(f"starting the job with {_starter()} and the same file ...")
-        job = stack.enter_context(LocalJob(CONFIG, port, FOLDER / "job.log"))
+        job = stack.enter_context(LocalJob(CONFIG, port, DEMO_FOLDER / "job.log"))
         job.wait_until_compared(mirror.check)
         mirror.wait_until_ready()
         complain(f"its page is at {job.address}/")
@@ -77,7 +77,7 @@ def demo(keep: bool) -> bool:
         print_line(f"{USER} logs in on b with the password of a: {refused or 'yes'}")
         moved = move(a, source, b, target)
         print_line(
-            f"the group {GROUP} read {READ} of {RECORDS} records on a and went on with b: "
+            f"the group {DEMO_GROUP} read {READ} of {RECORDS} records on a and went on with b: "
             f"{moved.skipped} skipped, {moved.twice} read twice"
         )
         if keep:
@@ -98,7 +98,7 @@ def _client(stack: ExitStack, cluster: LocalCluster) -> KafkaCluster:
 
 def _passwords() -> Path:
     """A folder with a file for each user, as Kubernetes mounts secrets."""
-    folder = FOLDER / "passwords"
+    folder = DEMO_FOLDER / "passwords"
     folder.mkdir()
     write_private(folder / USER, PASSWORD.encode())
     return folder
@@ -115,7 +115,7 @@ def _properties(clusters: Mapping[str, str], port: int) -> dict[str, str]:
         "lockstep.credential.store": str(_passwords()),
         "lockstep.sync.group.offsets.enabled": "true",
         "lockstep.http.port": str(port),
-        "lockstep.checkpoint.dir": str(FOLDER / "checkpoints"),
+        "lockstep.checkpoint.dir": str(DEMO_FOLDER / "checkpoints"),
     }
     properties = with_discovery(mirror_properties(clusters, ["a->b"], **HEARTBEATS, **own))
     CONFIG.write_text("".join(f"{name} = {value}\n" for name, value in properties.items()))
@@ -154,7 +154,7 @@ def what_to_try(job: LocalJob, a: LocalCluster, b: LocalCluster) -> list[str]:
         "Everything is still running; Ctrl-C ends it.",
         f"  the page    {job.address}/",
         f"  brokers     a: {a.bootstrap}, b: {b.bootstrap}",
-        f"  logs        {_shown(FOLDER)}/job.log, mirror/mirror.log",
+        f"  logs        {_shown(DEMO_FOLDER)}/job.log, mirror/mirror.log",
         "Change something on a, and see it on b, on the page and in the audit:",
         f"  {of_topic} a --alter --topic orders --add-config retention.ms=86400000",
         f"  {of_topic} b --describe --topic a.orders",
@@ -184,12 +184,12 @@ def _starter() -> str:
 @contextmanager
 def _alone() -> Iterator[None]:
     """Raises LockstepError where another demo runs: this one would delete its folder."""
-    FOLDER.parent.mkdir(parents=True, exist_ok=True)
-    with FOLDER.with_suffix(".lock").open("w") as lock:
+    DEMO_FOLDER.parent.mkdir(parents=True, exist_ok=True)
+    with DEMO_FOLDER.with_suffix(".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise LockstepError(f"another demo runs in {FOLDER}: end it first") from error
+            raise LockstepError(f"another demo runs in {DEMO_FOLDER}: end it first") from error
         yield
 
 

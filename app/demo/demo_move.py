@@ -11,8 +11,8 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.member import Member
 from streaming.mm2.records import TopicPartition
 
-GROUP = "billing"
-TOPIC = "customers"
+DEMO_GROUP = "billing"
+DEMO_TOPIC = "customers"
 RECORDS, READ = 500, 333
 WITHIN = 60.0
 RECORDS_AT_ONCE = 500
@@ -29,16 +29,18 @@ class GroupMove:
 def move(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCluster) -> GroupMove:
     """Writes to the topic, reads some of it on the source as a group, and the rest on the target as the same group."""
     records = [b"customer-%d" % number for number in range(RECORDS)]
-    source.append_log(TOPIC, [(record, b"v") for record in records])
-    there = TopicPartition(f"a.{TOPIC}", 0)
+    source.append_log(DEMO_TOPIC, [(record, b"v") for record in records])
+    there = TopicPartition(f"a.{DEMO_TOPIC}", 0)
     wait_for(
         lambda: there in (ends := target.groups.ends([there]).items) and ends[there].end >= RECORDS,
         WITHIN,
-        f"MM2 to copy the records of {TOPIC}",
+        f"MM2 to copy the records of {DEMO_TOPIC}",
     )
-    before = _read("a", a.bootstrap, TOPIC, READ)
+    before = _read("a", a.bootstrap, DEMO_TOPIC, READ)
     wait_for(
-        lambda: there in target.groups.committed([GROUP]).items.get(GROUP, {}), WITHIN, f"the offset of {GROUP} on b"
+        lambda: there in target.groups.committed([DEMO_GROUP]).items.get(DEMO_GROUP, {}),
+        WITHIN,
+        f"the offset of {DEMO_GROUP} on b",
     )
     after = _read("b", b.bootstrap, there.topic, None)
     return GroupMove(skipped=len(set(records) - set(before) - set(after)), twice=len(set(before) & set(after)))
@@ -46,12 +48,12 @@ def move(a: LocalCluster, source: KafkaCluster, b: LocalCluster, target: KafkaCl
 
 def _read(alias: str, bootstrap: str, topic: str, count: int | None) -> list[bytes]:
     """The next records of the group, so many or all there are; what was read is committed."""
-    with closing(Member(alias, {"bootstrap.servers": bootstrap}, GROUP, topic)) as member:
+    with closing(Member(alias, {"bootstrap.servers": bootstrap}, DEMO_GROUP, topic)) as member:
 
         def enough() -> bool:
             member.read(RECORDS_AT_ONCE if count is None else count - len(member.keys))
             return member.at_end if count is None else len(member.keys) >= count
 
-        wait_for(enough, WITHIN, f"records of {topic} for the group {GROUP}")
+        wait_for(enough, WITHIN, f"records of {topic} for the group {DEMO_GROUP}")
         member.commit()
         return member.keys

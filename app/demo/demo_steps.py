@@ -13,10 +13,10 @@ from sinks.kafka.ports.users import Upsertion
 MM2_INTERVAL = "600 s"
 """MM2's default of `sync.topic.configs.interval.seconds`, `refresh.topics.…` and `sync.topic.acls.…`."""
 
-NEVER = "never"
+NEVER_SEEN = "never"
 """MM2 copies neither ALLOW WRITE, nor prefixed ACLs, nor those of groups, nor users, and revokes nothing."""
 
-TOPICS: Mapping[str, TopicSpec] = {
+DEMO_TOPICS: Mapping[str, TopicSpec] = {
     "orders": TopicSpec(3, 1, (("retention.ms", "604800000"),)),
     "payments": TopicSpec(3, 1, (("max.message.bytes", "2000000"),)),
     "customers": TopicSpec(1, 1, (("cleanup.policy", "compact"),)),
@@ -81,30 +81,30 @@ STEPS = (
         "ALLOW WRITE",
         _grant("ALLOW WRITE User:shop TOPIC orders LITERAL"),
         _allows("ALLOW WRITE User:shop TOPIC a.orders LITERAL"),
-        NEVER,
+        NEVER_SEEN,
     ),
     DemoStep(
         "SCRAM user",
         lambda cluster: cluster.users.upsert([Upsertion(USER, MECHANISM, 8192, PASSWORD)]),
         lambda cluster: cluster.users.describe([USER]) == {USER: {MECHANISM: 8192}},
-        NEVER,
+        NEVER_SEEN,
     ),
     DemoStep(
         "ACL of a prefix",
         _grant("ALLOW READ User:reports TOPIC pay PREFIXED"),
         _allows("ALLOW READ User:reports TOPIC a.pay PREFIXED"),
-        NEVER,
+        NEVER_SEEN,
     ),
     DemoStep(
         "ACL of a group",
         _grant("ALLOW READ User:reports GROUP nightly LITERAL"),
         _allows("ALLOW READ User:reports GROUP nightly LITERAL"),
-        NEVER,
+        NEVER_SEEN,
     ),
     DemoStep(
         "ACL revoked",
         lambda cluster: cluster.acls.delete([_acl("ALLOW READ User:reports TOPIC pay PREFIXED")]),
         lambda cluster: not _allows("ALLOW READ User:reports TOPIC a.pay PREFIXED")(cluster),
-        NEVER,
+        NEVER_SEEN,
     ),
 )

@@ -7,9 +7,9 @@ from app.properties.keys import TABLE, Acts, Key, KeyScope
 from app.properties.value_types import DURATION_SECONDS
 from streaming.durations import written
 
-PAGE = PROJECT / "docs" / "configuration.md"
+CONFIGURATION_PAGE = PROJECT / "docs" / "configuration.md"
 
-INTRO = """# Configuration
+CONFIGURATION_INTRO = """# Configuration
 
 Lockstep reads MM2's own properties file; one written for MM2 works as it is. `lockstep validate` reports every mistake in these keys at once, with file, line, key, what is allowed and the nearest known key; clients' settings are checked when it connects, cluster by cluster. This page is made from the code by `make docs`.
 
@@ -28,7 +28,7 @@ Lockstep reads MM2's own properties file; one written for MM2 works as it is. `l
 
 def page() -> str:
     """The whole page."""
-    parts = [INTRO]
+    parts = [CONFIGURATION_INTRO]
     for title, rows in (
         ("Keys of the whole job", [key for key in TABLE.values() if key.scope is KeyScope.JOB]),
         ("Keys of a cluster, behind its alias", [key for key in TABLE.values() if key.scope is KeyScope.CLUSTER]),
@@ -63,4 +63,4 @@ def _default(key: Key[object]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    CONFIGURATION_PAGE.write_text(page())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.local.jars import PROJECT
 from sinks.failover.states import TRANSITIONS, Command, State
 
-PAGE = PROJECT / "docs" / "failover.md"
+FAILOVER_PAGE = PROJECT / "docs" / "failover.md"
 BEGIN, END = "<!-- states: made from the code by `make docs` -->", "<!-- end of states -->"
 
 
@@ -37,10 +37,10 @@ def steps() -> str:
 
 def page() -> str:
     """The page with its states as the code has them."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    before, _, rest = FAILOVER_PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{diagram()}\n\n{steps()}\n\n{END}{after}"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    FAILOVER_PAGE.write_text(page(), encoding="utf-8")

@@ -20,7 +20,7 @@ from sinks.verify.differences import Difference
 from sinks.verify.partition_report import NOT_DIFFERENT
 from streaming.restarts import QueryState
 
-PAGE = PROJECT / "docs" / "metrics.md"
+METRICS_PAGE = PROJECT / "docs" / "metrics.md"
 
 PHASES = ("observe", "plan", "apply", "record")
 """Phases of a pass."""
@@ -57,7 +57,7 @@ LABELS: Mapping[str, str] = {
     "version": "Of Lockstep.",
 }
 
-INTRO = """# Metrics
+METRICS_INTRO = """# Metrics
 
 The job serves them at `/metrics` of `lockstep.http.host:lockstep.http.port`, in Prometheus' text format (with
 `lockstep.http.token`, if there is one, as a Bearer token: [http.md](http.md)), and hands them
@@ -168,7 +168,7 @@ def page() -> str:
     pushing = _table("key|default|meaning", (f"`{key.name}`|{_default(key.default)}|{key.doc}" for key in PUSH_KEYS))
     example = f"```python\n{EXAMPLE}```\n"
     return "\n".join(
-        [INTRO, metrics, "## Labels\n", labels, BESIDE, REPORTERS + pushing + PUSHING + example + PROMISES]
+        [METRICS_INTRO, metrics, "## Labels\n", labels, BESIDE, REPORTERS + pushing + PUSHING + example + PROMISES]
     )
 
 
@@ -189,4 +189,4 @@ def _table(head: str, rows: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    METRICS_PAGE.write_text(page())

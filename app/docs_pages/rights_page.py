@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from app.local.jars import PROJECT
 from app.rights.failover_rights import FAILOVER_RULES
-from app.rights.rights_table import RULES, On, RightRule
+from app.rights.rights_table import RIGHT_RULES, On, RightRule
 
-PAGE = PROJECT / "docs" / "rights.md"
+RIGHTS_PAGE = PROJECT / "docs" / "rights.md"
 
-NAMES: Mapping[On, str] = {
+RESOURCE_NAMES: Mapping[On, str] = {
     On.CLUSTER: "`CLUSTER`",
     On.UPSTREAM: "`TOPIC` `*`, or those that `topics` matches",
     On.REMOTE: "`TOPIC` prefix `a.`; `*` where names stay the same",
@@ -28,7 +28,7 @@ NAMES: Mapping[On, str] = {
 }
 """For a flow a -> b with the default policy."""
 
-INTRO = """# The rights that the job needs
+RIGHTS_INTRO = """# The rights that the job needs
 
 The least that the principal of Lockstep's clients must be allowed, here for a flow `a->b` with the default replication
 policy; no more is needed. This page is made from the code by `python -m app.docs_pages.rights_page`.
@@ -45,7 +45,7 @@ policy; no more is needed. This page is made from the code by `python -m app.doc
 """
 
 
-FAILOVER = """
+FAILOVER_SECTION = """
 ## What a failover needs besides
 
 Whoever runs the commands of [failover.md](failover.md) needs these as well. Of them the job needs READ alone, for its
@@ -57,14 +57,17 @@ says which are missing: run it as whoever will fail over. The job's preflight on
 def page() -> str:
     """The whole page."""
     head = "| cluster | on | operations | because it | when |\n|---|---|---|---|---|"
-    return "\n".join([INTRO, head, *map(_row, RULES), FAILOVER, head, *map(_row, FAILOVER_RULES)]) + "\n"
+    return (
+        "\n".join([RIGHTS_INTRO, head, *map(_row, RIGHT_RULES), FAILOVER_SECTION, head, *map(_row, FAILOVER_RULES)])
+        + "\n"
+    )
 
 
 def _row(rule: RightRule) -> str:
     operations = ", ".join(rule.operations) + (" (optional)" if rule.optional else "")
-    cells = (rule.side.value, f"{rule.on.value}: {NAMES[rule.on]}", operations, rule.why, rule.condition)
+    cells = (rule.side.value, f"{rule.on.value}: {RESOURCE_NAMES[rule.on]}", operations, rule.why, rule.condition)
     return "| " + " | ".join(cells) + " |"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    RIGHTS_PAGE.write_text(page())

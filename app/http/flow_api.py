@@ -13,17 +13,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.http.openapi import BASE, OPERATIONS, document
+from app.http.openapi import API_BASE, OPERATIONS, document
 from app.http.page_history import FlowHistory
 from app.http.paging import PageQuery, paged
 from app.http.protection import as_json
 from app.http.readiness import readiness
 from app.http.remedies import advice
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.ledger import utc_now
 from sinks.engine.plan import Refusal
 from sinks.engine.status import FlowStatus
-from sinks.engine.times import utc_text
+from sinks.engine.times import utc_now, utc_text
 from sinks.kinds.controller import GroupRow
 from streaming.errors import LockstepError
 from streaming.flow import Flow
@@ -39,7 +38,7 @@ class FlowApi:
 
     def routes(self) -> list[Route]:
         """One for each operation of the table."""
-        return [Route(BASE + operation.path, getattr(self, operation.method)) for operation in OPERATIONS]
+        return [Route(API_BASE + operation.path, getattr(self, operation.method)) for operation in OPERATIONS]
 
     @cached_property
     def _version(self) -> str:

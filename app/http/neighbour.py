@@ -10,7 +10,7 @@ import httpx
 from app.http.request_rules import base_url, is_wildcard
 from streaming.errors import LockstepError
 
-ANSWERS_WITHIN = 3.0
+NEIGHBOUR_ANSWERS_WITHIN = 3.0
 """Seconds until a program that does not answer counts as none of Lockstep's."""
 
 
@@ -30,7 +30,7 @@ def _flows_at(address: str, token: str | None) -> list[Mapping[str, Any]] | None
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         # No proxy of the environment's: the token is for the job alone.
-        with httpx.Client(trust_env=False, timeout=ANSWERS_WITHIN, headers=headers) as client:
+        with httpx.Client(trust_env=False, timeout=NEIGHBOUR_ANSWERS_WITHIN, headers=headers) as client:
             flows = client.get(f"{address}/status").raise_for_status().json()["flows"]
         return [flow for flow in flows if flow["source"] and flow["target"]]
     except (httpx.HTTPError, ValueError, TypeError, KeyError):

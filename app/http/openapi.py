@@ -10,7 +10,7 @@ from app.http.paging import LIMIT, MOST
 from sinks.engine.model import Kind
 from sinks.kinds.offsets.verdicts import Verdict
 
-BASE = "/api/v1"
+API_BASE = "/api/v1"
 FLOW = "flow"
 
 Schema = Mapping[str, Any]
@@ -39,7 +39,7 @@ def _page(row: Schema) -> Schema:
 FINDING = _object(about=TEXT, reason=TEXT, remedy=TEXT, blocks={"type": "boolean"})
 READINESS = _object(answer={"enum": ["yes", "no", "unknown"]}, headline=TEXT, findings=_list(FINDING))
 CHECK = _object(name=TEXT, result=TEXT, figure=TEXT, limit=TEXT, remedy=TEXT)
-PREFLIGHT = {
+PREFLIGHT_SCHEMA = {
     "type": ["object", "null"],
     "description": "What the last preflight came to; null: none was made. Of its checks those that are not well.",
     "properties": {
@@ -54,7 +54,7 @@ PREFLIGHT = {
         "trouble": MAYBE_TEXT,
     },
 }
-FAILOVER = {
+FAILOVER_SCHEMA = {
     "type": "object",
     "properties": {
         "state": TEXT,
@@ -62,7 +62,7 @@ FAILOVER = {
         "who": MAYBE_TEXT,
         "why": MAYBE_TEXT,
         "at": MAYBE_TEXT,
-        "preflight": PREFLIGHT,
+        "preflight": PREFLIGHT_SCHEMA,
         "last_drill": {"type": ["object", "null"], "description": "The document of `lockstep drill`, with who and at."},
     },
 }
@@ -78,7 +78,7 @@ STATUS = {
         "reason": MAYBE_TEXT,
         "error": {"type": ["object", "null"], "description": "Of a flow in ERROR: code, message, remedy."},
         "leader": {"type": ["object", "null"], "description": "Who leads the flow: client, host, since, here."},
-        "failover": FAILOVER,
+        "failover": FAILOVER_SCHEMA,
         "group_offsets": {
             "type": ["object", "null"],
             "description": "Where groups' commits come from: source (stream or poll), reason.",
@@ -95,7 +95,7 @@ STATUS = {
 CHANGE = _object(
     at=TEXT, kind=TEXT, op=TEXT, key={"type": "object"}, before=ANY, after=ANY, result=TEXT, error=MAYBE_TEXT
 )
-REFUSED = _object(kind=TEXT, op=TEXT, key={"type": "object"}, reason=TEXT, remedy=TEXT)
+REFUSED_CHANGE = _object(kind=TEXT, op=TEXT, key={"type": "object"}, reason=TEXT, remedy=TEXT)
 OFFSET = _object(
     group=TEXT,
     topic=TEXT,
@@ -118,8 +118,8 @@ SAMPLE = _object(
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A GET below `BASE`. `method`: of the class that answers. `filter`: the parameter that a list is filtered by, and
-    its values; `paged`: it has `search`, `offset` and `limit`."""
+    """A GET below `API_BASE`. `method`: of the class that answers. `filter`: the parameter that a list is filtered by,
+    and its values; `paged`: it has `search`, `offset` and `limit`."""
 
     path: str
     method: str
@@ -157,7 +157,12 @@ OPERATIONS: Sequence[Operation] = (
         ("kind", KINDS),
     ),
     Operation(
-        "/flows/{flow}/refused", "refused", "what is not tried, and what to do", _page(REFUSED), True, ("kind", KINDS)
+        "/flows/{flow}/refused",
+        "refused",
+        "what is not tried, and what to do",
+        _page(REFUSED_CHANGE),
+        True,
+        ("kind", KINDS),
     ),
     Operation(
         "/flows/{flow}/offsets",
@@ -176,7 +181,7 @@ def document(version: str) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lockstep", "version": version, "description": "What a running job knows. Reads only."},
-        "servers": [{"url": BASE}],
+        "servers": [{"url": API_BASE}],
         "paths": {operation.path: {"get": _described(operation)} for operation in OPERATIONS},
         "components": {
             "securitySchemes": {

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from app.http.request_rules import CHALLENGES, UNAUTHORIZED, RequestRules
 
-POLICY = (
+CONTENT_POLICY = (
     "default-src 'none'",
     *(f"{kind}-src 'self'" for kind in ("script", "style", "connect", "img")),
     "base-uri 'none'",
@@ -23,7 +23,7 @@ POLICY = (
     "trusted-types 'none'",
 )
 HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": "; ".join(POLICY),
+    "Content-Security-Policy": "; ".join(CONTENT_POLICY),
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",

@@ -133,7 +133,7 @@ def _of_preflight(failover: FailoverStatus) -> Iterator[ReadinessFinding]:
             yield ReadinessFinding(check.name, check.figure, blocks, check.remedy)
 
 
-HARMLESS = frozenset({Difference.DUPLICATE, Difference.EXTRA})
+HARMLESS_TO_READERS = frozenset({Difference.DUPLICATE, Difference.EXTRA})
 """What the target has too much of; anything else would be lost, or another record."""
 
 
@@ -150,7 +150,9 @@ def _of_records(status: FlowStatus) -> Iterator[ReadinessFinding]:
                 f"{count:,} {noun_of(count, 'partition stands', 'partitions stand')} still while the source moves",
             )
         else:
-            yield ReadinessFinding("records", f"{_count(count, 'record')} {kind}", blocks=kind not in HARMLESS)
+            yield ReadinessFinding(
+                "records", f"{_count(count, 'record')} {kind}", blocks=kind not in HARMLESS_TO_READERS
+            )
 
 
 def _count(number: int, noun: str) -> str:

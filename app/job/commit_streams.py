@@ -17,24 +17,21 @@ from app.job.commit_probe import CommitProbe, probe_commits
 from app.settings import Settings
 from sinks.kinds.offsets.commit_feed import CommitFeed
 from streaming.commits.commit_query import CommitSource, TakeCommits
-from streaming.commits.commit_record import TOPIC, CommitBatch
+from streaming.commits.commit_record import COMMITS_TOPIC, CommitBatch
 from streaming.flow import Flow
-from streaming.query import QueryRefused, RunningQuery
+from streaming.query import STOP_WITHIN, QueryRefused, RunningQuery
 from streaming.restarts import Restarts
 
 log = logging.getLogger(__name__)
 
-PAUSE = 2.0
+PAUSE_RATIO = 2.0
 """How many times as long as it read a micro-batch rests, while groups go on committing: it costs the same for one
 commit as for a thousand, and as much again around the reading."""
 
 LONGEST_PAUSE = 2.0
 """Seconds of such a rest at most."""
 
-STOP_WITHIN = 60.0
-"""Seconds that the running batch may take to end."""
-
-PROBE_INTERVAL = 10.0
+RIGHT_PROBE_INTERVAL = 10.0
 """Seconds until a topic that may not be read is asked for again."""
 
 Wake = Callable[[Flow], None]
@@ -100,7 +97,7 @@ class CommitStream:
             return
         self._asked = False
         if isinstance(found, str):
-            self._start_at = now + PROBE_INTERVAL
+            self._start_at = now + RIGHT_PROBE_INTERVAL
             self._tell(found)
             return
         self._started_at = now
@@ -114,14 +111,14 @@ class CommitStream:
             self._failed(str(refused), now)
             return
         self._reason = None
-        log.info("%s of %s is read as a stream", TOPIC, self.alias)
+        log.info("%s of %s is read as a stream", COMMITS_TOPIC, self.alias)
         self._wake_all()
 
     def _failed(self, trace: str, now: float) -> None:
         failure = self._restarts.diagnose(trace)
         wait = self._restarts.delay(now - self._started_at)
         self._query, self._start_at = None, now + wait
-        self._tell(f"the stream of {TOPIC} of {self.alias} failed: {failure.reason}")
+        self._tell(f"the stream of {COMMITS_TOPIC} of {self.alias} failed: {failure.reason}")
 
     def _tell(self, reason: str) -> None:
         """There is no stream now, and why: flows poll."""
@@ -148,8 +145,8 @@ class CommitStream:
             if batch.commits or batch.unread:
                 self._wake(flow)
         if batch.undecodable:
-            self._undecodable({(TOPIC, reason): count for reason, count in batch.undecodable.items()})
-        self._stopping.wait(min(LONGEST_PAUSE, PAUSE * batch.seconds))
+            self._undecodable({(COMMITS_TOPIC, reason): count for reason, count in batch.undecodable.items()})
+        self._stopping.wait(min(LONGEST_PAUSE, PAUSE_RATIO * batch.seconds))
 
     def _stop(self, reason: str | None) -> None:
         self._stopping.set()

@@ -16,7 +16,7 @@ from sinks.kafka.ports.record_reader import Record
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
-SCHEMA = "topic string, partition int, offset bigint, timestamp_ms bigint, key binary, value binary"
+EXPORT_SCHEMA = "topic string, partition int, offset bigint, timestamp_ms bigint, key binary, value binary"
 
 
 def export_records(records: Mapping[TopicPartition, Sequence[Record]], folder: Path) -> None:
@@ -47,7 +47,7 @@ def export_records(records: Mapping[TopicPartition, Sequence[Record]], folder: P
 
 def _write(rows: list[tuple[Any, ...]], folder: Path) -> None:
     spark = session("lockstep-failback")
-    spark.createDataFrame(rows, SCHEMA).coalesce(1).write.parquet(str(folder))
+    spark.createDataFrame(rows, EXPORT_SCHEMA).coalesce(1).write.parquet(str(folder))
     for file in folder.iterdir():
         file.chmod(FOR_OWNER)
     folder.chmod(FOLDER_FOR_OWNER)

@@ -19,7 +19,7 @@ from streaming.hints import Hints, LatestHeartbeats
 
 log = logging.getLogger(__name__)
 
-MOST_AT_ONCE = 256
+MOST_PASSES_AT_ONCE = 256
 """Passes side by side; threads are started as they are needed."""
 
 
@@ -60,7 +60,7 @@ class FlowPasses:
         self._changed = threading.Condition()
         self._flows: dict[Flow, _OfFlow] = {}
         self._heartbeats = LatestHeartbeats()
-        self._pool = ThreadPoolExecutor(max_workers=MOST_AT_ONCE, thread_name_prefix="flow")
+        self._pool = ThreadPoolExecutor(max_workers=MOST_PASSES_AT_ONCE, thread_name_prefix="flow")
         self._work, self._busy_since = Work(), 0.0
         self._holds, self._stopped = True, False
 

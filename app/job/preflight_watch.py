@@ -13,7 +13,7 @@ from app.http.page_history import FlowHistory
 from app.settings import Settings
 from app.wiring import both_clusters, ledger
 from sinks.engine.flow_task import FlowTask
-from sinks.engine.ledger import utc_now
+from sinks.engine.times import utc_now
 from sinks.failover.in_step import in_step_of_status
 from sinks.failover.journal import mirrors
 from sinks.failover.preflight import Preflight, preflight_of

@@ -20,7 +20,7 @@ Serve = Callable[[float], None]
 SLICE = 0.5
 """Seconds that it serves at a time: a micro-batch that comes meanwhile waits so long."""
 
-PAUSE = 0.1
+FALLBACK_PAUSE = 0.1
 """Seconds between two checks whether it is its turn."""
 
 
@@ -74,7 +74,7 @@ class QueryFallback:
             self._thread.start()
 
     def _run(self) -> None:
-        while not self._closed.wait(PAUSE):
+        while not self._closed.wait(FALLBACK_PAUSE):
             self.take_turn()
 
     def close(self) -> None:

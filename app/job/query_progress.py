@@ -20,7 +20,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-PREFIX = "lockstep-"
+QUERY_PREFIX = "lockstep-"
 """Of the names that `QueryPlan.name` gives: what follows is the target."""
 
 FROM_KAFKA = "Kafka"
@@ -46,8 +46,8 @@ class QueryProgress(StreamingQueryListener):
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
         """Called before `start` returns."""
-        if event.name and event.name.startswith(PREFIX):
-            target = self._targets[str(event.runId)] = event.name.removeprefix(PREFIX)
+        if event.name and event.name.startswith(QUERY_PREFIX):
+            target = self._targets[str(event.runId)] = event.name.removeprefix(QUERY_PREFIX)
             self._metrics.query_runs(target, True)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name

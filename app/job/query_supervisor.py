@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame
 from app.job.cluster_probe import BackgroundProbe, Readable
 from app.job.query_fallback import QueryFallback, Serve
 from app.settings import Settings
-from sinks.engine.ledger import utc_now
+from sinks.engine.times import utc_now
 from streaming.mm2.topic_roles import roles_of_flow
-from streaming.query import Queries, QueryRefused, RunningQuery, Sink
+from streaming.query import STOP_WITHIN, Queries, QueryRefused, RunningQuery, Sink
 from streaming.query_plan import FlowTopics, QueryPlan, sources_of
 from streaming.restarts import QueryFailure, QueryState, QueryStatus, Restarts
 
@@ -28,9 +28,6 @@ PROBE_INTERVAL = 10.0
 SHORTEST_BATCH = 1.0
 """Seconds between two starts of micro-batches at least; a batch that stays for reasons makes them rarer. So there is a
 gap between two of them to stop the query in, when the one that stays is let go."""
-
-STOP_WITHIN = 60.0
-"""Seconds that the running batch may take to end."""
 
 MOST_STARTS = 3
 """Of `run --once`: one finds out that the checkpoint may be damaged, one that it is."""

@@ -20,9 +20,9 @@ import javaproperties
 from app.local.jars import connector_jars
 from streaming.errors import LockstepError
 
-FOLDER = Path(__file__).resolve().parent / "defaults"
-SPARK_DEFAULTS = FOLDER / "spark-defaults.conf"
-LOG4J = FOLDER / "log4j2.properties"
+DEFAULTS_FOLDER = Path(__file__).resolve().parent / "defaults"
+SPARK_DEFAULTS = DEFAULTS_FOLDER / "spark-defaults.conf"
+LOG4J = DEFAULTS_FOLDER / "log4j2.properties"
 
 JARS = "spark.jars"
 PACKAGES = "spark.jars.packages"
@@ -31,7 +31,7 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 SHELL = "pyspark-shell"
 """The last word of PYSPARK_SUBMIT_ARGS, which Spark insists on."""
 
-FLAGS: Mapping[str, str] = {
+SUBMIT_FLAGS: Mapping[str, str] = {
     "--jars": JARS,
     "--packages": PACKAGES,
     "--deploy-mode": DEPLOY_MODE,
@@ -102,8 +102,8 @@ def given_by(options: Sequence[str]) -> Given:
     left = list(_words(options))
     while left:
         word = left.pop(0)
-        if word in FLAGS and left:
-            flags[FLAGS[word]] = left.pop(0)
+        if word in SUBMIT_FLAGS and left:
+            flags[SUBMIT_FLAGS[word]] = left.pop(0)
         elif word in ("--conf", "-c") and left and "=" in left[0]:
             name, _, value = left.pop(0).partition("=")
             confs[name] = value

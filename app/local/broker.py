@@ -25,7 +25,7 @@ PLAIN_USERS: Final = (
 SCRAM_USERS: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 """Those of SCRAM are made with requests to the cluster."""
 
-PROTOCOLS: Final = {
+LISTENER_PROTOCOLS: Final = {
     "PLAINTEXT": "PLAINTEXT",
     "PROXIED": "PLAINTEXT",
     "SASL": "SASL_PLAINTEXT",
@@ -34,11 +34,11 @@ PROTOCOLS: Final = {
 }
 """The security protocol of each listener."""
 
-BASE: Mapping[str, str] = {
+BROKER_BASE: Mapping[str, str] = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
-    "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in PROTOCOLS.items()),
+    "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in LISTENER_PROTOCOLS.items()),
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": f"User:ANONYMOUS;User:{ADMIN[0]}",
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
@@ -104,7 +104,7 @@ def server_properties(
         bound["PROXIED"], advertised["PROXIED"] = node.behind_proxy, node.proxy
     bound["CONTROLLER"] = node.controller
     return {
-        **BASE,
+        **BROKER_BASE,
         **logins("sasl"),
         **secured,
         "node.id": str(node.id),

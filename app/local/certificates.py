@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-NAMES: Final = ("localhost",)
+CERTIFICATE_NAMES: Final = ("localhost",)
 ADDRESSES: Final = ("127.0.0.1",)
 """What a broker's certificate is made out to."""
 
@@ -88,7 +88,7 @@ def make_stores(folder: Path) -> Stores:
     """New ones in `folder`, for brokers at localhost; only this user can read them."""
     folder.mkdir(parents=True, exist_ok=True)
     authority = signed("local authority", authority=True)
-    broker = signed("localhost", authority, names=(*NAMES, *ADDRESSES))
+    broker = signed("localhost", authority, names=(*CERTIFICATE_NAMES, *ADDRESSES))
     stores = Stores(folder / "broker.p12", folder / "trust.p12", secrets.token_hex(16))
     write_private(stores.key_store, key_store(broker, [authority], stores.password))
     write_private(stores.trust_store, trust_store([authority], stores.password))

@@ -10,10 +10,10 @@ from typing import Final
 KAFKA: Final = "4.3.1"
 """The version of brokers, tools and MM2."""
 
-CONNECTOR: Final = "4.0.0"
+CONNECTOR_VERSION: Final = "4.0.0"
 """The version of Spark's Kafka connector: the newest of 4.x whose parts can all be had."""
 
-CLIENTS: Final = "3.9.0"
+CLIENTS_VERSION: Final = "3.9.0"
 """The version of Kafka's clients that the connector needs."""
 
 PROJECT: Final = Path(__file__).resolve().parent.parent.parent
@@ -58,11 +58,11 @@ KAFKA_JARS: Final = JarSet(
     ),
 )
 CONNECTOR_JARS: Final = JarSet(
-    f"spark-kafka-{CONNECTOR}",
+    f"spark-kafka-{CONNECTOR_VERSION}",
     (
-        ("org.apache.spark", "spark-sql-kafka-0-10_2.13", CONNECTOR),
-        ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", CONNECTOR),
-        ("org.apache.kafka", "kafka-clients", CLIENTS),
+        ("org.apache.spark", "spark-sql-kafka-0-10_2.13", CONNECTOR_VERSION),
+        ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", CONNECTOR_VERSION),
+        ("org.apache.kafka", "kafka-clients", CLIENTS_VERSION),
         ("org.apache.commons", "commons-pool2", "2.12.0"),
     ),
     alone=True,

@@ -14,7 +14,7 @@ from app.local.java import QUICK_START, java
 from streaming.errors import LockstepError
 
 OPTIONS = ("-Xmx256m", "-Xshare:auto", "-XX:+UseSerialGC", *QUICK_START)
-ENDS_WITHIN = 20.0
+GATEWAY_ENDS_WITHIN = 20.0
 """Seconds."""
 
 
@@ -46,4 +46,4 @@ def kafka_jvm() -> Iterator[JavaGateway]:
     finally:
         gateway.shutdown()
         process.stdin.close()
-        process.wait(timeout=ENDS_WITHIN)
+        process.wait(timeout=GATEWAY_ENDS_WITHIN)

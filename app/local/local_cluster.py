@@ -20,7 +20,7 @@ from app.local.startable import Startable
 from app.local.waiting import wait_for
 from streaming.errors import LockstepError
 
-READY_WITHIN = 90.0
+CLUSTER_READY_WITHIN = 90.0
 """Seconds; a start takes 3 on an idle machine."""
 
 
@@ -127,7 +127,7 @@ class LocalCluster(Startable):
         self._processes[number - 1] = self._started(self._nodes[number - 1])
         self.wait_until_ready()
 
-    def wait_until_ready(self, timeout: float = READY_WITHIN) -> None:
+    def wait_until_ready(self, timeout: float = CLUSTER_READY_WITHIN) -> None:
         """Returns when every node serves clients and knows all others. Raises LockstepError, everything stopped."""
         try:
             wait_for(self._serves, timeout, f"the brokers of cluster {self.alias} to serve (logs in {self._folder})")
@@ -170,7 +170,9 @@ class LocalCluster(Startable):
                 processes.append(JavaProcess("kafka.tools.StorageTool", arguments, classpath, log, QUICK_START))
         try:
             for process in processes:
-                wait_for(process.succeeded, READY_WITHIN, f"the storage of cluster {self.alias} to be formatted")
+                wait_for(
+                    process.succeeded, CLUSTER_READY_WITHIN, f"the storage of cluster {self.alias} to be formatted"
+                )
         finally:
             stop_all(processes)
 

@@ -16,7 +16,7 @@ from app.local.startable import Startable
 from app.local.waiting import wait_for
 from streaming.errors import LockstepError
 
-READY_WITHIN = 300.0
+JOB_READY_WITHIN = 300.0
 """Seconds; the first start on a machine fetches Spark's Kafka connector."""
 
 END_WITHIN = 90.0
@@ -60,7 +60,7 @@ class LocalJob(Startable):
             check()
             return self._compared()
 
-        wait_for(compared, READY_WITHIN, f"the job's first comparison (see {self._log})")
+        wait_for(compared, JOB_READY_WITHIN, f"the job's first comparison (see {self._log})")
 
     def _compared(self) -> bool:
         self.check()

@@ -15,7 +15,7 @@ from app.local.log4j2 import log4j2_option
 from app.local.startable import Startable
 from app.local.waiting import wait_for
 
-READY_WITHIN = 180.0
+MIRROR_READY_WITHIN = 180.0
 """Seconds; a start takes 6 to 15 on an idle machine."""
 
 MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
@@ -97,7 +97,7 @@ class LocalMirror(Startable):
         if wait:
             self.wait_until_ready()
 
-    def wait_until_ready(self, timeout: float = READY_WITHIN) -> None:
+    def wait_until_ready(self, timeout: float = MIRROR_READY_WITHIN) -> None:
         """Returns when every flow's source connector has started. Raises LockstepError, MM2 then stopped."""
         flows = sum(value == "true" for key, value in self._properties.items() if ENABLED.fullmatch(key))
         try:

@@ -8,8 +8,8 @@ import struct
 from app.local.broker import HOST
 
 METADATA, VERSION, CORRELATION = 3, 1, 1
-CLIENT = b"lockstep-probe"
-TIMEOUT = 2.0
+PROBE_CLIENT = b"lockstep-probe"
+PROBE_TIMEOUT = 2.0
 """Seconds for the connection, and again for each part of the answer."""
 
 NO_TOPICS = struct.pack(">i", 0)
@@ -21,10 +21,10 @@ def brokers_known_at(port: int, host: str = HOST) -> int:
     A Metadata request of version 1, which Kafka 0.10 to 4.3 understand; a broker is in the answer once the
     controller has let it in.
     """
-    header = struct.pack(">hhih", METADATA, VERSION, CORRELATION, len(CLIENT)) + CLIENT
+    header = struct.pack(">hhih", METADATA, VERSION, CORRELATION, len(PROBE_CLIENT)) + PROBE_CLIENT
     request = header + NO_TOPICS
     try:
-        with socket.create_connection((host, port), TIMEOUT) as connection:
+        with socket.create_connection((host, port), PROBE_TIMEOUT) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
             with connection.makefile("rb") as answer:
                 _length, _correlation, brokers = struct.unpack(">iii", answer.read(12))

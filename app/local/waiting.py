@@ -10,7 +10,7 @@ from streaming.errors import LockstepError
 
 T = TypeVar("T")
 
-POLL = 0.05
+CHECK_INTERVAL = 0.05
 """Seconds between two tries."""
 
 
@@ -24,5 +24,5 @@ def wait_for(condition: Callable[[], T], timeout: float, what: str) -> T:
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise WaitedTooLong(f"waited {timeout:g} s for {what}, in vain")
-        time.sleep(POLL)
+        time.sleep(CHECK_INTERVAL)
     return value

@@ -14,7 +14,7 @@ from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 DIFFERS = "not the same everywhere"
-DAMAGED = "damaged"
+DAMAGED_OVERRIDE = "damaged"
 
 
 @dataclass(frozen=True)
@@ -73,4 +73,4 @@ def _shown(name: str, text: str | None) -> str | None:
         found = Override.from_text(name, text)
         return HIDDEN if found.encoded else found.value
     except LockstepError:
-        return DAMAGED
+        return DAMAGED_OVERRIDE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from app.overrides.own_rules import RULES, is_hidden
+from app.overrides.own_rules import NAME_RULES, is_hidden
 from app.properties import keys
 from app.properties.keys import TABLE
 from app.properties.mistakes import is_secret
@@ -16,13 +16,13 @@ from app.properties.value_types import CLASS
 from sinks.engine.overrides import InLedger, Override, OverrideLevel, at_level
 from streaming.errors import LockstepError
 
-ADDRESSES = (
+ADDRESS_ENDINGS = (
     *(".url", ".urls", ".uri", ".uris", ".servers", ".host", ".hosts", ".address", ".addresses", ".endpoint"),
     *(".endpoints", ".path", ".paths", ".file", ".files", ".location", ".dir", ".directory", ".store"),
 )
 """How names of keys end that lead somewhere, also those of plug-ins."""
 
-LIMITS = frozenset(
+LIMIT_KEYS = frozenset(
     key.name
     for key in (
         keys.MAX_DELETE_PERCENT,
@@ -37,10 +37,10 @@ LIMITS = frozenset(
 )
 
 CLOSED: Mapping[str, Callable[[str], bool]] = {
-    "addresses": lambda name: name.endswith(ADDRESSES),
+    "addresses": lambda name: name.endswith(ADDRESS_ENDINGS),
     "classes": lambda name: name.endswith((".class", ".classes")) or (name in TABLE and TABLE[name].type is CLASS),
     "deletions": lambda name: name in (keys.TOPIC_DELETES.name, keys.ACL_DELETES.name),
-    "limits": lambda name: name in LIMITS,
+    "limits": lambda name: name in LIMIT_KEYS,
     "mappings": lambda name: name in (keys.ACL_MAPPING.name, keys.ACL_PROTECTED.name, keys.SCRAM_ADOPT.name),
 }
 """By the word with which `lockstep.overrides.allowed` opens them."""
@@ -59,7 +59,7 @@ def permitted(properties: Mapping[str, str]) -> frozenset[str]:
 
 def closed(name: str, reference: bool, opened: Collection[str]) -> str | None:
     """Why no override may say this, or None."""
-    for refused, reason in RULES:
+    for refused, reason in NAME_RULES:
         if refused(name):
             return reason
     words = [word for word, is_one in CLOSED.items() if is_one(name)] + [REFERENCES] * reference

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from app.overrides.closed import closed
 from app.overrides.own_rules import is_hidden as is_hidden
 from app.properties.keys import TABLE, Key
-from app.properties.known import OURS
+from app.properties.known import OUR_KEYS
 from app.properties.mistakes import REFERENCE, is_secret
 from app.properties.nearest import nearest
 from app.properties.scoped_keys import PREFIX
@@ -22,7 +22,7 @@ def can_be_overridden(opened: Collection[str] = ()) -> list[Key[object]]:
 def own_name(written: str) -> str:
     """A key as it is kept: with the prefix `lockstep.` only where that belongs to its own name."""
     bare = written.strip().removeprefix(PREFIX)
-    return PREFIX + bare if PREFIX + bare in OURS else bare
+    return PREFIX + bare if PREFIX + bare in OUR_KEYS else bare
 
 
 def checked(

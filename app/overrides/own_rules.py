@@ -9,7 +9,7 @@ from app.properties.keys import TABLE, KeyScope, Live
 from app.properties.known import ENDS, ROLES, flow_names, kafka_names, top_names
 from app.properties.mistakes import is_secret
 
-CLIENTS = (*(f"{role}." for role in ROLES), *(f"{end}.{of}." for end in ENDS for of in (*ROLES, "cluster")))
+CLIENT_SETTINGS = (*(f"{role}." for role in ROLES), *(f"{end}.{of}." for end in ENDS for of in (*ROLES, "cluster")))
 """What a flow's own client settings begin with: whatever comes after it, a client gets it."""
 
 NAMES_THE_LEDGER = frozenset(key.name for key in (keys.POLICY, keys.SEPARATOR, keys.INTERNAL_SEPARATOR))
@@ -17,7 +17,7 @@ NAMES_THE_LEDGER = frozenset(key.name for key in (keys.POLICY, keys.SEPARATOR, k
 NameRule = tuple[Callable[[str], bool], str]
 """Which names are refused, and why."""
 
-RULES: tuple[NameRule, ...] = (
+NAME_RULES: tuple[NameRule, ...] = (
     (
         lambda name: name in NAMES_THE_LEDGER,
         "it names the ledger in which overrides are kept: change it in the properties file",
@@ -39,7 +39,7 @@ RULES: tuple[NameRule, ...] = (
         "it cannot change while the job runs: change it in the properties file, and start the job again",
     ),
     (
-        lambda name: name not in TABLE and (name in kafka_names()["client"] or name.startswith(CLIENTS)),
+        lambda name: name not in TABLE and (name in kafka_names()["client"] or name.startswith(CLIENT_SETTINGS)),
         "client settings cannot change while the job runs: change them in the properties file, and start the job again",
     ),
     (

@@ -26,7 +26,7 @@ class Source(str, Enum):
     DEFAULT = "DEFAULT"
 
 
-WORDS = {
+SOURCE_WORDS = {
     Source.FLOW: "override of the flow",
     Source.ALL_FLOWS: "override of all flows",
     Source.DEFAULT: "built-in default",
@@ -116,7 +116,9 @@ def _view(
     own: Source,
 ) -> OwnView:
     dynamic = [
-        OwnLevel(source, _value_of(name, at[name]), WORDS[source]) for source, at in overrides.items() if name in at
+        OwnLevel(source, _value_of(name, at[name]), SOURCE_WORDS[source])
+        for source, at in overrides.items()
+        if name in at
     ]
     return OwnView(name, is_hidden(name), (*dynamic, *_static(name, properties, flow, file)), own)
 
@@ -130,7 +132,9 @@ def _default_view(
     shown = list(here.items())[:1] if alike else here.items()
     dynamic = [
         OwnLevel(
-            Source.ALL_FLOWS, _value_of(name, one), WORDS[Source.ALL_FLOWS] + ("" if alike else f", in {flow.name}")
+            Source.ALL_FLOWS,
+            _value_of(name, one),
+            SOURCE_WORDS[Source.ALL_FLOWS] + ("" if alike else f", in {flow.name}"),
         )
         for flow, one in shown
     ]
@@ -144,7 +148,7 @@ def _static(name: str, properties: Properties, flow: Flow | None, file: str) -> 
     ):
         yield OwnLevel(Source.FILE, _shown_value(name, _text_of(entry)), f"{file}:{entry.line}")
     if key is not None:
-        yield OwnLevel(Source.DEFAULT, _default(key.default), WORDS[Source.DEFAULT])
+        yield OwnLevel(Source.DEFAULT, _default(key.default), SOURCE_WORDS[Source.DEFAULT])
 
 
 def _text_of(entry: PropertyLine) -> str:

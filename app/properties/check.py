@@ -6,7 +6,7 @@ import re
 
 from app.properties.keys import METRIC_REPORTERS, TABLE, KeyScope
 from app.properties.known import (
-    LIKE,
+    NEAR_ENOUGH,
     RENAMED,
     ROLES,
     cluster_names,
@@ -27,7 +27,7 @@ from app.properties.value_types import PATTERNS, one_of
 from streaming.flow import Flow
 
 ARROW = re.compile(r"(?P<source>[^>]*)->(?P<target>[^.>]*)\.(?P<name>[^>]+)")
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PROTOCOL_KEY = re.compile(rf"((source|target)\.)?(({'|'.join(ROLES)}|cluster)\.)?security\.protocol")
 
 
@@ -102,7 +102,7 @@ def _unknown_key(properties: Properties, where: ScopedKey) -> str | None:
 
 
 def _read_by_nobody(name: str) -> str:
-    near = nearest(name, read_names(), LIKE)
+    near = nearest(name, read_names(), NEAR_ENOUGH)
     hint = f"; nearest that Lockstep reads: {near}" if near else ""
     return (
         f"nobody reads it: MM2 knows no key with the prefix {PREFIX}, and Lockstep does not read {name}{hint}; write "
@@ -138,8 +138,8 @@ def _check_value(where: ScopedKey, entry: PropertyLine, findings: Findings) -> N
         except ValueError as error:
             reason = f"; {error}" if key.type is PATTERNS and may_be_shown(where, entry) else ""
             findings.mistake(entry, key.type.complaint(shown(where, entry), entry.value) + reason)
-    elif PROTOCOL_KEY.fullmatch(where.name) and entry.value.upper() not in PROTOCOLS:
-        findings.mistake(entry, one_of(*PROTOCOLS).complaint(shown(where, entry), entry.value))
+    elif PROTOCOL_KEY.fullmatch(where.name) and entry.value.upper() not in SECURITY_PROTOCOLS:
+        findings.mistake(entry, one_of(*SECURITY_PROTOCOLS).complaint(shown(where, entry), entry.value))
 
 
 def _is_read(where: ScopedKey) -> bool:

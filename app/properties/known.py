@@ -16,7 +16,7 @@ NAMES_FILE = Path(__file__).resolve().parent / "kafka-names.json"
 ROLES = ("admin", "consumer", "producer")
 ENDS = ("source", "target")
 
-OURS = frozenset(name for name in TABLE if name.startswith("lockstep."))
+OUR_KEYS = frozenset(name for name in TABLE if name.startswith("lockstep."))
 """Keys whose own name begins with `lockstep.`: there the prefix overrides nothing."""
 
 RENAMED: Mapping[str, str] = {old: new for new, old in DEPRECATED.items()}
@@ -39,7 +39,7 @@ FAMILIES = (
 )
 """Prefixes after which MM2 and Connect take any name."""
 
-LIKE = 0.7
+NEAR_ENOUGH = 0.7
 """How like a known key an unknown one must be for the known one to be named."""
 
 SURE = 0.9
@@ -107,7 +107,7 @@ def slip(name: str, names: frozenset[str]) -> str | None:
         return None
     if name.startswith(FAMILIES):
         return nearest(name, names, SURE, slips=0)
-    return nearest(name, names, LIKE) or ""
+    return nearest(name, names, NEAR_ENOUGH) or ""
 
 
 def slip_behind_prefix(name: str, names: frozenset[str]) -> str | None:
@@ -115,6 +115,6 @@ def slip_behind_prefix(name: str, names: frozenset[str]) -> str | None:
     found = slip(name, names)
     if found is None:
         return None
-    own = {one.removeprefix("lockstep."): one for one in OURS}
-    near = nearest(name, names | own.keys(), LIKE) or ""
+    own = {one.removeprefix("lockstep."): one for one in OUR_KEYS}
+    near = nearest(name, names | own.keys(), NEAR_ENOUGH) or ""
     return own.get(near, near) or found

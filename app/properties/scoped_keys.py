@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.properties.keys import METRIC_REPORTERS, TABLE, Acts, Key, T
-from app.properties.known import OURS, kafka_names, top_names
+from app.properties.known import OUR_KEYS, kafka_names, top_names
 from app.properties.mistakes import Findings, PropertyLine
 from streaming.flow import Flow
 
@@ -34,7 +34,7 @@ def scoped_key(key: str, aliases: Iterable[str]) -> ScopedKey:
     """A key as written, taken apart. What names no cluster and no flow of theirs holds for all, known or not."""
     rest = key.removeprefix(PREFIX)
     ours = rest != key
-    if key in OURS or rest in top_names():
+    if key in OUR_KEYS or rest in top_names():
         return _named(None, ours, rest)
     longest_first = sorted(aliases, key=len, reverse=True)
     for source in longest_first:
@@ -50,7 +50,7 @@ def scoped_key(key: str, aliases: Iterable[str]) -> ScopedKey:
 def _named(scope: Scope, ours: bool, name: str) -> ScopedKey:
     bare = name.removeprefix(PREFIX)
     ours = ours or bare != name
-    return ScopedKey(scope, ours, PREFIX + bare if ours and PREFIX + bare in OURS else bare)
+    return ScopedKey(scope, ours, PREFIX + bare if ours and PREFIX + bare in OUR_KEYS else bare)
 
 
 class Properties:

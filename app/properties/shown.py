@@ -14,10 +14,10 @@ from app.properties.known import RENAMED, flow_names, top_names
 from app.properties.mistakes import PropertyLine, is_secret
 from app.properties.scoped_keys import Properties, ScopedKey
 
-LEAST = 4
+SHORTEST_TEXT = 4
 """Characters from which on a text is taken out of messages wherever it occurs; fewer say nothing."""
 
-WORDS = frozenset({"true", "false", "none", "null", "default"})
+PLAIN_WORDS = frozenset({"true", "false", "none", "null", "default"})
 IN_JAAS = re.compile(r"""=\s*(?:"([^"]*)"|'([^']*)')""")
 IN_URL = re.compile(r"//([^/@\s]*?):?([^/@:\s]*)@")
 """User (1) and password (2) in a URL."""
@@ -52,7 +52,7 @@ def hidden_texts(properties: Properties) -> tuple[str, ...]:
         for where, entry in properties.by_key.items()
         if entry.problem is None and _may_be_secret(where, entry)
         for text in _texts(entry.value)
-        if len(text) >= LEAST and text.lower() not in WORDS
+        if len(text) >= SHORTEST_TEXT and text.lower() not in PLAIN_WORDS
     }
     return tuple(sorted(found))
 

@@ -19,7 +19,7 @@ CLASS_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*([:$][A-Za-z_]\w*)?")
 HEADER_WORD = re.compile(r"[!-~]+")
 TOPIC_CHARACTERS = re.compile(r"[a-zA-Z0-9._-]+")
 WHOLE = re.compile(r"[+-]?[0-9]+")
-COMMA = re.compile(r"\s*,\s*")
+COMMA_AND_SPACE = re.compile(r"\s*,\s*")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ValueType(Generic[T_co]):
 
 def items(text: str) -> tuple[str, ...]:
     """A list as Kafka's `ConfigDef` splits it: at commas, white space apart; empty text is an empty list."""
-    return tuple(part for part in COMMA.split(text.strip()) if part)
+    return tuple(part for part in COMMA_AND_SPACE.split(text.strip()) if part)
 
 
 def _boolean(text: str) -> bool:
@@ -75,7 +75,7 @@ def _topic_part(text: str) -> str:
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    parts = COMMA.split(text.strip())
+    parts = COMMA_AND_SPACE.split(text.strip())
     if "" in parts and len(parts) > 1:
         raise ValueError("there is nothing between two commas, or at an end: take that comma out")
     try:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.rights.rights_table import RULES, FlowSide, On, RightRule
+from app.rights.rights_table import RIGHT_RULES, FlowSide, On, RightRule
 from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.acl_binding import CLUSTER_NAME
+from streaming.commits.commit_record import COMMITS_TOPIC as COMMITS_TOPIC
 from streaming.commits.commit_record import GROUP_PREFIX as COMMITS_GROUP
-from streaming.commits.commit_record import TOPIC as COMMITS_TOPIC
 
-PROBE = "lockstep-rights-probe"
+PROBED_NAME = "lockstep-rights-probe"
 """Stands for any topic and group; none of this name is ever made."""
 
 EVERY = "*"
-CLUSTER_NAME = "kafka-cluster"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -30,7 +30,7 @@ class Right:
     optional: bool = False
 
 
-def rights_of_flow(settings: FlowSettings, rules: Iterable[RightRule] = RULES) -> list[Right]:
+def rights_of_flow(settings: FlowSettings, rules: Iterable[RightRule] = RIGHT_RULES) -> list[Right]:
     """What a flow needs of these rules as it is set, sorted. What has two reasons is there once, with the first."""
     found: dict[tuple[str, ...], Right] = {}
     for rule in (rule for rule in rules if rule.when(settings)):
@@ -78,5 +78,5 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
 
 def remote_prefix(settings: FlowSettings) -> str:
     """What the policy puts in front of a topic's name; empty where it does not, or puts something behind it."""
-    remote = settings.policy.format_remote_topic(settings.flow.source, PROBE)
-    return remote.removesuffix(PROBE) if remote.endswith(PROBE) else ""
+    remote = settings.policy.format_remote_topic(settings.flow.source, PROBED_NAME)
+    return remote.removesuffix(PROBED_NAME) if remote.endswith(PROBED_NAME) else ""

@@ -61,7 +61,7 @@ def _streams_commits(settings: FlowSettings) -> bool:
     return settings.enabled[Kind.GROUP_OFFSET] and settings.group_offsets_source is not OffsetsSource.POLL
 
 
-RULES: tuple[RightRule, ...] = (
+RIGHT_RULES: tuple[RightRule, ...] = (
     RightRule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
     RightRule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "reads which topics' records arrive"),
     RightRule(FlowSide.TARGET, On.CHECKPOINTS, ("READ",), "reads where groups stand"),

@@ -12,12 +12,12 @@ from app.properties.scoped_keys import Properties
 from app.properties.value_types import items
 from app.settings.job_settings import ClusterSettings
 from streaming.flow import Flow
-from streaming.mm2.replication_cycles import PROBE
+from streaming.mm2.replication_cycles import PROBED_TOPIC
 from streaming.mm2.replication_policy import ReplicationPolicy
 
 LEGAL_ALIAS = re.compile(r"[a-zA-Z0-9._-]+")
 RESERVED = frozenset({"lockstep"})
-ADDRESS = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
+HOST_AND_PORT = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)")
 """Kafka's `Utils.HOST_PORT_PATTERN`: host (1), port (2)."""
 SERVERS = "bootstrap.servers"
 
@@ -68,7 +68,7 @@ def check_ambiguous(properties: Properties, findings: Findings) -> None:
 def check_aliases(properties: Properties, flow: Flow, policy: ReplicationPolicy, findings: Findings) -> None:
     """The policy must find an alias again in the names that it makes: `us.east` and a dot give `us`, no such alias."""
     for alias in (flow.source, flow.target):
-        for topic in (PROBE, policy.heartbeats_topic()):
+        for topic in (PROBED_TOPIC, policy.heartbeats_topic()):
             remote = policy.format_remote_topic(alias, topic)
             found = alias if remote == topic else policy.topic_source(remote)
             if found not in (alias, None):
@@ -102,7 +102,7 @@ def check_servers(properties: Properties, settings: ClusterSettings, findings: F
             findings.mistake(entry or listed, _missing(properties, alias), f"{alias}.{SERVERS}")
         return
     for number, address in enumerate(items(settings.bootstrap_servers), 1):
-        match = ADDRESS.fullmatch(address)
+        match = HOST_AND_PORT.fullmatch(address)
         if match is None or not match[1] or not 0 < int(match[2]) < 65536:
             findings.mistake(entry, f"address {number} is no address: write host:port, several separated by commas")
 

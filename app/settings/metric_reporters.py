@@ -27,7 +27,7 @@ READ = (
 )
 """What must be sound before a reporter is made: `check` says what is not, and need not be said twice."""
 
-OURS = "Lockstep's own reporters are written package.module:Class"
+OUR_REPORTERS = "Lockstep's own reporters are written package.module:Class"
 
 
 def reporters(
@@ -56,10 +56,10 @@ def _references(properties: Properties, entry: PropertyLine, findings: Findings)
             yield reference
         elif ours:
             findings.mistake(
-                entry, f"{reference} is a Java class, for MM2 alone: {OURS}; without the prefix it may stay"
+                entry, f"{reference} is a Java class, for MM2 alone: {OUR_REPORTERS}; without the prefix it may stay"
             )
         elif reference != keys.JMX_REPORTER:
-            findings.warn(entry, f"{reference} is for MM2 alone; {OURS}")
+            findings.warn(entry, f"{reference} is for MM2 alone; {OUR_REPORTERS}")
 
 
 def _reporter(

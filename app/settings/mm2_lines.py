@@ -41,7 +41,7 @@ INTERVALS: Mapping[str, tuple[tuple[Kind, ...], str]] = {
 
 def check_mm2_lines(properties: Properties, flow: Flow, findings: Findings) -> None:
     """Warns of lines for MM2 that mean something else, or nothing, for Lockstep's part of this flow."""
-    for name, says in RULES.items():
+    for name, says in LINE_RULES.items():
         entry = properties.mm2_entry(name, flow)
         if entry is not None and entry.problem is None and (said := says(entry, properties, flow)) is not None:
             findings.warn(entry, said)
@@ -103,7 +103,7 @@ def _is_false(entry: PropertyLine) -> bool:
     return entry.value.lower() == "false"
 
 
-RULES: Mapping[str, Callable[[PropertyLine, Properties, Flow], str | None]] = {
+LINE_RULES: Mapping[str, Callable[[PropertyLine, Properties, Flow], str | None]] = {
     FORWARDING_ADMIN: _forwarding_admin,
     TRANSFORMS: _transforms,
     EMIT_OFFSET_SYNCS: _no_offset_syncs,

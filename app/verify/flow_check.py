@@ -35,7 +35,7 @@ OpenSession = Callable[[int], "Session"]
 
 log = logging.getLogger(__name__)
 
-TRIES = 3
+COMPARISON_TRIES = 3
 """How often a partition is read whose oldest records are deleted meanwhile."""
 
 EXACTLY_ONCE = "exactly.once.source.support"
@@ -111,7 +111,7 @@ class _FlowCheck:
         ):
             sides = SurveyedSide(source, ours), SurveyedSide(target, theirs)
             only: set[TopicPartition] | None = None
-            for _ in range(TRIES):
+            for _ in range(COMPARISON_TRIES):
                 listed, memory = list_both(self._flow, source, target), self._memory(opened)
                 found = survey(self._flow, *sides, listed, memory, scope)
                 if only is None:

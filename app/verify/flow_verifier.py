@@ -41,7 +41,7 @@ RETRY_SECONDS = 30.0
 LEAD_POLL_SECONDS = 1.0
 """Between two checks whether this process leads the flow."""
 
-ENDS_WITHIN = 20.0
+JOIN_WITHIN = 20.0
 """Seconds that the end of the job waits for a request under way."""
 
 
@@ -75,7 +75,7 @@ class FlowVerifier:
 
     def join(self) -> None:
         """Returns when the thread has ended; a request under way may take its time."""
-        self._thread.join(ENDS_WITHIN)
+        self._thread.join(JOIN_WITHIN)
         if not self._thread.is_alive():
             self._task.verify = None
 

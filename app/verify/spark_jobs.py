@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
+from app.settings.mm2_lines import TRANSFORMS
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
 
 if TYPE_CHECKING:
     from streaming.verify.jobs import Session, SparkJobs
-
-TRANSFORMS = "transforms"
 
 
 class NotComparable(LockstepError):

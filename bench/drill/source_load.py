@@ -45,7 +45,7 @@ class TopicKind:
     transactions: bool = False
 
 
-KINDS: Final = (
+TOPIC_KINDS: Final = (
     TopicKind("busy", 2, burst=40, gap=0.1),
     TopicKind("quiet", 1, burst=1, gap=2.0),
     TopicKind("compacted", 1, burst=20, gap=0.1, keys=200, configs=COMPACTED),
@@ -75,7 +75,7 @@ class Topic:
 
 def create(source: KafkaCluster, prefix: str) -> list[Topic]:
     """A topic of each kind, named after it. Raises LockstepError where one cannot be made."""
-    topics = [Topic(f"{prefix}-{kind.name}", kind) for kind in KINDS]
+    topics = [Topic(f"{prefix}-{kind.name}", kind) for kind in TOPIC_KINDS]
     made = source.create_topics({one.name: TopicSpec(one.kind.partitions, 1, one.kind.configs) for one in topics})
     if faults := {name: str(fault) for name, fault in made.items() if fault is not None}:
         raise LockstepError(f"topics of the drill could not be created: {faults}")

@@ -12,10 +12,10 @@ from typing import Any
 
 from sinks.engine.adoption import ADOPT, AdoptionPlan
 from sinks.engine.audit_events import (
+    EVENT_SCHEMA,
     FAILOVER,
     PAUSE,
     RESUME,
-    SCHEMA,
     CredentialWrite,
     Event,
     SettingChange,
@@ -27,16 +27,16 @@ from sinks.engine.audit_events import (
     record_key,
     side,
 )
-from sinks.engine.ledger import utc_now
 from sinks.engine.model import Key, Kind, Op, Outcome
 from sinks.engine.plan import Plan, Refusal
+from sinks.engine.times import utc_now
 from sinks.kafka.ports.cluster import Cluster, Record
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
 
-CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": str(90 * 24 * 3600 * 1000)}
+AUDIT_TOPIC_CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention.ms": str(90 * 24 * 3600 * 1000)}
 """Ninety days; change the topic's own `retention.ms` for another time."""
 
 
@@ -45,7 +45,7 @@ def process_identity() -> str:
     return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
-MOST_WAITING = 10_000
+MOST_WAITING_EVENTS = 10_000
 """Events that wait for the audit topic, at most; beyond that the oldest are dropped, and counted."""
 
 
@@ -53,7 +53,7 @@ class Audit:
     """The audit topic of one flow; made at the first event.
 
     An event that could not be written waits, and is written before the next ones: an event may then stand there twice,
-    but none is lost while the process lives, up to MOST_WAITING.
+    but none is lost while the process lives, up to MOST_WAITING_EVENTS.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Audit:
     ) -> None:
         self._topic, self._writer, self._factor, self._who, self._now = topic, writer, factor, who, now
         self._created = False
-        self._waiting: deque[Record] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[Record] = deque(maxlen=MOST_WAITING_EVENTS)
         self.dropped = 0
 
     @property
@@ -79,7 +79,7 @@ class Audit:
         if not self._waiting:
             return
         if not self._created:
-            self._writer.create_log(self._topic, self._factor, CONFIGS)
+            self._writer.create_log(self._topic, self._factor, AUDIT_TOPIC_CONFIGS)
             self._created = True
         self._writer.append_log(self._topic, list(self._waiting))
         self._waiting.clear()
@@ -130,6 +130,6 @@ class Audit:
         return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
 
     def _append(self, events: Sequence[Event]) -> None:
-        self.dropped += max(0, len(self._waiting) + len(events) - MOST_WAITING)
-        self._waiting.extend((record_key(event), SCHEMA.encode(event.as_dict())) for event in events)
+        self.dropped += max(0, len(self._waiting) + len(events) - MOST_WAITING_EVENTS)
+        self._waiting.extend((record_key(event), EVENT_SCHEMA.encode(event.as_dict())) for event in events)
         self.flush()

@@ -18,7 +18,7 @@ from streaming.errors import LockstepError
 
 log = logging.getLogger(__name__)
 
-SCHEMA = SingleObject("audit-event")
+EVENT_SCHEMA = SingleObject("audit-event")
 
 
 SETTING = "setting"
@@ -169,7 +169,7 @@ def events_of(records: Iterable[Record]) -> list[Event]:
         if value is None:
             continue
         try:
-            fields = SCHEMA.decode(value)
+            fields = EVENT_SCHEMA.decode(value)
         except LockstepError:
             foreign += 1
         else:

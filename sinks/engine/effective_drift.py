@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sinks.engine.model import Kind
 
-SHOWN = 20
+MOST_SHOWN = 20
 """Groups that a status shows: those of the most topics."""
 
 
@@ -52,4 +52,7 @@ def grouped(counts: Mapping[DifferingConfig, int]) -> tuple[DriftGroup, ...]:
 def effective_as_json(groups: Iterable[DriftGroup]) -> dict[str, Any]:
     """The `effective` of a status: how many configs it is, and the most frequent groups."""
     every = list(groups)
-    return {"drift": sum(group.configs for group in every), "configs": [group.as_json() for group in every[:SHOWN]]}
+    return {
+        "drift": sum(group.configs for group in every),
+        "configs": [group.as_json() for group in every[:MOST_SHOWN]],
+    }

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.kind_status import first_status, kind_status
 from sinks.engine.leadership import Leader
-from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
 from sinks.engine.report import Report
 from sinks.engine.status import (
@@ -24,6 +23,7 @@ from sinks.engine.status import (
     silence,
     standing_by,
 )
+from sinks.engine.times import utc_now
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings

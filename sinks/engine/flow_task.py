@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_status import KnownStatus
-from sinks.engine.ledger import utc_now
 from sinks.engine.log_context import in_pass
 from sinks.engine.mailbox import Build, Mail, Mailbox
 from sinks.engine.metrics import Metrics
@@ -21,6 +20,7 @@ from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.report import Report
 from sinks.engine.retry_schedule import RetrySchedule
 from sinks.engine.status import FlowStatus, Heartbeats
+from sinks.engine.times import utc_now
 from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.preflight import Preflight
 from sinks.faults import ClusterUnreachable, NotLeading

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 import orjson
 
 from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import SCHEMA, Entry, EntryKey
+from sinks.engine.ledger_entries import ENTRY_SCHEMA, Entry, EntryKey
 from sinks.engine.pins import NoPins, Pins, PinStore
 from sinks.engine.seal import unsealed
 from sinks.faults import LedgerUntrusted, RightsMissing, WrongCluster
@@ -188,7 +188,7 @@ def pins_in(topic: str, reader: Reader) -> dict[str, str]:
                 data = unsealed(value)
                 found.pop(rest[0], None)
                 if data is not None:
-                    found[rest[0]] = SCHEMA.decode(data)["value"]
+                    found[rest[0]] = ENTRY_SCHEMA.decode(data)["value"]
         except (LockstepError, ValueError, TypeError):
             continue
     return found

@@ -22,8 +22,9 @@ from sinks.engine.lease_channel import LeaseChannel
 from sinks.engine.lease_clock import Background, boot_clock, in_a_thread
 from sinks.engine.lease_log import LeaseLog
 from sinks.engine.lease_records import Act, LeaseRecord, decoded
-from sinks.engine.ledger import Ledger, utc_now
+from sinks.engine.ledger import Ledger
 from sinks.engine.seal import Seal
+from sinks.engine.times import utc_now
 from sinks.faults import ClusterUnreachable, NotLeading
 from sinks.kafka.ports.cluster import Cluster
 from streaming.errors import LockstepError
@@ -33,13 +34,13 @@ log = logging.getLogger(__name__)
 RENEW_AFTER = 3.0
 """Seconds between renewals: two in a row may fail."""
 
-READ_WITHIN = 10.0
+LEASE_READ_WITHIN = 10.0
 """Seconds until a record of one's own must have come back."""
 
 ASK_AGAIN = 5.0
 """Seconds between requests to hand over."""
 
-POLL = 0.02
+LEASE_POLL_INTERVAL = 0.02
 """Seconds until a record that is waited for is read for again."""
 
 
@@ -131,7 +132,7 @@ class Lease:
                 if self._clock() >= ask_at and self._log.leader is not None:
                     self._write(Act.REQUEST, self._log.term)
                     ask_at = self._clock() + ASK_AGAIN
-                self._pause(POLL)
+                self._pause(LEASE_POLL_INTERVAL)
             self._term = self._log.mine
         log.info("%s: leads, as %s on %s", self._flow, *self._identity)
 
@@ -212,8 +213,10 @@ class Lease:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        if not self._io.acquire(timeout=READ_WITHIN):
-            raise ClusterUnreachable(f"{self._flow}: the target did not take the lease's records for {READ_WITHIN:g} s")
+        if not self._io.acquire(timeout=LEASE_READ_WITHIN):
+            raise ClusterUnreachable(
+                f"{self._flow}: the target did not take the lease's records for {LEASE_READ_WITHIN:g} s"
+            )
         try:
             yield
         finally:
@@ -230,14 +233,14 @@ class Lease:
 
     def _read_back(self, number: int) -> None:
         assert self._channel is not None
-        deadline = self._clock() + READ_WITHIN
+        deadline = self._clock() + LEASE_READ_WITHIN
         self._drain()
         while self._channel.awaits(number):
             if self._clock() >= deadline:
                 raise ClusterUnreachable(
-                    f"{self._flow}: a record in {self._channel.topic} was not read back within {READ_WITHIN:g} s"
+                    f"{self._flow}: a record in {self._channel.topic} was not read back within {LEASE_READ_WITHIN:g} s"
                 )
-            self._pause(POLL)
+            self._pause(LEASE_POLL_INTERVAL)
             self._drain()
 
     def _drain(self) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from sinks.engine.lease_records import Act, LeaseRecord, ReadRecord, decoded, encoded, lease_key
-from sinks.engine.ledger import milliseconds, utc_now
 from sinks.engine.seal import Seal
+from sinks.engine.times import milliseconds, utc_now
 from sinks.kafka.ports.cluster import Cluster, Record, Tail
 
 TRACKED = frozenset({Act.CLAIM, Act.RENEWAL})
 """What its writer waits for: read back, it is evidence."""
 
-AT_ONCE = 1000
+RECORDS_IN_A_READ = 1000
 """As many records come from a tail at once, where there are more."""
 
 
@@ -53,8 +53,8 @@ class LeaseChannel:
 
     def _came(self) -> Iterator[Record]:
         """All of it: with a part alone, one that led long ago would count as heard now."""
-        count = AT_ONCE
-        while count >= AT_ONCE:
+        count = RECORDS_IN_A_READ
+        while count >= RECORDS_IN_A_READ:
             records = self.tail.next(0.0)
             count = len(records)
             yield from records

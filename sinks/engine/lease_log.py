@@ -24,7 +24,7 @@ from sinks.engine.lease_records import Act, LeaseRecord, ReadRecord
 MARGIN = 1.0
 """Seconds beyond a lease before others claim: no two clocks run alike."""
 
-RESERVED = 10.0
+RESERVED_SECONDS = 10.0
 """Seconds for which what was handed over is the other's alone, should it never claim it."""
 
 
@@ -104,7 +104,7 @@ class LeaseLog:
             return True
         silent = now - self.read_at
         if self.leader is not None and self.leader.act is Act.RELEASE:
-            return self.leader.to in (None, self.me) or silent >= RESERVED
+            return self.leader.to in (None, self.me) or silent >= RESERVED_SECONDS
         return silent >= max(self.seconds, self.leader.seconds if self.leader else 0.0) + MARGIN
 
     def lasts(self, now: float) -> float:

@@ -14,7 +14,7 @@ from sinks.engine.seal import Seal, unsealed
 from sinks.kafka.ports.cluster import Record
 from streaming.errors import LockstepError
 
-SCHEMA = SingleObject("leader-lease")
+LEASE_SCHEMA = SingleObject("leader-lease")
 LEADER_KEY = "LEADER"
 """Begins the key of these records, whose values have a schema of their own."""
 
@@ -83,7 +83,7 @@ def encoded(flow: str, record: LeaseRecord, seal: Seal, at: int) -> Record:
     """The record for the ledger, signed where the ledger is, `at` this time in ms since the epoch."""
     fields = {name: getattr(record, name) for name in record.__slots__} | {"act": record.act.value}
     key = lease_key(flow)
-    return key, seal.wrap(key, SCHEMA.encode(fields), at)
+    return key, seal.wrap(key, LEASE_SCHEMA.encode(fields), at)
 
 
 def decoded(flow: str, value: bytes | None, seal: Seal) -> ReadRecord:
@@ -93,7 +93,7 @@ def decoded(flow: str, value: bytes | None, seal: Seal) -> ReadRecord:
     key = lease_key(flow)
     try:
         data = unsealed(value)
-        record = _record(SCHEMA.decode(data)) if data is not None else None
+        record = _record(LEASE_SCHEMA.decode(data)) if data is not None else None
     except (LockstepError, ValueError):
         return ReadRecord("damaged", None)
     if record is None:

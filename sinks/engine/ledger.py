@@ -7,14 +7,15 @@ written by a newer version stops the flow (`LedgerUntrusted`) until an operator 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 
 from sinks.engine import ownership
 from sinks.engine.lease_records import LeaseRecord
 from sinks.engine.ledger_entries import Contents, Entry, EntryKey, Remembered, entry_record, history_record
-from sinks.engine.ledger_topic import CONFIGS, is_there
+from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS, is_there
 from sinks.engine.model import Change, Key, Kind, Outcome
 from sinks.engine.seal import Seal
+from sinks.engine.times import milliseconds, utc_now
 from sinks.failover.fence_rules import is_fence_key
 from sinks.failover.record import FailoverRecord
 from sinks.faults import LedgerUntrusted, WrongCluster
@@ -25,16 +26,6 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 UNSIGNED = Seal("")
-
-
-def utc_now() -> datetime:
-    """Now, in UTC."""
-    return datetime.now(timezone.utc)
-
-
-def milliseconds(at: datetime) -> int:
-    """Since the epoch."""
-    return round(at.timestamp() * 1000)
 
 
 class Ledger:
@@ -143,7 +134,7 @@ class Ledger:
         if self._writer is None:
             raise LockstepError(f"{self.topic} was opened to read only")
         if not self._there:
-            self._writer.create_log(self.topic, self._factor, CONFIGS)
+            self._writer.create_log(self.topic, self._factor, LEDGER_TOPIC_CONFIGS)
             self._there = True
         return self._writer
 

@@ -27,7 +27,7 @@ from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
 
-SCHEMA = SingleObject("ledger-entry")
+ENTRY_SCHEMA = SingleObject("ledger-entry")
 HISTORY = SingleObject("offset-history")
 HISTORY_KEY = "HISTORY"
 """Begins the keys of offset histories, whose values have a schema of their own."""
@@ -129,7 +129,7 @@ class Contents:
         if data is None:
             self.entries.pop(place, None)
         else:
-            record = SCHEMA.decode(data)
+            record = ENTRY_SCHEMA.decode(data)
             if (record["entry"], record["key"]) != (name, rest):
                 raise LedgerUntrusted("its value is about another key")
             self.entries[place] = Remembered(record["value"], record["since"])
@@ -166,7 +166,7 @@ def entry_record(place: EntryKey, value: str | None, since: datetime) -> Record:
     name = orjson.dumps([entry.value, *key])
     if value is None:
         return name, None
-    return name, SCHEMA.encode({"entry": entry.value, "key": list(key), "value": value, "since": since})
+    return name, ENTRY_SCHEMA.encode({"entry": entry.value, "key": list(key), "value": value, "since": since})
 
 
 def history_record(where: TopicPartition, history: History | None) -> Record:

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from sinks.faults import LedgerUntrusted, RightsMissing
 from sinks.kafka.ports.cluster import Reader, TopicConfigs
 
-CONFIGS: Mapping[str, str] = {
+LEDGER_TOPIC_CONFIGS: Mapping[str, str] = {
     "cleanup.policy": "compact",
     # The newest segment is never compacted, and who leads writes every few seconds.
     "segment.bytes": "1048576",
     "min.cleanable.dirty.ratio": "0.1",
 }
-GONE = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_OR_PARTITION"})
-DENIED = "TOPIC_AUTHORIZATION_FAILED"
+TOPIC_GONE = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_OR_PARTITION"})
+TOPIC_DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
 
 def is_there(topic: str, reader: Reader) -> bool:
@@ -25,10 +25,10 @@ def is_there(topic: str, reader: Reader) -> bool:
     partitions = reader.list_topics().get(topic)
     seen = reader.describe_topic_configs([topic])
     fault = seen.errors.get(topic)
-    if partitions is None and fault is not None and fault.code in GONE and reader.confirmed_absent([topic]):
+    if partitions is None and fault is not None and fault.code in TOPIC_GONE and reader.confirmed_absent([topic]):
         return False
-    if fault is not None and fault.code not in GONE:
-        grant = f": grant DESCRIBE_CONFIGS on {topic}" if fault.code == DENIED else ""
+    if fault is not None and fault.code not in TOPIC_GONE:
+        grant = f": grant DESCRIBE_CONFIGS on {topic}" if fault.code == TOPIC_DENIED else ""
         raise RightsMissing(f"cluster {reader.alias}: the configs of {topic} cannot be read ({fault}){grant}")
     if partitions is not None and partitions > 1:
         raise LedgerUntrusted(

@@ -1,8 +1,18 @@
-"""How a moment is written wherever people or programs read one: UTC, ISO 8601, to the second."""
+"""Times in UTC: now, and how they are written wherever people or programs read one (ISO 8601, to the second)."""
 
 from __future__ import annotations
 
 from datetime import datetime, timezone
+
+
+def utc_now() -> datetime:
+    """Now, in UTC."""
+    return datetime.now(timezone.utc)
+
+
+def milliseconds(at: datetime) -> int:
+    """Since the epoch."""
+    return round(at.timestamp() * 1000)
 
 
 def utc_text(at: datetime) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from sinks.engine.ledger_entries import HISTORY_KEY, SCHEMA, Entry
+from sinks.engine.ledger_entries import ENTRY_SCHEMA, HISTORY_KEY, Entry
 from sinks.engine.seal import TOLERATED_MS, Seal, unsealed
 from sinks.kafka.ports.cluster import Record
 from streaming.errors import LockstepError
@@ -35,7 +35,7 @@ class Raw:
         if name == HISTORY_KEY:
             return str(name), key, ""
         try:
-            value = str(SCHEMA.decode(self.data)["value"])
+            value = str(ENTRY_SCHEMA.decode(self.data)["value"])
         except LockstepError:
             value = DAMAGED
         return str(name), key, "(not shown)" if name == Entry.OVERRIDE.value else value

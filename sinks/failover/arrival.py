@@ -13,7 +13,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Why
 from streaming.mm2.records import TopicPartition
 
-LIMITS = ReadLimits(most=200_000, seconds=60.0)
+ARRIVAL_LIMITS = ReadLimits(most=200_000, seconds=60.0)
 """Beyond these it is said that there are at least so many."""
 
 WIDER = 8
@@ -81,7 +81,7 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
     counted = {
         where: one.behind for where, one in found.items() if one.behind and not _is_appended(there.tails[pairs[where]])
     }
-    counted = without_resent(source, target, pairs, counted, LIMITS)
+    counted = without_resent(source, target, pairs, counted, ARRIVAL_LIMITS)
     return {where: replace(one, behind=counted.get(where, one.behind)) for where, one in found.items()}
 
 
@@ -109,7 +109,9 @@ def _starts(
     starts = {}
     for where, tail in targets.items():
         offset = first.get(times[where]) if where in times else None
-        earliest = max(logs[where].start, logs[where].end - LIMITS.most) if _is_appended(tail) else logs[where].start
+        earliest = (
+            max(logs[where].start, logs[where].end - ARRIVAL_LIMITS.most) if _is_appended(tail) else logs[where].start
+        )
         starts[where] = earliest if offset is None else offset
     return starts
 
@@ -176,5 +178,5 @@ def _read(
     def taker(where: TopicPartition) -> Callable[[Record], None]:
         return lambda record: found[where].append(print_of(record))
 
-    endings = read_records(reader, spans, LIMITS, taker)
+    endings = read_records(reader, spans, ARRIVAL_LIMITS, taker)
     return {where: (list(found[where]), ending.why) for where, ending in endings.items()}

@@ -12,7 +12,7 @@ from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Recor
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
-LIMITS = ReadLimits(most=1_000_000, seconds=300.0)
+CUT_LIMITS = ReadLimits(most=1_000_000, seconds=300.0)
 """More cannot be held at once."""
 
 
@@ -54,7 +54,7 @@ def all_records(
     """All records from these offsets on, before `stops` where they are given. Raises LockstepError."""
     found: dict[TopicPartition, list[Record]] = {where: [] for where in starts}
     spans = {where: (start, (stops or {}).get(where)) for where, start in starts.items()}
-    for where, ending in read_records(reader, spans, LIMITS, lambda where: found[where].append).items():
+    for where, ending in read_records(reader, spans, CUT_LIMITS, lambda where: found[where].append).items():
         if ending.why not in (Why.END, Why.STOP):
             fault = ending.fault or ItemFault("NOT_READ", ending.why.value)
             raise LockstepError(f"{where} on {reader.alias} could not be read to its end: {fault}")

@@ -26,7 +26,7 @@ from sinks.kinds.topics.rules import is_replicated
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
 
-POLL = 0.25
+DRILL_POLL_INTERVAL = 0.25
 
 DOES = {
     "first copy": "writes {records} records to {topic}, and waits until MM2 has copied them",
@@ -223,4 +223,4 @@ class Drill:
             if lines.is_over:
                 raise LockstepError(f"waited {self.within:g} s for {what}, in vain")
             lines.go_on(what)
-            self.scene.waiting.sleep(POLL)
+            self.scene.waiting.sleep(DRILL_POLL_INTERVAL)

@@ -18,10 +18,10 @@ from sinks.kafka.ports.record_reader import RecordReader, Span, Why
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
-POLL = 1.0
+PROOF_POLL_INTERVAL = 1.0
 """Seconds between two looks at the ends."""
 
-READ_WITHIN = 30.0
+FENCE_READ_WITHIN = 30.0
 """Seconds to read what came behind an end."""
 
 
@@ -111,7 +111,7 @@ def prove_still(
     began = since = waiting.clock()
     ends = _ends(records, partitions)
     while True:
-        waiting.sleep(POLL)
+        waiting.sleep(PROOF_POLL_INTERVAL)
         after = _ends(records, partitions)
         written = _written(records, ends, after)
         now = waiting.clock()
@@ -144,6 +144,6 @@ def _written(
         for where, log in after.items()
         if log.end > before[where].end
     ]
-    endings = records.scan(spans, READ_WITHIN) if spans else {}
+    endings = records.scan(spans, FENCE_READ_WITHIN) if spans else {}
     # What could not be read counts as a record.
     return [span.where for span, ending in endings.items() if ending.why in (Why.TAKEN, Why.TIME, Why.FAULT)]

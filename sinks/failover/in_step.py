@@ -12,7 +12,7 @@ from sinks.engine.status import FlowStatus, Task
 from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
 
-LEFT_OUT = (Task.DISABLED, Task.NOT_SUPPORTED)
+TASKS_LEFT_OUT = (Task.DISABLED, Task.NOT_SUPPORTED)
 """Of kinds that nobody asked for, or no cluster knows."""
 
 
@@ -41,7 +41,7 @@ def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummar
 
 def in_step_of_status(status: FlowStatus, groups: GroupSummary) -> InStep:
     """As a running job knows it."""
-    kinds = {kind: one for kind, one in status.kinds.items() if one.task not in LEFT_OUT}
+    kinds = {kind: one for kind, one in status.kinds.items() if one.task not in TASKS_LEFT_OUT}
     faulted = {
         kind: one.reason or one.task.value.lower() for kind, one in kinds.items() if one.task is not Task.ACTIVE
     } | {kind: "not compared yet" for kind, one in kinds.items() if one.task is Task.ACTIVE and one.drift is None}

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from sinks.engine.audit import Audit
-from sinks.engine.ledger import Ledger, utc_now
+from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
+from sinks.engine.times import utc_now
 from sinks.failover.last_drill import DRILL_KEY, drill_as_text
 from sinks.failover.record import Begun, FailoverRecord, NotNow, begin, completed, stamp
 from sinks.failover.states import Command, State, Step

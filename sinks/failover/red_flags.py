@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from sinks.failover.fence_rules import shown
 from sinks.kafka.ports.cluster import TopicConfigs
 
-NAMED: tuple[tuple[Callable[[str], bool], str], ...] = (
+FLAGGED_NAMES: tuple[tuple[Callable[[str], bool], str], ...] = (
     (
         lambda topic: topic.endswith(("-changelog", "-repartition")),
         "Kafka Streams: changelogs and repartition topics ({}) belong to offsets that are others on the target; let "
@@ -29,7 +29,7 @@ TIERED = "tiered storage: segments of {} that lie in the source's remote store a
 
 def red_flags(topics: Collection[str], configs: Mapping[str, TopicConfigs]) -> Iterator[str]:
     """Of the source's topics. Exactly-once across clusters, share groups and open producers show in no name."""
-    for applies, text in NAMED:
+    for applies, text in FLAGGED_NAMES:
         if found := sorted(filter(applies, topics)):
             yield text.format(shown(found, 3))
     remote = sorted(name for name, one in configs.items() if _is_tiered(one))

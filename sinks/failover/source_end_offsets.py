@@ -23,7 +23,7 @@ from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
 
-CHUNK = 4000
+PARTITIONS_IN_AN_ENTRY = 4000
 """Partitions in one entry: about 80 kB."""
 
 AT_LEAST_EVERY = 60.0
@@ -151,7 +151,7 @@ class SourceEndOffsetStore:
 def _chunks(ends: Mapping[str, list[int]]) -> Iterator[tuple[Key, dict[str, list[int]]]]:
     number, chunk, partitions = 0, dict[str, list[int]](), 0
     for topic, of_one in ends.items():
-        if chunk and partitions + len(of_one) > CHUNK:
+        if chunk and partitions + len(of_one) > PARTITIONS_IN_AN_ENTRY:
             yield (str(number),), chunk
             number, chunk, partitions = number + 1, {}, 0
         chunk[topic] = of_one

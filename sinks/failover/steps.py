@@ -25,7 +25,7 @@ from streaming.number_of import number_of
 SHOWN_WITHIN = 30.0
 """Seconds until the source shows a fence."""
 
-POLL = 0.5
+ARRIVAL_POLL_INTERVAL = 0.5
 
 
 class NotDrained(LockstepError):
@@ -142,7 +142,7 @@ def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) ->
             raise NotDrained(describe_missing(missing, scene.choices.drain_within))
         lines.go_on(f"MM2, since {count_missing(missing)}")
         left = {one.where: pairs[one.where] for one in missing}
-        scene.waiting.sleep(POLL)
+        scene.waiting.sleep(ARRIVAL_POLL_INTERVAL)
 
 
 def _keep_divergence(scene: Scene) -> None:
@@ -218,4 +218,4 @@ def _wait(scene: Scene, condition: Callable[[], bool], seconds: float, what: str
     while not condition():
         if scene.waiting.clock() > deadline:
             raise LockstepError(f"waited {seconds:g} s for {what}, in vain; run the command again")
-        scene.waiting.sleep(POLL)
+        scene.waiting.sleep(ARRIVAL_POLL_INTERVAL)

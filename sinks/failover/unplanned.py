@@ -18,7 +18,7 @@ from sinks.failover.takeover import arrivals_at_takeover, as_at_takeover
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 
-UNKNOWN = "unknown"
+TYPED_UNKNOWN = "unknown"
 """What is typed back where nobody can tell."""
 
 
@@ -48,7 +48,7 @@ class Prediction:
     @property
     def typed(self) -> str:
         """What whoever agrees types back."""
-        return UNKNOWN if self.records is None else str(self.records)
+        return TYPED_UNKNOWN if self.records is None else str(self.records)
 
 
 def predict(scene: Scene, *, source_answers: bool, topics: Collection[str] = ()) -> Prediction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-EVERY = 10.0
+LINE_INTERVAL = 10.0
 """Seconds between two lines of one wait."""
 
 
@@ -29,6 +29,6 @@ class WaitLines:
     def go_on(self, what: str) -> None:
         """Says what it waits for, unless it has just done so."""
         now = self.clock()
-        if now - self._said >= EVERY:
+        if now - self._said >= LINE_INTERVAL:
             self._said = now
             self.say(f"waiting for {what}: {now - self.began:.0f} s, at most {self.within:g} s")

@@ -10,7 +10,7 @@ from sinks.kinds.offsets.survey import replicated_offsets
 from sinks.kinds.topics.listing import Listed, replicated_topics
 from sinks.notify.replication_listeners import Announcements
 
-REST = 10.0
+GROUP_LIST_INTERVAL = 10.0
 """Seconds between two listings of groups."""
 
 REPLACED_WITHIN = 2.0
@@ -44,7 +44,7 @@ class ListenerObserver:
             self._announce_groups(report, report.listed)
 
     def _announce_groups(self, report: Report, listed: Listed) -> None:
-        rested = self._listed_at is None or report.now - self._listed_at >= REST
+        rested = self._listed_at is None or report.now - self._listed_at >= GROUP_LIST_INTERVAL
         if not rested and not report.everything:
             return
         self._listed_at = report.now

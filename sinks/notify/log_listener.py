@@ -16,7 +16,7 @@ from itertools import islice
 
 import orjson
 
-from sinks.engine.ledger import CONFIGS
+from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS
 from sinks.kafka.ports.cluster import Cluster, Record
 
 RECORDS_IN_A_WRITE = 10_000
@@ -81,7 +81,7 @@ class KeyedLog:
         changed: list[Record] = [(key, None) for key in sorted(self._values.keys() - wanted.keys())]
         changed += [(key, value) for key, value in sorted(wanted.items()) if self._values.get(key) != value]
         if changed and not self._values:
-            self._cluster.create_log(self._topic, self._factor, CONFIGS)
+            self._cluster.create_log(self._topic, self._factor, LEDGER_TOPIC_CONFIGS)
         left = iter(changed)
         while part := list(islice(left, RECORDS_IN_A_WRITE)):
             self._cluster.append_log(self._topic, part)

@@ -23,17 +23,17 @@ from streaming.errors import LockstepError
 
 log = logging.getLogger(__name__)
 
-URL = "lockstep.metric.push.url"
+PUSH_URL_NAME = "lockstep.metric.push.url"
 INTERVAL = "lockstep.metric.push.interval"
 JOB = "lockstep.metric.push.job"
 USERNAME = "lockstep.metric.push.username"
 PASSWORD = "lockstep.metric.push.password"
-DEFAULTS: Mapping[str, str] = {URL: "", INTERVAL: "15 seconds", JOB: "lockstep", USERNAME: "", PASSWORD: ""}
+DEFAULTS: Mapping[str, str] = {PUSH_URL_NAME: "", INTERVAL: "15 seconds", JOB: "lockstep", USERNAME: "", PASSWORD: ""}
 
-ANSWER_WITHIN = 3.0
+GATEWAY_ANSWERS_WITHIN = 3.0
 """Seconds for each step of a push, so that one that hangs and the last one fit in the ten that a close may take."""
 
-ADDRESS = re.compile(
+GATEWAY_ADDRESS = re.compile(
     r"(?P<server>https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?)(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?"
 )
 """Without user, query and fragment. prometheus_client itself takes anything."""
@@ -113,7 +113,7 @@ class PushGatewayReporter:
         gateway = self._gateway
         login = partial(basic_auth_handler, username=gateway.username, password=gateway.password)
         try:
-            push_to_gateway(gateway.url, gateway.job, registry, timeout=ANSWER_WITHIN, handler=login)
+            push_to_gateway(gateway.url, gateway.job, registry, timeout=GATEWAY_ANSWERS_WITHIN, handler=login)
         except Exception as error:  # noqa: BLE001 - whatever one push raises, the next may go well
             if not self._outage:
                 log.warning(
@@ -138,19 +138,24 @@ def gateway_of(properties: Mapping[str, str]) -> Gateway:
         interval = seconds_of(values[INTERVAL])
     except ValueError:
         raise LockstepError(f'{INTERVAL}: its value is no time above zero, such as "15 seconds"') from None
-    url = values[URL]
+    url = values[PUSH_URL_NAME]
     return Gateway(url, _server(url), interval, values[JOB], values[USERNAME] or None, password or None)
 
 
 def _server(url: str) -> str:
     if not url:
-        raise LockstepError(f"{URL} is missing: the address of a Pushgateway, e.g. http://pushgateway.example.com:9091")
+        raise LockstepError(
+            f"{PUSH_URL_NAME} is missing: the address of a Pushgateway, e.g. http://pushgateway.example.com:9091"
+        )
     if "@" in url.partition("://")[2].partition("/")[0]:
-        raise LockstepError(f"{URL}: it holds a user or a password, take them out: write {USERNAME} and {PASSWORD}")
-    match = ADDRESS.fullmatch(url)
+        raise LockstepError(
+            f"{PUSH_URL_NAME}: it holds a user or a password, take them out: write {USERNAME} and {PASSWORD}"
+        )
+    match = GATEWAY_ADDRESS.fullmatch(url)
     if match is None or not 0 < int(match["port"] or 80) < 65536:
         raise LockstepError(
-            f"{URL}: its value is no address of a web server; allowed: http://HOST… and https://HOST…, without ? and #"
+            f"{PUSH_URL_NAME}: its value is no address of a web server; allowed: http://HOST… and "
+            "https://HOST…, without ? and #"
         )
     return match["server"]
 

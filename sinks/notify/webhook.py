@@ -22,22 +22,22 @@ import stamina
 
 from streaming.errors import LockstepError
 
-URL = "lockstep.listener.webhook.url"
-SECRET = "lockstep.listener.webhook.secret"
+WEBHOOK_URL_NAME = "lockstep.listener.webhook.url"
+WEBHOOK_SECRET_NAME = "lockstep.listener.webhook.secret"
 SIGNATURE_HEADER = "X-Lockstep-Signature"
 TIMESTAMP_HEADER = "X-Lockstep-Timestamp"
 
-ANSWER_WITHIN = 2.0
+WEBHOOK_ANSWERS_WITHIN = 2.0
 """Seconds to connect, and again until the answer begins."""
 
-TRIES = 3
+WEBHOOK_TRIES = 3
 RETRY_WITHIN = 5.0
 """Seconds after which no other try begins, so that all of them fit in the ten that a call of a listener may take."""
 
 PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses (RFC 9110, RFC 6585, RFC 8470) after which the same request may succeed."""
 
-HOST = re.compile(rb"[a-zA-Z0-9._-]+|[0-9a-fA-F:.]+")
+HOST_PATTERN = re.compile(rb"[a-zA-Z0-9._-]+|[0-9a-fA-F:.]+")
 """A name or an address as httpx gives it, IPv6 without brackets; httpx itself takes anything."""
 
 
@@ -62,12 +62,12 @@ class WebhookListener:
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Reads address, secret and both aliases. Raises LockstepError that names the key and shows no value."""
-        self._url = _address(properties.get(URL, "").strip())
-        self._secret = properties.get(SECRET, "").encode()
+        self._url = _address(properties.get(WEBHOOK_URL_NAME, "").strip())
+        self._secret = properties.get(WEBHOOK_SECRET_NAME, "").encode()
         if not self._secret:
             raise LockstepError(
-                f"{SECRET} is missing: by it the receiver can tell that a call is Lockstep's; write it as a "
-                "reference, e.g. ${env:LOCKSTEP_WEBHOOK_SECRET}"
+                f"{WEBHOOK_SECRET_NAME} is missing: by it the receiver can tell that a call is Lockstep's; write it as "
+                "a reference, e.g. ${env:LOCKSTEP_WEBHOOK_SECRET}"
             )
         self._ends = {end: properties[f"{end}.cluster.alias"] for end in ("source", "target")}
 
@@ -91,13 +91,13 @@ class WebhookListener:
         _quiet()
         tries = stamina.retry_context(
             on=WebhookBusy,
-            attempts=TRIES,
+            attempts=WEBHOOK_TRIES,
             timeout=RETRY_WITHIN,
             wait_initial=self._first_wait,
             wait_max=4 * self._first_wait,
             wait_jitter=self._first_wait,
         )
-        with httpx.Client(timeout=ANSWER_WITHIN, follow_redirects=False) as client:
+        with httpx.Client(timeout=WEBHOOK_ANSWERS_WITHIN, follow_redirects=False) as client:
             for attempt in tries:
                 with attempt:
                     self._try(client, body, headers)
@@ -113,7 +113,7 @@ class WebhookListener:
         if status in PASSING:
             raise WebhookBusy(f"{where} answered {status}")
         if 300 <= status < 400:
-            raise WebhookFailed(f"{where} answered {status}: redirects are not followed, mend {URL}")
+            raise WebhookFailed(f"{where} answered {status}: redirects are not followed, mend {WEBHOOK_URL_NAME}")
         if not 200 <= status < 300:
             raise WebhookFailed(f"{where} answered {status}")
 
@@ -125,16 +125,22 @@ def signature(secret: bytes, body: bytes) -> str:
 
 def _address(text: str) -> httpx.URL:
     if not text:
-        raise LockstepError(f"{URL} is missing: the address that is posted to, e.g. https://hooks.example.com/lockstep")
+        raise LockstepError(
+            f"{WEBHOOK_URL_NAME} is missing: the address that is posted to, e.g. https://hooks.example.com/lockstep"
+        )
     try:
         url = httpx.URL(text)
     except httpx.InvalidURL:
         url = httpx.URL("")
-    sound = HOST.fullmatch(url.raw_host) and (url.port is None or 0 < url.port < 65536)
+    sound = HOST_PATTERN.fullmatch(url.raw_host) and (url.port is None or 0 < url.port < 65536)
     if url.scheme not in ("http", "https") or not sound:
-        raise LockstepError(f"{URL}: its value is no address of a web server; allowed: http://HOST… and https://HOST…")
+        raise LockstepError(
+            f"{WEBHOOK_URL_NAME}: its value is no address of a web server; allowed: http://HOST… and https://HOST…"
+        )
     if url.userinfo:
-        raise LockstepError(f"{URL}: it holds a user or a password, take them out: the signature says who calls")
+        raise LockstepError(
+            f"{WEBHOOK_URL_NAME}: it holds a user or a password, take them out: the signature says who calls"
+        )
     return url
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 LARGEST_SECONDS = 60.0
 """Of the rate: no piece that is read at once is larger."""
 
-UNKNOWN = 1024.0
+UNKNOWN_SIZE = 1024.0
 """Bytes an offset of a topic of which nothing was read yet."""
 
 CAUTIOUS = 10_000
 """Offsets that are read at once of such a topic."""
 
-LEAST = 1_000
+LEAST_OFFSETS = 1_000
 """Offsets of a piece at least: smaller ones would cost more than they are worth."""
 
 LEAST_SIZE = 64.0
@@ -24,7 +24,9 @@ NEWEST = 0.5
 class ByteBudget:
     """Of one flow, for each side. Times in seconds of any clock that only goes on."""
 
-    def __init__(self, rate: int, burst: float, now: float, *, least: int = LEAST, cautious: int = CAUTIOUS) -> None:
+    def __init__(
+        self, rate: int, burst: float, now: float, *, least: int = LEAST_OFFSETS, cautious: int = CAUTIOUS
+    ) -> None:
         """`rate`: bytes a second; `burst`: as many seconds' worth are saved up at most. `least`: offsets of a piece at
         least; `cautious`: offsets that may be read at once in any case."""
         self.rate, self._burst, self._least, self._cautious = rate, burst, least, cautious
@@ -50,14 +52,14 @@ class ByteBudget:
 
     def size(self, topic: str, offsets: int) -> float:
         """Bytes that so many offsets of a topic will most likely be."""
-        return self._sizes.get(topic, UNKNOWN) * offsets
+        return self._sizes.get(topic, UNKNOWN_SIZE) * offsets
 
     def offsets(self, topic: str, size: float) -> int:
         """How many offsets of a topic that many bytes are, and so many at least that reading them is worth it."""
         known = self._sizes.get(topic)
-        found = min(self._cautious, int(size / UNKNOWN)) if known is None else int(size / known)
+        found = min(self._cautious, int(size / UNKNOWN_SIZE)) if known is None else int(size / known)
         return max(self._least, found)
 
     def largest(self, topic: str) -> int:
         """Offsets that may be read at once, however long is waited afterwards."""
-        return max(self._cautious, int(LARGEST_SECONDS * self.rate / self._sizes.get(topic, UNKNOWN)))
+        return max(self._cautious, int(LARGEST_SECONDS * self.rate / self._sizes.get(topic, UNKNOWN_SIZE)))

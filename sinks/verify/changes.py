@@ -37,14 +37,14 @@ def likeness(ours: Fields, theirs: Fields) -> int:
     return alike + (ours.headers == theirs.headers)
 
 
-TELLING = 3
+TELLING_LIKENESS = 3
 """A likeness that tells one record from most others: timestamp or value are the same."""
 
 CERTAIN = 5
 """A likeness that hardly two records have: timestamp and key, timestamp and value, or value and key are the same."""
 
 
-def pair_up(ours: Placed, theirs: Placed, least: int = TELLING) -> list[tuple[int, int]]:
+def pair_up(ours: Placed, theirs: Placed, least: int = TELLING_LIKENESS) -> list[tuple[int, int]]:
     """Offsets of records that are most likely one, in order on both sides, each in one pair at most.
 
     `least`: likeness of those that are paired.

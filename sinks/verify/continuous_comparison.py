@@ -24,7 +24,7 @@ from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, V
 from sinks.verify.piece_selection import SelectedPiece, select_pieces
 from sinks.verify.record_checks import RecordChecks
 from sinks.verify.record_jobs import RecordJobs
-from sinks.verify.windows import LEAST, Window, cut
+from sinks.verify.windows import LEAST_WINDOW, Window, cut
 from streaming.mm2.records import TopicPartition
 
 WRITE_EVERY = 300.0
@@ -56,7 +56,7 @@ class ContinuousComparison:
         budget: ByteBudget,
         now: float,
         *,
-        least: int = LEAST,
+        least: int = LEAST_WINDOW,
     ) -> None:
         """`least`: offsets of a window between offset-syncs at least."""
         self._least = least

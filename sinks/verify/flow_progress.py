@@ -12,7 +12,7 @@ from sinks.verify.partition_progress import TOO_LARGE, PartitionProgress
 from sinks.verify.stalls import Stall
 from streaming.mm2.records import TopicPartition
 
-MOST_AT_ONCE = 500
+MOST_PARTITIONS = 500
 """Partitions in one round."""
 
 NOT_COMPARED = "NOT_COMPARED"
@@ -87,7 +87,7 @@ class FlowProgress:
 
     @staticmethod
     def _in_turn(found: Iterable[PartitionProgress]) -> list[PartitionProgress]:
-        return sorted(found, key=lambda one: (one.compared_at, one.where))[:MOST_AT_ONCE]
+        return sorted(found, key=lambda one: (one.compared_at, one.where))[:MOST_PARTITIONS]
 
     def status(self, now: float) -> VerifyStatus:
         """How it stands while it runs."""

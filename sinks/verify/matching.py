@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sinks.kinds.offsets.exact_runs import Run, joined_runs
 from sinks.verify.alignment import Alignment, split_by_order
-from sinks.verify.changes import CERTAIN, TELLING, changed_fields, pair_up
+from sinks.verify.changes import CERTAIN, TELLING_LIKENESS, changed_fields, pair_up
 from sinks.verify.differences import Difference, Fields, FoundDifference, joined_findings
 from streaming.mm2.records import MAX_INT64
 
@@ -147,7 +147,7 @@ def _changed(
         for upstream, downstream in pair_up(
             [(offset, missing[offset]) for offset in ours[gap]],
             [(offset, extra[offset]) for offset in theirs[gap]],
-            CERTAIN if old and not gap else TELLING,
+            CERTAIN if old and not gap else TELLING_LIKENESS,
         )
     ]
     for upstream, downstream in found:

@@ -26,7 +26,7 @@ Cut = Callable[[int, Pair | None], Sequence[Window]]
 HISTORY_INTERVAL = 24 * 3600.0
 """Seconds after which a history that was compared is compared once more."""
 
-UNKNOWN = "UNKNOWN"
+NOT_COMPARED_YET = "UNKNOWN"
 """The verdict of a partition that was not compared yet."""
 
 MOST_LEFT_OUT = 50
@@ -211,4 +211,4 @@ class PartitionProgress:
             return PartitionVerdict.DIFFERENT.value
         if self.left_out:
             return PartitionVerdict.UNVERIFIABLE.value
-        return UNKNOWN if self.through is None else PartitionVerdict.VERIFIED.value
+        return NOT_COMPARED_YET if self.through is None else PartitionVerdict.VERIFIED.value

@@ -49,7 +49,7 @@ class PartitionVerdict(str, Enum):
         return self in (PartitionVerdict.VERIFIED, PartitionVerdict.CONSISTENT)
 
 
-HARMLESS = frozenset({Difference.DUPLICATE, Difference.UNVERIFIABLE})
+HARMLESS_DIFFERENCES = frozenset({Difference.DUPLICATE, Difference.UNVERIFIABLE})
 """What loses, changes and moves no record: MM2 copies at least once, and retention takes what is old."""
 
 
@@ -85,7 +85,7 @@ class PartitionReport:
         if self.verdict is not PartitionVerdict.DIFFERENT:
             return self.verdict.is_good
         found = {kind for kind, count in self.differences.items() if count}
-        return self.reason is None and Difference.DUPLICATE in found and found <= HARMLESS
+        return self.reason is None and Difference.DUPLICATE in found and found <= HARMLESS_DIFFERENCES
 
     @property
     def checked(self) -> Checked | None:

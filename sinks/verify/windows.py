@@ -17,7 +17,7 @@ from itertools import pairwise
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair, Restart
 
-LEAST = 10_000
+LEAST_WINDOW = 10_000
 """Offsets of a window on the source; neighbours are joined until they have so many."""
 
 CELL = 1_000_000
@@ -74,7 +74,7 @@ def cut(
     source: LogRange,
     target: LogRange,
     since: int = 0,
-    least: int = LEAST,
+    least: int = LEAST_WINDOW,
 ) -> list[Window]:
     """The windows of a partition, in order, from the last sync at or before the source's offset `since` on.
 

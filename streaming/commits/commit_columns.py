@@ -24,7 +24,7 @@ from streaming.commits.commit_record import (
 )
 from streaming.mm2.records import MAX_INT32, MAX_STRING_BYTES
 
-SCHEMA = StructType(
+COMMIT_SCHEMA = StructType(
     [
         StructField("seen", StringType()),
         StructField("group", StringType()),
@@ -109,7 +109,7 @@ def _seen() -> Column:
 
 
 def decode_commits(frame: DataFrame) -> DataFrame:
-    """Rows of `SCHEMA`, one for one, of records of Spark's Kafka source."""
+    """Rows of `COMMIT_SCHEMA`, one for one, of records of Spark's Kafka source."""
     rows = _placed(frame).withColumn("seen", _seen())
     of_group = F.col("seen").isin(Seen.COMMIT.value, Seen.UNKNOWN_VALUE.value)
     columns = {
@@ -118,7 +118,7 @@ def decode_commits(frame: DataFrame) -> DataFrame:
         **{name: F.when(of_group, F.col(name)) for name in ("group", "topic", "partition")},
         "committed": F.when(F.col("seen") == Seen.COMMIT.value, F.col("committed")),
     }
-    return rows.select(*[columns[field.name].cast(field.dataType).alias(field.name) for field in SCHEMA])
+    return rows.select(*[columns[field.name].cast(field.dataType).alias(field.name) for field in COMMIT_SCHEMA])
 
 
 def last_commits(rows: DataFrame) -> DataFrame:

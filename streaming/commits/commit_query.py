@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from streaming.commits.commit_columns import decode_commits, last_commits
-from streaming.commits.commit_record import GROUP_PREFIX, TOPIC, CommitBatch, Seen
+from streaming.commits.commit_record import COMMITS_TOPIC, GROUP_PREFIX, CommitBatch, Seen
 from streaming.mm2.records import TopicPartition
 from streaming.query import QueryRefused, RunningQuery, SparkQuery
 from streaming.source import SOURCE_OPTIONS, SPARKS_OWN
@@ -62,8 +62,8 @@ class CommitSource:
             "kafka.isolation.level": "read_committed",
             "maxOffsetsPerTrigger": str(MOST_OFFSETS),
             "groupIdPrefix": GROUP_PREFIX,
-            "assign": json.dumps({TOPIC: sorted(self.starts)}),
-            "startingOffsets": json.dumps({TOPIC: starts}),
+            "assign": json.dumps({COMMITS_TOPIC: sorted(self.starts)}),
+            "startingOffsets": json.dumps({COMMITS_TOPIC: starts}),
         }
 
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from streaming.mm2.records import TopicPartition
 
-TOPIC: Final = "__consumer_offsets"
+COMMITS_TOPIC: Final = "__consumer_offsets"
 
 GROUP_PREFIX: Final = "lockstep-commits"
 """With which the consumer group begins that reads it; it never commits, and has no members."""

@@ -46,7 +46,7 @@ first to last, those of the value, then text that is not UTF-8, then a partition
 A string's length below zero is `negative` too, met where it stands.
 """
 
-VERSION = 0
+RECORD_VERSION = 0
 VERSION_SIZE = 2
 
 
@@ -122,7 +122,7 @@ def _write(parts: tuple[Part, ...], fields: Mapping[str, int | str]) -> bytes:
 
 def _encode(kind: RecordKind, fields: Mapping[str, int | str]) -> tuple[bytes, bytes]:
     layout = LAYOUTS[kind]
-    version = _VERSION_FORMAT.pack(VERSION) if layout.versioned else b""
+    version = _VERSION_FORMAT.pack(RECORD_VERSION) if layout.versioned else b""
     return _write(layout.key, fields), version + _write(layout.value, fields)
 
 
@@ -187,7 +187,7 @@ def _read(parts: tuple[Part, ...], data: bytes, start: int, short: str, long: st
 def _check_version(value: bytes) -> None:
     if len(value) < VERSION_SIZE:
         raise MalformedRecord(SHORT_VALUE)
-    if _VERSION_FORMAT.unpack_from(value) != (VERSION,):
+    if _VERSION_FORMAT.unpack_from(value) != (RECORD_VERSION,):
         raise MalformedRecord(UNKNOWN_VERSION)
 
 

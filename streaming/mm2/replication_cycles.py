@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from streaming.flow import Flow
 from streaming.mm2.replication_policy import ReplicationPolicy, is_cycle
 
-PROBE = "topic"
+PROBED_TOPIC = "topic"
 """Any name that no policy treats apart."""
 
 
@@ -42,7 +42,7 @@ def _shortest(flows: Iterable[Flow], start: str, end: str) -> tuple[Flow, ...]:
 
 
 def _is_endless(whole: tuple[Flow, ...], policies: Mapping[Flow, ReplicationPolicy]) -> bool:
-    topic = PROBE
+    topic = PROBED_TOPIC
     for flow in whole:
         if is_cycle(policies[flow], topic, flow.target):
             return False

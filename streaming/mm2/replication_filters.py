@@ -13,10 +13,10 @@ from typing import Protocol
 from streaming.errors import LockstepError
 from streaming.mm2.java_regex import compile_java
 
-TOPICS = ".*"
-TOPICS_EXCLUDE = r"mm2.*\.internal, .*\.replica, __.*"
-GROUPS = ".*"
-GROUPS_EXCLUDE = "console-consumer-.*, connect-.*, __.*"
+DEFAULT_TOPICS = ".*"
+DEFAULT_TOPICS_EXCLUDE = r"mm2.*\.internal, .*\.replica, __.*"
+DEFAULT_GROUPS = ".*"
+DEFAULT_GROUPS_EXCLUDE = "console-consumer-.*, connect-.*, __.*"
 CONFIG_PROPERTIES_EXCLUDE = (
     "follower.replication.throttled.replicas, leader.replication.throttled.replicas, "
     "message.timestamp.difference.max.ms, log.message.timestamp.before.max.ms, log.message.timestamp.after.max.ms, "
@@ -66,8 +66,8 @@ class DefaultTopicFilter:
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Raises LockstepError for a list that is none, and names the pattern."""
-        self._include = _patterns(properties, "topics", TOPICS)
-        self._exclude = _patterns(properties, "topics.exclude", TOPICS_EXCLUDE)
+        self._include = _patterns(properties, "topics", DEFAULT_TOPICS)
+        self._exclude = _patterns(properties, "topics.exclude", DEFAULT_TOPICS_EXCLUDE)
 
     def should_replicate_topic(self, topic: str) -> bool:
         return _matches(self._include, topic) and not _matches(self._exclude, topic)
@@ -82,8 +82,8 @@ class DefaultGroupFilter:
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Raises LockstepError for a list that is none, and names the pattern."""
-        self._include = _patterns(properties, "groups", GROUPS)
-        self._exclude = _patterns(properties, "groups.exclude", GROUPS_EXCLUDE)
+        self._include = _patterns(properties, "groups", DEFAULT_GROUPS)
+        self._exclude = _patterns(properties, "groups.exclude", DEFAULT_GROUPS_EXCLUDE)
 
     def should_replicate_group(self, group: str) -> bool:
         return _matches(self._include, group) and not _matches(self._exclude, group)

@@ -17,7 +17,7 @@ from streaming.mm2.replication_filters import TopicFilter
 MAX_TOPIC_NAME = 249
 """Characters, as Kafka's `Topic.MAX_NAME_LENGTH`."""
 ILLEGAL = re.compile(r"[^a-zA-Z0-9._-]")
-SEPARATOR = "replication.policy.separator"
+SEPARATOR_KEY = "replication.policy.separator"
 INTERNAL_SEPARATOR_ENABLED = "replication.policy.internal.topic.separator.enabled"
 SOURCE_ALIAS = "source.cluster.alias"
 
@@ -106,9 +106,9 @@ class DefaultReplicationPolicy(BaseReplicationPolicy):
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Reads the separator; the switch of KAFKA-15102 counts only beside one, as in MM2."""
-        if SEPARATOR not in properties:
+        if SEPARATOR_KEY not in properties:
             return
-        self._separator = properties[SEPARATOR]
+        self._separator = properties[SEPARATOR_KEY]
         if INTERNAL_SEPARATOR_ENABLED in properties:
             self._separates_internal = properties[INTERNAL_SEPARATOR_ENABLED].lower() == "true"
 
@@ -229,7 +229,7 @@ def check_topic_name(name: str) -> None:
     if len(name) > MAX_TOPIC_NAME:
         said = f"has {len(name)} characters, Kafka allows {MAX_TOPIC_NAME}: shorten the alias or the separator in it"
     elif found := ILLEGAL.search(name):
-        said = f"holds {found[0]!r}, Kafka allows a-z A-Z 0-9 . _ -: look at the alias and at {SEPARATOR}"
+        said = f"holds {found[0]!r}, Kafka allows a-z A-Z 0-9 . _ -: look at the alias and at {SEPARATOR_KEY}"
     elif name in ("", ".", ".."):
         said = "cannot be: look at the replication policy"
     else:

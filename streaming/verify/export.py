@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 from streaming.verify.jobs import SparkJobs
 from streaming.verify.rows import SOURCE, TARGET, DifferingRecord, PartitionRead
 
-NAMES = "id int, offset bigint, difference string, fields string"
+DIFFERENCE_COLUMNS = "id int, offset bigint, difference string, fields string"
 
 
 def write_differing(
@@ -32,7 +32,7 @@ def _rows(
     frame = jobs.cells(side, reads)
     if frame is None:
         return None
-    named = F.broadcast(jobs.spark.createDataFrame([tuple(one) for one in found], NAMES))
+    named = F.broadcast(jobs.spark.createDataFrame([tuple(one) for one in found], DIFFERENCE_COLUMNS))
     content = ("partition", "offset", "timestamp", "key", "value", "headers")
     side_name = {SOURCE: "source", TARGET: "target"}[side]
     return frame.join(named, ["id", "offset"]).select(

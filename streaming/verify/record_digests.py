@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
-ABSENT = -1
+LENGTH_OF_NULL = -1
 """The length of what is null."""
 
 LOW = 0xFFFFFFFF
@@ -18,7 +18,7 @@ APPEND_TIME = 1
 """`timestampType` of a record whose timestamp the broker gave (LogAppendTime)."""
 
 
-COLUMNS = (
+DIGEST_COLUMNS = (
     *("id", "cell", "side", "records", "content_high", "content_low", "mixed", "time_high", "time_low"),
     *("place_high", "place_low", "appended", "first_ms", "last_ms", "size"),
 )
@@ -26,7 +26,7 @@ COLUMNS = (
 
 
 def _measured(bytes_: Column) -> list[Column]:
-    return [F.coalesce(F.length(bytes_), F.lit(ABSENT)), bytes_]
+    return [F.coalesce(F.length(bytes_), F.lit(LENGTH_OF_NULL)), bytes_]
 
 
 def _headers() -> list[Column]:
@@ -85,7 +85,7 @@ def digest_cells(frame: DataFrame, side: int) -> DataFrame:
             F.max("ms").alias("last_ms"),
             F.sum("size").alias("size"),
         )
-        .select(*(F.lit(side).alias("side") if name == "side" else F.col(name) for name in COLUMNS))
+        .select(*(F.lit(side).alias("side") if name == "side" else F.col(name) for name in DIGEST_COLUMNS))
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.plugins import KINDS, load_plugin
+from app.plugins import PLUGIN_KINDS, load_plugin
 from streaming.errors import LockstepError, PluginError
 from streaming.mm2.replication_filters import (
     ConfigPropertyFilter,
@@ -81,7 +81,7 @@ def refused(reference: str, protocol: type) -> str:
         load_plugin(reference, protocol, {})
     said = str(caught.value)
     assert reference in said
-    assert KINDS[protocol].key in said
+    assert PLUGIN_KINDS[protocol].key in said
     return said
 
 

@@ -23,11 +23,11 @@ from bench.drill.round import DrillSize
 from bench.drill.run import DrillSeries, Way, read
 from bench.drill.section import section
 from bench.drill.snapshot import Snapshot
-from bench.drill.source_load import KINDS, Topic
+from bench.drill.source_load import TOPIC_KINDS, Topic
 from bench.drill.still import Still
 from streaming.mm2.records import TopicPartition
 
-BUSY = KINDS[0]
+BUSY = TOPIC_KINDS[0]
 HERE = TopicPartition("drill-busy", 0)
 OTHER = TopicPartition("drill-busy", 1)
 

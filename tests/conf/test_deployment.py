@@ -16,7 +16,7 @@ import yaml
 from app.cli.output import WRONG_USAGE
 from app.http.protection import HEALTH, READY
 from app.job.submit_options import defaults
-from app.local.jar_sets import CONNECTOR, CONNECTOR_JARS, PROJECT
+from app.local.jar_sets import CONNECTOR_JARS, CONNECTOR_VERSION, PROJECT
 from app.properties import keys
 from app.settings import load
 
@@ -102,7 +102,7 @@ def test_an_operator_starts_spark_with_the_projects_own_defaults_and_jars(applic
     jars = {Path(jar).name for jar in given["spark.jars"].split(",")}
     assert jars == set(CONNECTOR_JARS.expected())
     assert f"/jars/{CONNECTOR_JARS.name}/" in given["spark.jars"]
-    assert CONNECTOR in str(list(found(application, "sparkVersion")))
+    assert CONNECTOR_VERSION in str(list(found(application, "sparkVersion")))
 
 
 def test_nothing_runs_as_root() -> None:

@@ -20,7 +20,7 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import Offsets
 from sinks.kinds.offsets.commit_feed import CommitFeed
 from streaming.commits.commit_query import CommitQueries
-from streaming.commits.commit_record import GROUP_PREFIX, TOPIC
+from streaming.commits.commit_record import COMMITS_TOPIC, GROUP_PREFIX
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
@@ -147,12 +147,12 @@ def test_a_transaction_counts_when_it_is_committed_and_never_when_it_is_aborted(
 
 def test_without_a_right_there_is_no_stream_and_the_reason_names_it(clusters: Clusters, stage: Stage) -> None:
     options, feed = dict(clusters.a.client_properties(RESTRICTED)), CommitFeed()
-    assert f"{TOPIC} of a cannot be seen" in str(probe_commits("a", options))
+    assert f"{COMMITS_TOPIC} of a cannot be seen" in str(probe_commits("a", options))
     admin = AdminClient({"bootstrap.servers": clusters.a.bootstrap})
-    grant(admin, TOPIC, AclOperation.DESCRIBE)
-    missing = f"READ is missing on {TOPIC} of a: grant it"
+    grant(admin, COMMITS_TOPIC, AclOperation.DESCRIBE)
+    missing = f"READ is missing on {COMMITS_TOPIC} of a: grant it"
     wait_for(lambda: probe_commits("a", options) == missing, SOON, "the topic to be seen")
-    grant(admin, TOPIC, AclOperation.READ)
+    grant(admin, COMMITS_TOPIC, AclOperation.READ)
     feed.want(OffsetsSource.STREAM, 1)
     stream = CommitStream("a", options, {Flow("a", "b"): feed}, stage.queries, lambda flow: None)
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.demo.demo import FOLDER
+from app.demo.demo import DEMO_FOLDER
 from app.local.jars import PROJECT
 from app.local.local_mirror import MAIN
 from app.local.waiting import wait_for
@@ -63,9 +63,11 @@ def test_every_change_arrives_and_nothing_stays(tmp_path: Path) -> None:
     assert "survived" in said.read_text()
     assert "0 skipped" in said.read_text()
     assert "mirror.properties" in said.read_text()
-    assert not (FOLDER / "mirror" / "mirror.properties").exists(), "MM2 had another file than the one that is shown"
-    shutil.rmtree(FOLDER)
-    assert not FOLDER.exists()
+    assert not (DEMO_FOLDER / "mirror" / "mirror.properties").exists(), (
+        "MM2 had another file than the one that is shown"
+    )
+    shutil.rmtree(DEMO_FOLDER)
+    assert not DEMO_FOLDER.exists()
 
 
 def test_a_mirror_that_dies_ends_the_demo_with_its_reason(tmp_path: Path) -> None:

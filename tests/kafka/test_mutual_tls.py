@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from app.local.broker import PROTOCOLS
+from app.local.broker import LISTENER_PROTOCOLS
 from app.local.certificates import Signed, key_store, signed, trust_store, write_private
 from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
@@ -34,7 +34,9 @@ def listener(folder: Path) -> dict[str, str]:
     write_private(store, trust_store([AUTHORITY], PASSWORD))
     prefix = "listener.name.secured.ssl."
     return {
-        "listener.security.protocol.map": ",".join(f"{k}:{v}" for k, v in (PROTOCOLS | {"SECURED": "SSL"}).items()),
+        "listener.security.protocol.map": ",".join(
+            f"{k}:{v}" for k, v in (LISTENER_PROTOCOLS | {"SECURED": "SSL"}).items()
+        ),
         f"{prefix}client.auth": "required",
         f"{prefix}truststore.type": "PKCS12",
         f"{prefix}truststore.location": str(store),

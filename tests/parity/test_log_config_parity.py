@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from sinks.kinds.topics.target_rules import BEFORE_4, GONE, LEAST, why_refused
+from sinks.kinds.topics.target_rules import BEFORE_4, LEAST_VALUES, REMOVED_CONFIGS, why_refused
 from tests.parity.kafka_classes import Kafka
 
 
@@ -31,17 +31,17 @@ def takes(kafka: Kafka, name: str, value: str) -> bool:
 
 
 def test_kafka_4_knows_none_of_the_configs_that_are_gone(kafka: Kafka) -> None:
-    assert not known(kafka) & {*GONE, BEFORE_4}
+    assert not known(kafka) & {*REMOVED_CONFIGS, BEFORE_4}
     assert {"retention.ms", "segment.bytes"} <= known(kafka)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *((name, "1") for name in GONE),
+        *((name, "1") for name in REMOVED_CONFIGS),
         ("no.such.config", "1"),
-        ("segment.bytes", str(LEAST["segment.bytes"] - 1)),
-        ("segment.bytes", str(LEAST["segment.bytes"])),
+        ("segment.bytes", str(LEAST_VALUES["segment.bytes"] - 1)),
+        ("segment.bytes", str(LEAST_VALUES["segment.bytes"])),
         ("retention.ms", "1"),
     ],
 )

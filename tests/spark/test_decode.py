@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 from pyspark_test import assert_pyspark_df_equal
 
-from streaming.decode import SCHEMA, decode
+from streaming.decode import DECODED_SCHEMA, decode
 from streaming.errors import MalformedRecord
 from streaming.flow import Flow
 from streaming.mm2 import codec
 from streaming.mm2.codec import REASONS
 from streaming.mm2.records import MAX_INT32, MAX_INT64, Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
 from streaming.mm2.topic_roles import TopicRole
-from streaming.source import KINDS, RAW, role_of_topic
+from streaming.source import RAW, RECORD_KINDS, role_of_topic
 
 pytestmark = pytest.mark.spark
 
@@ -44,7 +44,7 @@ def number(dice: random.Random, most: int) -> int:
 def sound(dice: random.Random) -> Input:
     on = TopicPartition(text(dice), number(dice, MAX_INT32))
     up, down = number(dice, MAX_INT64), number(dice, MAX_INT64)
-    kind = dice.choice(KINDS)
+    kind = dice.choice(RECORD_KINDS)
     if kind is RecordKind.HEARTBEAT:
         return kind, *codec.encode_heartbeat(Heartbeat(text(dice), text(dice), up))
     if kind is RecordKind.CHECKPOINT:
@@ -78,7 +78,7 @@ def inputs(seed: int, count: int) -> Iterator[Input]:
         assert value is not None
         what = dice.randrange(5)
         yield (
-            dice.choice(KINDS) if what == 4 else kind,
+            dice.choice(RECORD_KINDS) if what == 4 else kind,
             mangled(dice, key) if what in (1, 3) else key,
             mangled(dice, value) if what in (2, 3) else value,
         )
@@ -86,7 +86,7 @@ def inputs(seed: int, count: int) -> Iterator[Input]:
 
 def expected_row(topic: str, record: Input, replicated: bool) -> dict[str, Any]:
     kind, key, value = record
-    row: dict[str, Any] = dict.fromkeys(SCHEMA.fieldNames())
+    row: dict[str, Any] = dict.fromkeys(DECODED_SCHEMA.fieldNames())
     of_topic = replicated or kind is not RecordKind.HEARTBEAT
     flow = (FLOW.source, FLOW.target) if of_topic else (None, None)
     row.update(cluster="b", topic=topic, record=kind.value, source=flow[0], target=flow[1])
@@ -121,7 +121,7 @@ def frame_of(spark: SparkSession, rows: list[tuple[str, Input, bool]]) -> DataFr
     raw = []
     for topic, (kind, key, value), by_topic in rows:
         aliases = (FLOW.source, FLOW.target) if by_topic else (None, None)
-        raw.append(("b", topic, key, value, APPENDED, POSITION, (KINDS.index(kind), *aliases)))
+        raw.append(("b", topic, key, value, APPENDED, POSITION, (RECORD_KINDS.index(kind), *aliases)))
     return spark.createDataFrame(raw, RAW)
 
 
@@ -200,7 +200,7 @@ def test_one_record_of_each_kind_and_one_that_is_none(spark: SparkSession) -> No
         ),
         ("b", "a.checkpoints.internal", "checkpoint", "a", "b", False, *none, at, POSITION, codec.TOMBSTONE),
     ]
-    assert_pyspark_df_equal(decoded, spark.createDataFrame(expected, SCHEMA), check_columns_in_order=True)
+    assert_pyspark_df_equal(decoded, spark.createDataFrame(expected, DECODED_SCHEMA), check_columns_in_order=True)
 
 
 def test_ansi_mode_is_on_so_that_these_tests_mean_something(spark: SparkSession) -> None:

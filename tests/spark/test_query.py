@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from app.local.waiting import wait_for
-from streaming.decode import SCHEMA
+from streaming.decode import DECODED_SCHEMA
 from streaming.flow import Flow
 from streaming.hints import CheckpointSeen, Hints
 from streaming.query import collect_hints, start, stop_gently, summarize, why_it_ended
@@ -31,7 +31,7 @@ def batch_of(spark: SparkSession, rows: int) -> DataFrame:
     beat = ("b", "a.heartbeats", "heartbeat", "a", "b", True, None, None, None, None, None, 70, None, 90, 7, None)
     older = (*beat[:11], 60, None, 80, 6, None)
     broken = ("b", "a.heartbeats", "heartbeat", "a", "b", True, *(None,) * 7, 80, 8, "tombstone")
-    return spark.createDataFrame([beat, older, broken, *map(row, range(rows))], SCHEMA)
+    return spark.createDataFrame([beat, older, broken, *map(row, range(rows))], DECODED_SCHEMA)
 
 
 def test_a_batch_is_summed_up_without_a_shuffle_in_one_partition(spark: SparkSession) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from streaming.commits.commit_query import CommitSource
-from streaming.commits.commit_record import GROUP_PREFIX, TOPIC
+from streaming.commits.commit_record import COMMITS_TOPIC, GROUP_PREFIX
 
 SECRET = "org.apache.kafka.common.security.plain.PlainLoginModule required password=hush;"
 SOURCE = CommitSource(
@@ -18,8 +18,8 @@ SOURCE = CommitSource(
 
 def test_it_begins_at_an_offset_of_each_partition_and_reads_no_other_topic() -> None:
     options = SOURCE.spark_options()
-    assert json.loads(options["assign"]) == {TOPIC: [0, 1]}
-    assert json.loads(options["startingOffsets"]) == {TOPIC: {"0": 5, "1": 70}}
+    assert json.loads(options["assign"]) == {COMMITS_TOPIC: [0, 1]}
+    assert json.loads(options["startingOffsets"]) == {COMMITS_TOPIC: {"0": 5, "1": 70}}
 
 
 def test_an_offset_of_a_transaction_that_may_be_aborted_is_never_read_whatever_the_file_says() -> None:

@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-FOLDER = Path(__file__).parent
-BASE = "/page/"
+PAGE_FOLDER = Path(__file__).parent
+PAGE_BASE = "/page/"
 INDEX = "index.html"
 
-TYPES: Mapping[str, str] = {
+CONTENT_TYPES: Mapping[str, str] = {
     ".html": "text/html",
     ".css": "text/css",
     ".js": "text/javascript",
@@ -24,13 +24,13 @@ TYPES: Mapping[str, str] = {
 
 def page_files() -> Mapping[str, Path]:
     """What is served, by path."""
-    files = {BASE + file.name: file for file in sorted(FOLDER.iterdir()) if file.suffix in TYPES}
-    return {"/": FOLDER / INDEX} | {path: file for path, file in files.items() if file.name != INDEX}
+    files = {PAGE_BASE + file.name: file for file in sorted(PAGE_FOLDER.iterdir()) if file.suffix in CONTENT_TYPES}
+    return {"/": PAGE_FOLDER / INDEX} | {path: file for path, file in files.items() if file.name != INDEX}
 
 
 def page_routes() -> list[Route]:
     """A route for each file; read once."""
-    return [_route(path, file.read_bytes(), TYPES[file.suffix]) for path, file in page_files().items()]
+    return [_route(path, file.read_bytes(), CONTENT_TYPES[file.suffix]) for path, file in page_files().items()]
 
 
 def _route(path: str, content: bytes, media_type: str) -> Route:

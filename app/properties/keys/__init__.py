@@ -37,12 +37,12 @@ from app.properties.keys.safety_keys import *  # noqa: F403 - one namespace for 
 from app.properties.keys.topic_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.verify_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 
-MODULES = (
+KEY_MODULES = (
     *(flow_keys, topic_keys, offset_keys, notify_keys, pace_keys, acl_keys, safety_keys, failover_keys),
     verify_keys,
 )
 
-_DECLARED = {key.name: key for module in MODULES for key in vars(module).values() if isinstance(key, Key)}
+_DECLARED = {key.name: key for module in KEY_MODULES for key in vars(module).values() if isinstance(key, Key)}
 
 TABLE: Mapping[str, Key[Any]] = _DECLARED | kind_keys.switches(_DECLARED)
 """All of them, by name: whatever is declared in one of these files, and the switches of all kinds."""

@@ -25,7 +25,7 @@ TOPICS = Key("topics", PATTERNS, (".*",), "MM2", "Topics that are replicated, by
 TOPICS_EXCLUDE = Key(
     "topics.exclude",
     PATTERNS,
-    items(replication_filters.TOPICS_EXCLUDE),
+    items(replication_filters.DEFAULT_TOPICS_EXCLUDE),
     "MM2",
     "Topics that are left out all the same.",
 )
@@ -34,7 +34,7 @@ GROUPS = Key("groups", PATTERNS, (".*",), "MM2", "Consumer groups that are repli
 GROUPS_EXCLUDE = Key(
     "groups.exclude",
     PATTERNS,
-    items(replication_filters.GROUPS_EXCLUDE),
+    items(replication_filters.DEFAULT_GROUPS_EXCLUDE),
     "MM2",
     "Groups that are left out all the same.",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.properties.keys.key import NO_REST, REST, Acts, Key
+from app.properties.keys.key import NO_REST, POLL_INTERVAL_TEXT, Acts, Key
 from app.properties.value_types import BOOLEAN, integer, one_of
 
 SYNC_GROUP_OFFSETS = Key(
@@ -17,7 +17,7 @@ SYNC_GROUP_OFFSETS_INTERVAL: Key[int | None] = Key(
     integer(1, unit="seconds"),
     None,
     "MM2",
-    f"{REST} groups; {NO_REST}",
+    f"{POLL_INTERVAL_TEXT} groups; {NO_REST}",
     acts=Acts.PREFIXED,
 )
 EMIT_CHECKPOINTS = Key(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.properties.keys.key import MIRROR, NO_REST, REST, Acts, Key
+from app.properties.keys.key import MIRROR, NO_REST, POLL_INTERVAL_TEXT, Acts, Key
 from app.properties.value_types import BOOLEAN, CLASS, PATTERNS, integer, items, one_of
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from streaming.mm2 import replication_filters
@@ -56,7 +56,7 @@ REFRESH_TOPICS_INTERVAL: Key[int | None] = Key(
     integer(1, unit="seconds"),
     None,
     "MM2",
-    f"{REST} topics; {NO_REST}",
+    f"{POLL_INTERVAL_TEXT} topics; {NO_REST}",
     acts=Acts.PREFIXED,
 )
 SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
@@ -64,7 +64,7 @@ SYNC_TOPIC_CONFIGS_INTERVAL: Key[int | None] = Key(
     integer(1, unit="seconds"),
     None,
     "MM2",
-    f"{REST} configs; {NO_REST}",
+    f"{POLL_INTERVAL_TEXT} configs; {NO_REST}",
     acts=Acts.PREFIXED,
 )
 TOPIC_DELETES = Key(

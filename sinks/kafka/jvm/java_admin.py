@@ -12,7 +12,7 @@ from sinks.kafka.request_timeout import ONE, WHOLE, request_timeout
 
 CLOSES_WITHIN_MS = 15_000
 
-DENIED = ("ClusterAuthorizationException", "SaslAuthenticationException", "SslAuthenticationException")
+DENIED_CLIENT = ("ClusterAuthorizationException", "SaslAuthenticationException", "SslAuthenticationException")
 
 
 def timeout_ms(alias: str, properties: Mapping[str, str]) -> int:

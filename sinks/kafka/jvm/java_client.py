@@ -8,10 +8,10 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, ItemFault, NotSupported, RightsMissing
-from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
 
-REFUSALS: Mapping[str, str] = {
+REFUSAL_CODES: Mapping[str, str] = {
     "InvalidRequestException": "INVALID_REQUEST",
     "PolicyViolationException": "POLICY_VIOLATION",
     "UnknownServerException": "UNKNOWN",
@@ -47,7 +47,7 @@ class JavaAdmin:
             cause = cause_of(error)
             self._count(self.alias, api, cause)
             text = f"cluster {self.alias}: {api}: {cause}"
-            if cause in DENIED:
+            if cause in DENIED_CLIENT:
                 raise RightsMissing(text) from error
             if cause == "UnsupportedVersionException":
                 raise NotSupported(f"{text}; its brokers are too old for it") from error
@@ -62,12 +62,12 @@ class JavaAdmin:
         except Py4JJavaError as error:
             cause = cause_of(error)
             self._count(self.alias, api, cause)
-            if cause in DENIED:
+            if cause in DENIED_CLIENT:
                 raise RightsMissing(f"cluster {self.alias}: {api}: {cause}") from error
-            if cause not in REFUSALS:
+            if cause not in REFUSAL_CODES:
                 raise ClusterUnreachable(f"cluster {self.alias}: {api}: {cause}") from error
             return ItemFault(
-                REFUSALS[cause], str((error.java_exception.getCause() or error.java_exception).getMessage())
+                REFUSAL_CODES[cause], str((error.java_exception.getCause() or error.java_exception).getMessage())
             )
         self._count(self.alias, api, "ok")
         return None

@@ -12,7 +12,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, NotSupported, RightsMissing
-from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
 from streaming.errors import LockstepError
 
@@ -59,4 +59,4 @@ class JvmAclWatch:
         text = f"cluster {self._alias}: {API}: {cause}: {error.java_exception.getMessage()}"
         if cause == NO_AUTHORIZER:
             return NotSupported(f"{text}; its brokers have no authorizer")
-        return RightsMissing(text) if cause in DENIED else ClusterUnreachable(text)
+        return RightsMissing(text) if cause in DENIED_CLIENT else ClusterUnreachable(text)

@@ -13,16 +13,15 @@ from py4j.protocol import Py4JJavaError
 from sinks.faults import Observed
 from sinks.kafka.jvm.committed_text import names_of, offsets_of
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.jvm_groups import GROUPS_IN_A_REQUEST
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.group_reader_around import GroupReaderAround
 from sinks.kafka.ports.groups import GroupFaults, Groups, Offsets
 
-GROUPS_IN_A_REQUEST = 500
-
 FEW = 20
 """Groups that are as soon asked for one by one."""
 
-SEPARATOR = "\n"
+GROUP_SEPARATOR = "\n"
 """Between names on their way to the JVM; a group with it in its name is asked for by itself."""
 
 
@@ -34,11 +33,11 @@ class JvmCommitted:
         self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._every = self._jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
-        self._lines = self._jvm.java.util.regex.Pattern.compile(SEPARATOR)
+        self._lines = self._jvm.java.util.regex.Pattern.compile(GROUP_SEPARATOR)
 
     def committed(self, groups: Sequence[str]) -> dict[str, Offsets]:
         """Of as many of these groups as were answered and understood. All requests leave before the first answer."""
-        plain = [group for group in groups if group and SEPARATOR not in group]
+        plain = [group for group in groups if group and GROUP_SEPARATOR not in group]
         chunks = [plain[start : start + GROUPS_IN_A_REQUEST] for start in range(0, len(plain), GROUPS_IN_A_REQUEST)]
         asked = [(chunk, self._admin.listConsumerGroupOffsets(self._request(chunk))) for chunk in chunks]
         found: dict[str, Offsets] = {}
@@ -49,7 +48,7 @@ class JvmCommitted:
     def _request(self, groups: Sequence[str]) -> Any:
         # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
         request = self._jvm.java.util.concurrent.ConcurrentHashMap()
-        request.keySet(self._every).addAll(self._lines.splitAsStream(SEPARATOR.join(groups)).toList())
+        request.keySet(self._every).addAll(self._lines.splitAsStream(GROUP_SEPARATOR.join(groups)).toList())
         return request
 
     def _answer(self, groups: Sequence[str], result: Any) -> dict[str, Offsets]:

@@ -16,12 +16,12 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, RightsMissing
-from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, _message, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, _message, cause_of, java_admin, timeout_ms
 from sinks.kafka.jvm.jvm_resources import TopicResources
 from sinks.kafka.ports.cluster import CountRequest
 from streaming.errors import LockstepError
 
-ITEM = ("UnknownTopicOrPartitionException", "TopicAuthorizationException", "InvalidTopicException")
+TOPIC_FAULTS = ("UnknownTopicOrPartitionException", "TopicAuthorizationException", "InvalidTopicException")
 
 
 class JvmWatch:
@@ -78,9 +78,9 @@ class JvmWatch:
         """One topic's trouble must not hide the others: the troubled ones count as changed and are read in full."""
         cause = cause_of(error)
         self._count(self._alias, "DescribeConfigs", cause)
-        if cause in DENIED:
+        if cause in DENIED_CLIENT:
             raise RightsMissing(f"cluster {self._alias}: DescribeConfigs: {cause}: {_message(error)}")
-        if cause not in ITEM:
+        if cause not in TOPIC_FAULTS:
             raise ClusterUnreachable(f"cluster {self._alias}: DescribeConfigs: {cause}: {_message(error)}")
         troubled, seen = set(), self._jvm.java.util.HashMap()
         for topic in shard:

@@ -12,7 +12,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import CoordinatorUnavailable, RightsMissing
-from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.group_watch import POLLED_AT_ONCE
 from streaming.errors import LockstepError
@@ -20,7 +20,7 @@ from streaming.errors import LockstepError
 GROUPS_IN_A_REQUEST = 500
 REQUESTS = POLLED_AT_ONCE // GROUPS_IN_A_REQUEST
 
-ITEM = ("GroupAuthorizationException", "GroupIdNotFoundException", "InvalidGroupIdException")
+GROUP_FAULTS = ("GroupAuthorizationException", "GroupIdNotFoundException", "InvalidGroupIdException")
 
 
 class JvmGroupWatch:
@@ -85,9 +85,9 @@ class JvmGroupWatch:
         """One group's trouble must not hide the others: the troubled ones count as changed and are read in full."""
         cause = cause_of(error)
         self._count(self._alias, "OffsetFetch", cause)
-        if cause in DENIED:
+        if cause in DENIED_CLIENT:
             raise RightsMissing(f"cluster {self._alias}: OffsetFetch: {cause}")
-        if cause not in ITEM:
+        if cause not in GROUP_FAULTS:
             raise CoordinatorUnavailable(f"cluster {self._alias}: OffsetFetch: {cause}")
         troubled, seen = set(), self._jvm.java.util.HashMap()
         for group in request.keySet():

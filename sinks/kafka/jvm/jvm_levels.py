@@ -15,7 +15,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, Observed, RightsMissing, where_it_is
-from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest, Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
@@ -31,7 +31,7 @@ from sinks.kafka.ports.permitted import ask_again
 
 DESCRIBE, ALTER, CLUSTER = "DescribeConfigs", "IncrementalAlterConfigs", "DescribeCluster"
 
-ITEM: Mapping[str, str] = {
+ENTITY_FAULTS: Mapping[str, str] = {
     "InvalidConfigurationException": "INVALID_CONFIG",
     "InvalidRequestException": "INVALID_REQUEST",
     "InvalidTopicException": "TOPIC_EXCEPTION",
@@ -42,7 +42,7 @@ ITEM: Mapping[str, str] = {
 }
 """Faults of one entity, by Java's exception, under the names that librdkafka has for them."""
 
-RETRIABLE = frozenset({"UNKNOWN_TOPIC_OR_PART"})
+RETRIABLE_FAULTS = frozenset({"UNKNOWN_TOPIC_OR_PART"})
 SILENT = "REQUEST_TIMED_OUT"
 """A broker that does not answer; the others may."""
 
@@ -143,14 +143,14 @@ class JvmLevels:
     def _fault(self, api: str, error: Py4JJavaError) -> ItemFault:
         self._raise_if_denied(api, error)
         cause = cause_of(error)
-        code = ITEM.get(cause, SILENT)
-        return ItemFault(code, _message(error), code == SILENT or code in RETRIABLE)
+        code = ENTITY_FAULTS.get(cause, SILENT)
+        return ItemFault(code, _message(error), code == SILENT or code in RETRIABLE_FAULTS)
 
     def _raise_if_denied(self, api: str, error: Py4JJavaError) -> None:
         cause, text = cause_of(error), self._text(api, error)
         if cause == "ClusterAuthorizationException":
             raise RightsMissing(f"{text}; grant the principal {RIGHTS[api]} on the CLUSTER") from error
-        if cause in DENIED:
+        if cause in DENIED_CLIENT:
             raise RightsMissing(f"{text}; check the security settings of `{self._alias}.`") from error
         if cause == "UnsupportedVersionException" and api == ALTER:
             raise IncrementalUnsupported(text) from error

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.client_config import client_config
@@ -22,11 +22,16 @@ from streaming.errors import LockstepError
 REPLACED_EVERY = 30.0
 """Seconds at least between two replacements of a client: a cluster that is down costs no client for each request."""
 
-REFUSED = "_TRANSPORT"
+REFUSED_CONNECTION = "_TRANSPORT"
 """The result, in librdkafka's words, of a request to a cluster that refuses connections."""
 
 T = TypeVar("T")
 A = TypeVar("A")
+
+PING_TOPIC = "__consumer_offsets"
+"""Asking for one topic is cheap on a cluster of any size, and needs no right; it need not exist."""
+
+LATEST_OFFSET: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
 class Admin:
@@ -95,7 +100,7 @@ class Admin:
         try:
             answer = self._reachability.answer(request)
         except ClusterUnreachable:
-            self.count(self.alias, api, REFUSED)
+            self.count(self.alias, api, REFUSED_CONNECTION)
             self._unanswered = True
             raise
         except KafkaException as exception:

@@ -31,7 +31,7 @@ SAME = frozenset(
         "connections.max.idle.ms",
     }
 )
-PROTOCOLS: Mapping[str, tuple[bool, bool]] = {
+TLS_AND_SASL: Mapping[str, tuple[bool, bool]] = {
     "PLAINTEXT": (False, False),
     "SSL": (True, False),
     "SASL_PLAINTEXT": (False, True),
@@ -59,9 +59,9 @@ def client_config(alias: str, properties: Mapping[str, str]) -> dict[str, str | 
 def security_config(properties: Mapping[str, str]) -> dict[str, str]:
     """The part of it that guards the connection. Raises LockstepError that names the Java key, and no secret."""
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
-    if protocol not in PROTOCOLS:
-        raise LockstepError(f"security.protocol={protocol} is unknown; allowed: {', '.join(PROTOCOLS)}")
-    has_tls, has_login = PROTOCOLS[protocol]
+    if protocol not in TLS_AND_SASL:
+        raise LockstepError(f"security.protocol={protocol} is unknown; allowed: {', '.join(TLS_AND_SASL)}")
+    has_tls, has_login = TLS_AND_SASL[protocol]
     config = {"security.protocol": protocol}
     if has_tls:
         config |= tls_config(properties)

@@ -18,12 +18,12 @@ UNREACHABLE = frozenset(
         KafkaError.BROKER_NOT_AVAILABLE,
     }
 )
-DENIED = frozenset({KafkaError.CLUSTER_AUTHORIZATION_FAILED})
+DENIED_CLUSTER = frozenset({KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
-REFUSED = re.compile(r"(tls|ssl)v?\S* alert", re.IGNORECASE)
+REFUSED_CERTIFICATE = re.compile(r"(tls|ssl)v?\S* alert", re.IGNORECASE)
 """In the text of a connection that broke off: the broker does not take the client's certificate, or wants one."""
 
-RETRIABLE = UNREACHABLE | frozenset(
+RETRIABLE_CODES = UNREACHABLE | frozenset(
     {
         KafkaError.NOT_CONTROLLER,
         KafkaError.REQUEST_TIMED_OUT,
@@ -47,15 +47,15 @@ def error_of(exception: BaseException) -> KafkaError | None:
 
 def item_fault(error: KafkaError) -> ItemFault:
     """What became of one item."""
-    return ItemFault(error.name(), error.str(), error.code() in RETRIABLE or error.retriable())
+    return ItemFault(error.name(), error.str(), error.code() in RETRIABLE_CODES or error.retriable())
 
 
 def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
     """The exception for an error that concerns a whole request."""
     text = f"cluster {alias}: {doing}: {error.name()}: {error.str()}"
-    if error.code() in LOGIN or REFUSED.search(error.str()):
+    if error.code() in LOGIN or REFUSED_CERTIFICATE.search(error.str()):
         return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")
-    if error.code() in DENIED:
+    if error.code() in DENIED_CLUSTER:
         return RightsMissing(f"{text}; grant the principal this right on the cluster {alias}")
     if error.code() in UNREACHABLE or error.retriable():
         return ClusterUnreachable(f"{text}; {where_it_is(alias)}")
@@ -64,4 +64,4 @@ def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
 
 def stops_request(error: KafkaError) -> bool:
     """Whether an error that came back for one item says that none of the request was carried out."""
-    return error.code() in UNREACHABLE | DENIED | LOGIN
+    return error.code() in UNREACHABLE | DENIED_CLUSTER | LOGIN

@@ -32,7 +32,7 @@ from sinks.kafka.request_timeout import longest_write
 GRACE = 30.0
 """Seconds that a start, and that an answer to who reads beyond its requests' time may take: half a second if idle."""
 
-ENDS_WITHIN = 5.0
+GROUP_PROCESS_ENDS_WITHIN = 5.0
 """Seconds; without ceremony after them."""
 
 STARTS, WITHIN = 4, 10.0
@@ -166,7 +166,7 @@ def _end(connection: Connection, process: subprocess.Popen[bytes]) -> str:
     if process.stdin is not None:
         process.stdin.close()
     try:
-        code = process.wait(ENDS_WITHIN)
+        code = process.wait(GROUP_PROCESS_ENDS_WITHIN)
     except subprocess.TimeoutExpired:
         process.kill()
         code = process.wait()

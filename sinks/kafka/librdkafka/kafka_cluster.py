@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import ConfigEntry as RdEntry
 
 from sinks.faults import IncrementalUnsupported, ItemFault, Observed
-from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.admin import PING_TOPIC, Admin
 from sinks.kafka.librdkafka.error_codes import item_fault, raised
 from sinks.kafka.librdkafka.rd_acls import KafkaAcls
 from sinks.kafka.librdkafka.rd_brokers import KafkaBrokers
@@ -46,13 +46,10 @@ from sinks.kafka.request_timeout import longest_write
 PING_TIMEOUT = 5.0
 """Seconds; a cluster that needs longer is as good as down."""
 
-PING_TOPIC = "__consumer_offsets"
-"""Asking for one topic is cheap on a cluster of any size; it need not exist."""
-
 BETWEEN_ASKING = (0.0, 0.1, 0.3)
 """Seconds before each time that a broker is asked whether a topic is gone: right after a start it may not know yet."""
 
-ORIGINS = {
+ORIGIN_OF = {
     1: Origin.TOPIC,
     2: Origin.BROKER,
     3: Origin.CLUSTER,
@@ -65,7 +62,7 @@ ORIGINS = {
 @lru_cache(maxsize=65536)
 def _entry(value: str | None, source: int, read_only: bool, sensitive: bool) -> ConfigEntry:
     # Thousands of topics share a few dozen different entries.
-    return ConfigEntry(value, ORIGINS.get(source, Origin.UNKNOWN), read_only, sensitive)
+    return ConfigEntry(value, ORIGIN_OF.get(source, Origin.UNKNOWN), read_only, sensitive)
 
 
 class KafkaCluster:

@@ -9,6 +9,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from sinks.kafka.librdkafka.admin import PING_TOPIC
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.error_codes import LOGIN, error_of
 from sinks.kafka.ports.users import LoginTrial
@@ -25,9 +26,6 @@ WRONG = "invalid credentials"
 
 ASKED = 0.5
 """Seconds that one request waits before the client is asked what went wrong."""
-
-TOPIC = "__consumer_offsets"
-"""Asking for one topic is cheap, and needs no right."""
 
 WITH_LOGIN = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
@@ -70,7 +68,7 @@ def _tried(client: AdminClient, noticed: list[KafkaError], timeout: float) -> st
     last = "no answer"
     while time.monotonic() < deadline:
         try:
-            client.list_topics(topic=TOPIC, timeout=min(ASKED, timeout))
+            client.list_topics(topic=PING_TOPIC, timeout=min(ASKED, timeout))
             return None
         except KafkaException as exception:
             error = error_of(exception)

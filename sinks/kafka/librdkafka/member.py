@@ -9,7 +9,7 @@ import confluent_kafka as rd
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.error_codes import raised
 
-POLL = 0.2
+CONSUME_TIMEOUT = 0.2
 """Seconds that one fetch waits."""
 
 
@@ -28,7 +28,7 @@ class Member:
 
     def read(self, most: int) -> None:
         """Reads up to so many records, waiting a moment for the first. Raises ClusterUnreachable, RightsMissing."""
-        for message in self._consumer.consume(most, timeout=POLL):
+        for message in self._consumer.consume(most, timeout=CONSUME_TIMEOUT):
             error = message.error()
             self.at_end = error is not None and error.code() == rd.KafkaError._PARTITION_EOF
             if error is None:

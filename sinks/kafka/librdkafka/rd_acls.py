@@ -35,7 +35,7 @@ RESOURCES: Mapping[str, rd.ResourceType] = {
     for one in rd.ResourceType
     if one.name in RESOURCE_TYPES or one is rd.ResourceType.BROKER
 }
-TYPES: Mapping[rd.ResourceType, str] = {one: word for word, one in RESOURCES.items()}
+RESOURCE_WORDS: Mapping[rd.ResourceType, str] = {one: word for word, one in RESOURCES.items()}
 
 # None is any text, whatever the package's own types say.
 _any: Any = None
@@ -137,7 +137,7 @@ def _to_rd(make: type[rd.AclBinding], binding: AclBinding) -> rd.AclBinding:
 
 def _from_rd(found: Any) -> AclBinding:
     return AclBinding(
-        TYPES[found.restype],
+        RESOURCE_WORDS[found.restype],
         found.name,
         found.resource_pattern_type.name,
         found.principal,

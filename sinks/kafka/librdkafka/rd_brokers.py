@@ -6,16 +6,14 @@ from collections.abc import Collection
 from typing import Any
 
 import confluent_kafka as rd
-from confluent_kafka.admin import OffsetSpec
 
 from sinks.faults import Observed
-from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.admin import LATEST_OFFSET, Admin
 from sinks.kafka.librdkafka.error_codes import item_fault
 from sinks.kafka.ports.brokers import Replicas
 from streaming.mm2.records import TopicPartition
 
 # The package's own types leave it out.
-LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
 class KafkaBrokers:
@@ -42,7 +40,7 @@ class KafkaBrokers:
             return Observed({})
         asked = {rd.TopicPartition(where.topic, where.partition): where for where in partitions}
         futures = self._admin.client.list_offsets(
-            dict.fromkeys(asked, LATEST),
+            dict.fromkeys(asked, LATEST_OFFSET),
             isolation_level=rd.IsolationLevel.READ_COMMITTED,
             request_timeout=self._admin.timeout,
         )

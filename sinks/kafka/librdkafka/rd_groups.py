@@ -11,7 +11,7 @@ import confluent_kafka as rd
 from confluent_kafka.admin import OffsetSpec
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.admin import LATEST_OFFSET, Admin
 from sinks.kafka.librdkafka.error_codes import item_fault
 from sinks.kafka.librdkafka.group_process import GroupProcess
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
@@ -19,7 +19,6 @@ from streaming.mm2.records import TopicPartition
 
 # The package's own types leave these two out.
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 UNCOMMITTED, COMMITTED = rd.IsolationLevel.READ_UNCOMMITTED, rd.IsolationLevel.READ_COMMITTED
 
@@ -77,7 +76,7 @@ class KafkaGroups:
         self, partitions: Collection[TopicPartition], committed: bool = False
     ) -> Observed[TopicPartition, LogRange]:
         starts, errors = self._offsets(partitions, EARLIEST)
-        latest, more = self._offsets(partitions, LATEST, COMMITTED if committed else UNCOMMITTED)
+        latest, more = self._offsets(partitions, LATEST_OFFSET, COMMITTED if committed else UNCOMMITTED)
         items = {where: LogRange(starts[where], latest[where]) for where in starts.keys() & latest.keys()}
         return Observed(items, errors | more)
 

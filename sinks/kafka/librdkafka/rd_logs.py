@@ -13,10 +13,10 @@ from sinks.kafka.librdkafka.error_codes import error_of, raised
 from sinks.kafka.ports.cluster import CHUNK, LogChunk, Placed
 from sinks.kafka.ports.permitted import is_permitted
 
-TIMEOUT = 30.0
+LOG_TIMEOUT = 30.0
 """Seconds that reading or appending may go without progress."""
 
-AT_ONCE = 1000
+MESSAGES_IN_A_READ = 1000
 """Records that librdkafka hands over in one call."""
 
 AT_ONCE_WITHIN = 2.0
@@ -45,7 +45,7 @@ def _come(consumer: Consumer) -> Iterator[Message]:
     """What is there, after a wait for the first of it. `consume` with a wait would wait until AT_ONCE are there."""
     if (first := consumer.poll(0.2)) is not None:
         yield first
-        yield from consumer.consume(num_messages=AT_ONCE, timeout=0)
+        yield from consumer.consume(num_messages=MESSAGES_IN_A_READ, timeout=0)
 
 
 def _joined(chunks: Iterable[LogChunk]) -> LogChunk:
@@ -60,9 +60,9 @@ def _joined(chunks: Iterable[LogChunk]) -> LogChunk:
 class Log:
     """Reads and appends through clients of its own, which are made when they are needed first."""
 
-    def __init__(self, alias: str, config: Mapping[str, str | int], write_within: float = TIMEOUT) -> None:
+    def __init__(self, alias: str, config: Mapping[str, str | int], write_within: float = LOG_TIMEOUT) -> None:
         """`write_within`: seconds, for an append that was permitted."""
-        self._alias, self._write_within = alias, min(write_within, TIMEOUT)
+        self._alias, self._write_within = alias, min(write_within, LOG_TIMEOUT)
         self._config = dict(config)
         self._producer: Producer | None = None
         self._reading = threading.Lock()
@@ -84,7 +84,7 @@ class Log:
         for key, value in records:
             self._producer.produce(topic, key=key, value=value, partition=0, on_delivery=delivered)
             self._producer.poll(0)
-        within = self._write_within if is_permitted() else TIMEOUT
+        within = self._write_within if is_permitted() else LOG_TIMEOUT
         missing = self._producer.flush(within)
         # Those that come while it is discarded only say that it was.
         failed = errors[:1]
@@ -151,7 +151,7 @@ class Log:
     def _chunks(self, topic: str, start: Start) -> Iterator[LogChunk]:
         consumer = self._consumer()
         try:
-            yield from self._read(consumer, topic, start, TIMEOUT)
+            yield from self._read(consumer, topic, start, LOG_TIMEOUT)
         except KafkaException as exception:
             error = error_of(exception)
             if error is None:
@@ -175,7 +175,7 @@ class Log:
         records: list[Placed] = []
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
-            if len(records) > CHUNK - AT_ONCE:
+            if len(records) > CHUNK - MESSAGES_IN_A_READ:
                 yield records
                 records, deadline = [], time.monotonic() + within
             for message in _come(consumer):
@@ -199,7 +199,7 @@ class Log:
     def close(self) -> None:
         """Waits for what is under way."""
         if self._producer is not None:
-            self._producer.flush(TIMEOUT)
+            self._producer.flush(LOG_TIMEOUT)
             self._producer = None
         with self._reading:
             self._closed = True

@@ -23,7 +23,7 @@ from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span,
 from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
 from streaming.mm2.records import TopicPartition
 
-POLL = 0.01
+FETCH_TIMEOUT = 0.01
 """Seconds: librdkafka waits so long for as many messages as were asked for, however many there are already."""
 
 MESSAGES_AT_ONCE = 1000
@@ -139,7 +139,7 @@ class KafkaRecords:
     def _run(self, consumer: rd.Consumer, sweeps: Mapping[TopicPartition, Sweep], deadline: float) -> None:
         busy = dict(sweeps)
         while busy and (left := deadline - time.monotonic()) > 0:
-            for message in consumer.consume(MESSAGES_AT_ONCE, timeout=min(POLL, left)):
+            for message in consumer.consume(MESSAGES_AT_ONCE, timeout=min(FETCH_TIMEOUT, left)):
                 _take(message, busy)
             done = [at for at, sweep in busy.items() if sweep.done]
             for at in done:

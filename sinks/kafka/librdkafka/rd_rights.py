@@ -16,7 +16,7 @@ from sinks.kafka.ports.allowed import Allowed
 NAMES_IN_A_REQUEST = 500
 """Topics or groups in one request."""
 
-DENIED = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
+DENIED_CODES = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 
 
 def ask_allowed(
@@ -67,7 +67,7 @@ def _creatable(admin: Admin, names: Collection[str]) -> dict[str, bool]:
     for name, future in futures.items():
         error = future.exception()
         # Whatever else is wrong with it, a topic that exists, say, was looked at after the right.
-        settled[name] = error is None or error.args[0].code() not in DENIED
+        settled[name] = error is None or error.args[0].code() not in DENIED_CODES
     return settled
 
 

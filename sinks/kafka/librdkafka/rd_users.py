@@ -30,7 +30,7 @@ MECHANISMS: Mapping[rd.ScramMechanism, str] = {
     rd.ScramMechanism.SCRAM_SHA_256: Mechanism.SHA_256.value,
     rd.ScramMechanism.SCRAM_SHA_512: Mechanism.SHA_512.value,
 }
-BY_NAME: Mapping[str, rd.ScramMechanism] = {name: one for one, name in MECHANISMS.items()}
+MECHANISM_OF: Mapping[str, rd.ScramMechanism] = {name: one for one, name in MECHANISMS.items()}
 DESCRIBE, ALTER = "DescribeUserScramCredentials", "AlterUserScramCredentials"
 TOO_OLD = frozenset({KafkaError.UNSUPPORTED_VERSION, KafkaError._UNSUPPORTED_FEATURE})
 
@@ -64,12 +64,12 @@ class KafkaUsers:
     def upsert(self, upsertions: Sequence[Upsertion]) -> UserFaults:
         asked: dict[Key, rd.UserScramCredentialAlteration] = {}
         for one in upsertions:
-            info = rd.ScramCredentialInfo(BY_NAME[one.mechanism], one.iterations)
+            info = rd.ScramCredentialInfo(MECHANISM_OF[one.mechanism], one.iterations)
             asked[one.key] = rd.UserScramCredentialUpsertion(one.user, info, one.password.encode())
         return self._alter(asked)
 
     def delete(self, keys: Collection[Key]) -> UserFaults:
-        faults = self._alter({key: rd.UserScramCredentialDeletion(key[0], BY_NAME[key[1]]) for key in keys})
+        faults = self._alter({key: rd.UserScramCredentialDeletion(key[0], MECHANISM_OF[key[1]]) for key in keys})
         return {key: None if fault and fault.code == "RESOURCE_NOT_FOUND" else fault for key, fault in faults.items()}
 
     def _alter(self, asked: Mapping[Key, rd.UserScramCredentialAlteration]) -> UserFaults:

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, NotSupported
 from sinks.kafka.memory.memory_answers import permit
-from sinks.kafka.ports.acl_binding import CLUSTER, AclBinding
+from sinks.kafka.ports.acl_binding import CLUSTER, CLUSTER_NAME, AclBinding
 from sinks.kafka.ports.acls import AclFaults, AclReader
-
-CLUSTER_NAME = "kafka-cluster"
 
 AclPolicy = Callable[[AclBinding], str | None]
 """Why the cluster refuses to create this one, or None."""

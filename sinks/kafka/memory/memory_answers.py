@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sinks.faults import ClusterUnreachable, RightsMissing
+from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
+
+GONE = ItemFault("UNKNOWN_TOPIC_OR_PART", "This server does not host this topic-partition.", retriable=True)
+"""What a broker says of a topic that is not there."""
 
 
 def answer(alias: str, reachable: bool) -> None:

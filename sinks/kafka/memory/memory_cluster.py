@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from sinks.faults import IncrementalUnsupported, ItemFault, Observed
-from sinks.kafka.memory.memory_answers import answer, permit
+from sinks.kafka.memory.memory_answers import GONE, answer, permit
 from sinks.kafka.ports.cluster import (
     CHUNK,
     Alterations,
@@ -41,8 +41,7 @@ BUILT_IN: Mapping[str, str] = {
 
 ConfigPolicy = Callable[[str, str, str | None], str | None]
 
-EXISTS = ItemFault("TOPIC_ALREADY_EXISTS", "Topic already exists.")
-GONE = ItemFault("UNKNOWN_TOPIC_OR_PART", "This server does not host this topic-partition.", retriable=True)
+TOPIC_EXISTS = ItemFault("TOPIC_ALREADY_EXISTS", "Topic already exists.")
 
 
 def _no_policy(topic: str, name: str, value: str | None) -> str | None:
@@ -107,7 +106,7 @@ class MemoryCluster:
         self._write()
         faults: Faults = {}
         for name, spec in specs.items():
-            faults[name] = EXISTS if name in self.topics else self._refusal(name, dict(spec.configs))
+            faults[name] = TOPIC_EXISTS if name in self.topics else self._refusal(name, dict(spec.configs))
             if faults[name] is None:
                 self.topics[name] = _Topic(spec.partitions, dict(spec.configs))
         return faults

@@ -6,11 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.memory.memory_answers import answer
+from sinks.kafka.memory.memory_answers import GONE, answer
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from streaming.mm2.records import TopicPartition
 
-GONE = ItemFault("UNKNOWN_TOPIC_OR_PART", "This server does not host this topic-partition.", retriable=True)
 ACTIVE = ItemFault("UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member.")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.memory.memory_answers import permit
+from sinks.kafka.memory.memory_answers import GONE, permit
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
@@ -25,8 +25,6 @@ from sinks.kafka.ports.config_levels import (
 
 LISTENER = "listener.name."
 """Begins the configs of one listener, which belong to one broker."""
-
-GONE = ItemFault("UNKNOWN_TOPIC_OR_PART", "This server does not host this topic-partition.", retriable=True)
 
 
 @dataclass(frozen=True, slots=True)

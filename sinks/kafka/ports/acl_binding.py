@@ -21,6 +21,9 @@ UNKNOWN: Final = "UNKNOWN"
 WILDCARD: Final = "*"
 """As a literal name every resource of the type, as a host every host."""
 
+CLUSTER_NAME: Final = "kafka-cluster"
+"""The only resource of the type CLUSTER (`Resource.CLUSTER_NAME`)."""
+
 EVERYONE: Final = "User:*"
 """The principal that stands for all others, of whatever type (`StandardAuthorizerData.WILDCARD_PRINCIPAL`)."""
 

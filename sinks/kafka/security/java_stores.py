@@ -18,7 +18,7 @@ from streaming.errors import LockstepError
 JAVA_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 """How files of JKS and JCEKS begin."""
 
-TIMEOUT = 60
+KEYTOOL_TIMEOUT = 60
 """Seconds; it takes one."""
 
 PROMPTS = 64
@@ -42,7 +42,13 @@ def as_pkcs12(data: bytes, password: str | None, key_password: str | None) -> tu
         answers = "\n" * (password is None) + f"{key_password or ''}\n" * PROMPTS
         environment = os.environ | {"GIVEN": password or "", "MADE": secret}
         ended = subprocess.run(
-            command, input=answers, env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT
+            command,
+            input=answers,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=KEYTOOL_TIMEOUT,
         )
         if ended.returncode or not made.exists():
             raise ValueError("keytool cannot open it")

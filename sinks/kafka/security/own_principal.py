@@ -23,7 +23,7 @@ from sinks.kafka.security.java_stores import JAVA_MAGIC
 from streaming.errors import LockstepError
 
 ANONYMOUS = "User:ANONYMOUS"
-BY_NAME = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
+NAMED_MECHANISMS = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def own_principal(properties: Mapping[str, str]) -> OwnPrincipal:
 
 def _of_login(properties: Mapping[str, str]) -> OwnPrincipal:
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
-    if mechanism not in BY_NAME:
+    if mechanism not in NAMED_MECHANISMS:
         return OwnPrincipal(None, f"with sasl.mechanism={mechanism} its settings do not tell")
     try:
         user = parse_jaas(properties.get("sasl.jaas.config", "")).options.get("username")

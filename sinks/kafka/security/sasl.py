@@ -23,7 +23,7 @@ from sinks.kafka.security.stores import trusted_certificates
 from streaming.errors import LockstepError
 
 JAAS: Final = "sasl.jaas.config"
-URL: Final = "sasl.oauthbearer.token.endpoint.url"
+TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
 OAUTH: Final = "OAUTHBEARER"
 MODULES: Mapping[str, str] = {
     "PLAIN": "PlainLoginModule",
@@ -33,7 +33,7 @@ MODULES: Mapping[str, str] = {
 }
 """The login module of each mechanism."""
 
-CLIENT: Mapping[str, tuple[str, str]] = {
+CLIENT_FIELDS: Mapping[str, tuple[str, str]] = {
     "sasl.oauthbearer.client.id": ("clientId", "sasl.oauthbearer.client.credentials.client.id"),
     "sasl.oauthbearer.client.secret": ("clientSecret", "sasl.oauthbearer.client.credentials.client.secret"),
     "sasl.oauthbearer.scope": ("scope", "sasl.oauthbearer.scope"),
@@ -44,8 +44,8 @@ EXTENSION: Final = "extension_"
 STORE: Final = "ssl."
 HANDLERS = frozenset({"sasl.login.callback.handler.class", "sasl.client.callback.handler.class"})
 KAFKAS: Final = "org.apache.kafka.common.security."
-TRANSLATED = frozenset({JAAS, URL, "sasl.mechanism", *(newer for _, newer in CLIENT.values())})
-LEFT_OUT = (
+TRANSLATED = frozenset({JAAS, TOKEN_URL, "sasl.mechanism", *(newer for _, newer in CLIENT_FIELDS.values())})
+UNTRANSLATED = (
     "sasl.kerberos.",
     "sasl.login.connect.",
     "sasl.login.read.",
@@ -77,7 +77,7 @@ def sasl_config(properties: Mapping[str, str]) -> dict[str, str]:
 def _known(name: str, value: str) -> bool:
     if name in HANDLERS:
         return value.startswith(KAFKAS)
-    return name in TRANSLATED or name.startswith(LEFT_OUT)
+    return name in TRANSLATED or name.startswith(UNTRANSLATED)
 
 
 def _module(properties: Mapping[str, str], mechanism: str) -> LoginModule:
@@ -103,14 +103,14 @@ def _user(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _oauth(options: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
-    if not properties.get(URL):
-        raise LockstepError(f"{URL} is missing: OAUTHBEARER gets its tokens there, with client credentials")
-    if not properties[URL].startswith(("https://", "http://")):
-        raise LockstepError(f"{URL} begins with neither https:// nor http://: a token in a file cannot be used")
+    if not properties.get(TOKEN_URL):
+        raise LockstepError(f"{TOKEN_URL} is missing: OAUTHBEARER gets its tokens there, with client credentials")
+    if not properties[TOKEN_URL].startswith(("https://", "http://")):
+        raise LockstepError(f"{TOKEN_URL} begins with neither https:// nor http://: a token in a file cannot be used")
     if any(name.startswith("unsecuredLogin") for name in options):
         raise LockstepError(f"{JAAS}: unsecured tokens cannot be made here: name a client with clientId, clientSecret")
-    config = {"sasl.oauthbearer.method": "oidc", URL: properties[URL]}
-    for name, (option, newer) in CLIENT.items():
+    config = {"sasl.oauthbearer.method": "oidc", TOKEN_URL: properties[TOKEN_URL]}
+    for name, (option, newer) in CLIENT_FIELDS.items():
         if value := properties.get(newer) or options.get(option):
             config[name] = value
         elif option != "scope":

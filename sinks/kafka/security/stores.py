@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.serialization import (
 from sinks.kafka.security.java_stores import JAVA_MAGIC, as_pkcs12
 from streaming.errors import LockstepError
 
-TYPES = ("JKS", "JCEKS", "PKCS12", "PEM")
+STORE_TYPES = ("JKS", "JCEKS", "PKCS12", "PEM")
 PEM_KEY = re.compile(r"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
 
 T = TypeVar("T")
@@ -96,8 +96,8 @@ def key_pair(properties: Mapping[str, str]) -> KeyPair | None:
 
 def _type(properties: Mapping[str, str], store: str, is_inline: bool) -> str:
     kind = properties.get(f"{store}.type", "JKS").upper()
-    if kind not in TYPES:
-        raise LockstepError(f"{store}.type={kind} cannot be read; allowed: {', '.join(TYPES)}")
+    if kind not in STORE_TYPES:
+        raise LockstepError(f"{store}.type={kind} cannot be read; allowed: {', '.join(STORE_TYPES)}")
     if is_inline and kind != "PEM":
         raise LockstepError(f"{store}.type must be PEM where the certificates stand in the file, as Kafka has it")
     if kind == "PEM" and properties.get(f"{store}.password"):

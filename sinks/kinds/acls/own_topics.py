@@ -15,7 +15,7 @@ from sinks.kinds.acls.patterns import is_wildcard
 from sinks.kinds.acls.principals import NamedPrincipals
 from sinks.kinds.topics.rules import OWN
 
-KAFKAS = (
+KAFKAS_TOPICS = (
     "__cluster_metadata",
     "__consumer_offsets",
     "__remote_log_metadata",
@@ -29,7 +29,7 @@ MM2S = "mm2-"
 
 BEGINNINGS = (*OWN, MM2S)
 
-HARMLESS = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS"})
+READING_OPERATIONS = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS"})
 """Operations that may be allowed on them."""
 
 COVERS = (
@@ -46,7 +46,7 @@ def own_topic(name: str, pattern_type: str, ours: Collection[str]) -> str | None
     """
     if (name, pattern_type) == (WILDCARD, LITERAL):
         name, pattern_type = "", PREFIXED
-    known = (*KAFKAS, *ours)
+    known = (*KAFKAS_TOPICS, *ours)
     if pattern_type == LITERAL:
         return name if name in known or name.startswith(BEGINNINGS) else None
     found = next((topic for topic in known if topic.startswith(name)), None)
@@ -60,7 +60,7 @@ def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str])
     """
     if there.permission == DENY:
         return EVERYBODY.format(protected) if there.principal == EVERYONE and protected else None
-    if there.resource_type != TOPIC or there.operation in HARMLESS:
+    if there.resource_type != TOPIC or there.operation in READING_OPERATIONS:
         return None
     own = own_topic(there.resource_name, there.pattern_type, ours)
     return COVERS.format(there.pattern_type, there.resource_name, own) if own else None

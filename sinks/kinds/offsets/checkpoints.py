@@ -14,7 +14,7 @@ from sinks.kinds.offsets.memory import OffsetMemory
 from streaming.mm2.codec import encode_checkpoint
 from streaming.mm2.records import Checkpoint
 
-CONFIGS: Mapping[str, str] = {"cleanup.policy": "compact"}
+CHECKPOINTS_TOPIC_CONFIGS: Mapping[str, str] = {"cleanup.policy": "compact"}
 """As `MirrorUtils.createCompactedTopic` makes the topic."""
 
 
@@ -36,7 +36,7 @@ class CheckpointEmitter:
         if not changed:
             return
         if not self._created:
-            self._target.create_log(self._topic, self._factor, CONFIGS)
+            self._target.create_log(self._topic, self._factor, CHECKPOINTS_TOPIC_CONFIGS)
             self._created = True
         records = [encode_checkpoint(Checkpoint(group, where, *pair, "")) for (group, where), pair in changed.items()]
         self._target.append_log(self._topic, records)

@@ -12,7 +12,7 @@ SECONDS_IN_A_PASS, LEAST_IN_A_PASS, OTHERS_IN_A_PASS = 2.0, 500, 100
 second number; and of others the third. The rest wait for the next pass, those that waited longest first. Few of the
 others, so that a commit never waits for a long pass to end."""
 
-FIRST = 0.0
+JUST_COMMITTED = 0.0
 """When a group is due that has just committed: before all others."""
 
 REST, LONGEST_REST = 2.0, 60.0
@@ -47,9 +47,9 @@ class GroupSchedule:
     def committed(self, groups: Collection[str]) -> None:
         """These have just committed; those that did so before come before them."""
         for group in sorted(groups):
-            if self._due.get(group) != FIRST:
+            if self._due.get(group) != JUST_COMMITTED:
                 self._due.pop(group, None)
-                self._due[group] = FIRST
+                self._due[group] = JUST_COMMITTED
         self._begin_anew(groups)
 
     def _begin_anew(self, groups: Collection[str]) -> None:
@@ -73,8 +73,8 @@ class GroupSchedule:
     def turn(self, now: float, *, everyone: bool = False) -> list[str]:
         """The groups to compare now; `everyone`: however many they are."""
         due = sorted(((due, group) for group, due in self._due.items() if due <= now), key=itemgetter(0))
-        committed = [group for at, group in due if at == FIRST]
-        others = [group for at, group in due if at != FIRST]
+        committed = [group for at, group in due if at == JUST_COMMITTED]
+        others = [group for at, group in due if at != JUST_COMMITTED]
         self.behind = not everyone and len(committed) > self._most
         if everyone:
             return committed + others

@@ -12,7 +12,7 @@ from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.record_finder import Budget, find
 from sinks.kinds.offsets.record_search import Question, SearchResult, Turns
 
-REST = 2.0
+SEARCH_REST = 2.0
 """Seconds until a search is repeated whose answer may be another one by then."""
 
 QUESTIONS_IN_A_PASS = 500
@@ -37,7 +37,7 @@ class MatchCache:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source, self._target, self._budget, self._clock = source, target, budget, clock
-        self._turns = Turns(REST, at_once)
+        self._turns = Turns(SEARCH_REST, at_once)
 
     def __call__(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, SearchResult]:
         """All that is known now. The questions all go the same way. Raises ClusterUnreachable, RightsMissing."""

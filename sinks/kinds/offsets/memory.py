@@ -17,7 +17,7 @@ from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
 from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
-from sinks.kinds.offsets.stream_queue import MOST_WAITING, StreamQueue, TakenIn
+from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS, StreamQueue, TakenIn
 from sinks.kinds.offsets.target_logs import TargetLogs
 from sinks.kinds.offsets.topic_ids import TopicIds, ids_for_runs, is_recreated
 from sinks.kinds.offsets.translation import Answer
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 class OffsetMemory:
     """All of it for one flow. `take_in` may be called from any thread, everything else from one."""
 
-    def __init__(self, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, most_waiting: int = MOST_WAITING_RECORDS) -> None:
         self.histories = Histories(lambda topic: ids_for_runs(self._ids, topic, self._syncs))
         self.target_logs = TargetLogs()
         self.checkpoints = KnownCheckpoints()

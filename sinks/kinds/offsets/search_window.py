@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sinks.kinds.offsets.history import History
-from sinks.kinds.offsets.translation import NEVER, LogEnds, limit_while_resending, read_to_the_end, without_truncated
+from sinks.kinds.offsets.translation import (
+    BEYOND_ALL,
+    LogEnds,
+    limit_while_resending,
+    read_to_the_end,
+    without_truncated,
+)
 from streaming.mm2.records import MAX_INT64
 
 
@@ -29,7 +35,7 @@ def search_window(upstream: int, ends: LogEnds, history: History | None) -> Sear
         return None
     if ends.source and ends.replication_alone and read_to_the_end(upstream, ends.source, ends.markers_only):
         return None
-    high = min((following or NEVER).downstream, limit)
+    high = min((following or BEYOND_ALL).downstream, limit)
     until = following.upstream if following else ends.source.end if ends.source else None
     return SearchWindow(below.downstream, None if high == MAX_INT64 else high, until)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 
-MOST_WAITING = 500_000
+MOST_WAITING_RECORDS = 500_000
 """Syncs and checkpoints that wait for a flow; with 200 bytes each, 100 MB."""
 
 Batch = tuple[Collection[SyncSeen], Collection[CheckpointSeen]]

@@ -10,7 +10,7 @@ from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.offsets.translation import Unanswered
 from streaming.mm2.records import TopicPartition
 
-REST = 1.0
+END_POLL_INTERVAL = 1.0
 """Seconds between two looks at the topic's end."""
 
 
@@ -27,7 +27,7 @@ class StreamWatch:
 
         Raises ClusterUnreachable. A topic that may not be read moves for nobody.
         """
-        if now - self._looked < REST:
+        if now - self._looked < END_POLL_INTERVAL:
             return False
         self._looked = now
         try:

@@ -31,7 +31,7 @@ from sinks.kinds.offsets.error_bounds import bounds_at_the_end, bounds_back, bou
 from sinks.kinds.offsets.history import History, Pair
 from streaming.mm2.records import MAX_INT64
 
-NEVER = Pair(MAX_INT64, MAX_INT64)
+BEYOND_ALL = Pair(MAX_INT64, MAX_INT64)
 
 
 class Method(str, Enum):
@@ -115,7 +115,7 @@ def translate(upstream: int, ends: LogEnds, evidence: Evidence) -> Answer | Unan
     limit = limit_while_resending(history, ends.target)
     below, following = history.around(upstream, limit) if history else (None, None)
     last = (previous.method, previous.downstream) if previous and previous.upstream <= upstream else None
-    found = list(_candidates(upstream, ends, evidence, below, (following or NEVER).downstream, limit))
+    found = list(_candidates(upstream, ends, evidence, below, (following or BEYOND_ALL).downstream, limit))
     chosen = _choose(found, last, ends.target)
     if chosen is None:
         return _reason(history, bool(found) or evidence.truncated)

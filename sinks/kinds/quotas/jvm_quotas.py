@@ -14,7 +14,7 @@ from sinks.kinds.kind_row import ABSENT
 from sinks.kinds.quotas.quota_port import Entity, Quotas, QuotaValues
 
 DESCRIBE, ALTER = "DescribeClientQuotas", "AlterClientQuotas"
-WORDS: Mapping[str, str] = {"user": "user", "client_id": "client-id", "ip": "ip"}
+ENTITY_WORDS: Mapping[str, str] = {"user": "user", "client_id": "client-id", "ip": "ip"}
 """The parts of an entity in Kafka's words."""
 
 PACKAGE = "org.apache.kafka.common.quota."
@@ -32,8 +32,8 @@ class JvmQuotas:
         quotas: dict[Entity, dict[str, float]] = {}
         for java_entity, values in found.items():
             parts = dict(java_entity.entries())
-            if parts.keys() <= set(WORDS.values()):
-                entity = Entity(*(_part(parts, word) for word in WORDS.values()))
+            if parts.keys() <= set(ENTITY_WORDS.values()):
+                entity = Entity(*(_part(parts, word) for word in ENTITY_WORDS.values()))
                 quotas[entity] = {str(name): float(value) for name, value in values.items()}
         return quotas
 
@@ -51,7 +51,7 @@ class JvmQuotas:
 
     def _entity(self, entity: Entity) -> Any:
         parts = self._java.jvm.java.util.HashMap()
-        for word, name in zip(WORDS.values(), entity, strict=True):
+        for word, name in zip(ENTITY_WORDS.values(), entity, strict=True):
             if name != ABSENT:
                 parts.put(word, name or None)
         return self._java.make(PACKAGE + "ClientQuotaEntity", parts)

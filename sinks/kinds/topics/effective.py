@@ -25,7 +25,7 @@ from sinks.kinds.brokers.rules import BrokerConfigRules
 from streaming.flow import Flow
 from streaming.mm2.replication_filters import ConfigPropertyFilter
 
-WORDS: Mapping[Origin, str] = {
+ORIGIN_WORDS: Mapping[Origin, str] = {
     Origin.TOPIC: "set on the topic",
     Origin.BROKER: "set on the broker",
     Origin.CLUSTER: "the cluster-wide default",
@@ -50,7 +50,10 @@ REMEDY: Mapping[Kind, str] = {
     Kind.BROKER_CONFIG: "set it cluster-wide on the source, or make both sides' server.properties the same",
 }
 
-KINDS: Mapping[ResourceType, Kind] = {ResourceType.TOPIC: Kind.TOPIC_CONFIG, ResourceType.BROKER: Kind.BROKER_CONFIG}
+KIND_OF_RESOURCE: Mapping[ResourceType, Kind] = {
+    ResourceType.TOPIC: Kind.TOPIC_CONFIG,
+    ResourceType.BROKER: Kind.BROKER_CONFIG,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class Drift:
     @property
     def case(self) -> DifferingConfig:
         """What it has in common with other topics."""
-        return DifferingConfig(KINDS[self.scope], self.name, self.source.value, self.target.value)
+        return DifferingConfig(KIND_OF_RESOURCE[self.scope], self.name, self.source.value, self.target.value)
 
 
 def groups_of(drifts: Iterable[Drift]) -> tuple[DriftGroup, ...]:
@@ -146,8 +149,8 @@ def _warning(flow: Flow, scope: ResourceType, name: str, source: Side, target: S
     both = scope is ResourceType.TOPIC or {source.origin, target.origin} <= AT_DEFAULT
     why = "both at their default, but the defaults differ" if both else "set on one side alone, and not copied"
     return (
-        f"{name}{_of(scope, items)}: {why}: {source.value} on {flow.source} ({WORDS[source.origin]}), "
-        f"{target.value} on {flow.target} ({WORDS[target.origin]}); {REMEDY[KINDS[scope]]}"
+        f"{name}{_of(scope, items)}: {why}: {source.value} on {flow.source} ({ORIGIN_WORDS[source.origin]}), "
+        f"{target.value} on {flow.target} ({ORIGIN_WORDS[target.origin]}); {REMEDY[KIND_OF_RESOURCE[scope]]}"
     )
 
 

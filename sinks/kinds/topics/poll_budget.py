@@ -25,7 +25,7 @@ DEARER = 1.1
 """Times which a poll makes the least that a topic took dearer, unless it took less: so a broker that became slow is
 known to be after a few polls."""
 
-TELLING = 50
+TELLING_TOPICS = 50
 """Topics in a poll that says what a topic takes; of fewer, most of the time is the request's own."""
 
 
@@ -60,7 +60,7 @@ class PollBudget:
 
     def spend(self, topics: int, seconds: float) -> None:
         """A poll of so many topics took so long."""
-        if topics >= TELLING:
+        if topics >= TELLING_TOPICS:
             self._a_topic = min(seconds / topics, self._a_topic * DEARER)
         self._seconds -= topics * self._a_topic
         self._topics -= topics

@@ -23,7 +23,7 @@ from sinks.kinds.topics.target_rules import split, split_overrides
 TOPICS_IN_A_REQUEST = 500
 """Topics in one describe request: larger ones are no faster (3,500 topics/s) and show less progress."""
 
-DENIED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
+DENIED_TOPIC = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _note_fault(found: _Found, kind: Kind, topic: str, alias: str, name: str, fa
         # Gone in between, or not everywhere yet: the next batch's listing tells which.
         found.again.add(topic)
         return
-    found.denied += fault.code in DENIED
+    found.denied += fault.code in DENIED_TOPIC
     found.unobserved[topic] = Unobserved(kind, f"{name} on {alias}: {fault}")
 
 

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from sinks.engine.model import Change, Kind
 from sinks.engine.plan import Refusal
 
-GONE: Mapping[str, str] = {
+REMOVED_CONFIGS: Mapping[str, str] = {
     "message.format.version": "Kafka 4.0 took it away (KIP-724), and it has no effect from 3.0 on",
     "message.timestamp.difference.max.ms": (
         "Kafka 4.0 took it away, and has message.timestamp.before.max.ms and message.timestamp.after.max.ms (KIP-937)"
@@ -27,7 +27,7 @@ GONE: Mapping[str, str] = {
 BEFORE_4 = "message.format.version"
 """Each version before 4.0 shows it for every topic, and none from there on."""
 
-LEAST: Mapping[str, int] = {"segment.bytes": 1024 * 1024, "log.segment.bytes": 1024 * 1024}
+LEAST_VALUES: Mapping[str, int] = {"segment.bytes": 1024 * 1024, "log.segment.bytes": 1024 * 1024}
 """Bytes: the least that Kafka takes from 4.0 on (KIP-1030), of a topic and of the brokers."""
 
 
@@ -39,14 +39,14 @@ def why_refused(name: str, value: str, known: Collection[str], alias: str) -> st
     if not known:
         return None
     if name not in known:
-        hint = GONE.get(name, "its version is another one than the source's")
+        hint = REMOVED_CONFIGS.get(name, "its version is another one than the source's")
         return f"the brokers of {alias} do not know {name}: {hint}. Take it away on the source, or exclude it"
     return None if BEFORE_4 in known else too_small(name, value, alias)
 
 
 def too_small(name: str, value: str, alias: str) -> str | None:
     """Why a cluster of Kafka 4.0 or later does not take a value; `name`: of a topic's config, or of the brokers'."""
-    least = LEAST.get(name)
+    least = LEAST_VALUES.get(name)
     if least is None or not value.removeprefix("-").isdecimal() or int(value) >= least:
         return None
     return f"the brokers of {alias} take no {name} below {least} (KIP-1030, from Kafka 4.0 on): raise it on the source"

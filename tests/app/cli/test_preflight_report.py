@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.preflight_command import COLUMNS, as_text, markdown
+from app.cli.preflight_command import CHECK_COLUMNS, as_text, markdown
 from sinks.failover.checks import Check, CheckResult
 from streaming.flow import Flow
 
@@ -30,4 +30,4 @@ def test_every_check_is_one_row_with_as_many_cells_as_the_head() -> None:
     checks = [Check("in step", CheckResult.FAILED, "a|b\nc", "0", "look"), Check("fence", CheckResult.OK, "fine")]
     head, _, *table = markdown(Flow("a", "b"), checks).splitlines()
     assert head == r"# a-\>b: not ready to fail over"
-    assert [line.replace(r"\|", "").count("|") for line in table] == [len(COLUMNS) + 1] * 4
+    assert [line.replace(r"\|", "").count("|") for line in table] == [len(CHECK_COLUMNS) + 1] * 4

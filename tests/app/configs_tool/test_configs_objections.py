@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.configs_tool.config_groups import BY_NAME, GROUPS, ConfigLevel
+from app.configs_tool.config_groups import CONFIG_GROUPS, GROUP_OF, ConfigLevel
 from app.configs_tool.masking import HIDDEN, shown
 from app.configs_tool.objections import KnownConfigs, notes, objections
 from sinks.kafka.ports.cluster import Origin
@@ -38,9 +38,9 @@ def only(entity: ConfigEntity, name: str, value: str = "hush", custom: bool = Fa
     return next(iter(found), "")
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.title)
+@pytest.mark.parametrize("group", CONFIG_GROUPS, ids=lambda group: group.title)
 def test_every_group_is_taken_at_its_own_level(group: object) -> None:
-    for name, found in BY_NAME.items():
+    for name, found in GROUP_OF.items():
         if found is not group or name == "sasl.jaas.config":
             continue
         spelled = f"listener.name.x.{name}" if found.per_listener else name

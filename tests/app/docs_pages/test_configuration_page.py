@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.docs_pages.configuration_page import PAGE, page
+from app.docs_pages.configuration_page import CONFIGURATION_PAGE, page
 
 
 def test_the_page_of_keys_is_what_the_table_says() -> None:
-    assert PAGE.read_text() == page(), "run `make docs`"
+    assert CONFIGURATION_PAGE.read_text() == page(), "run `make docs`"

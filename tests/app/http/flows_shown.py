@@ -12,13 +12,12 @@ from app.http.page_history import INTERVAL, SAMPLES, FlowHistory
 from sinks.engine.effective_drift import DifferingConfig, DriftGroup
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.kind_trouble import KindTrouble
-from sinks.engine.ledger import utc_now
 from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind, Op, Outcome
 from sinks.engine.plan import Plan, Refusal
 from sinks.engine.report import Report
 from sinks.engine.status import FlowStatus, Heartbeats, flow_state
-from sinks.engine.times import utc_text
+from sinks.engine.times import utc_now, utc_text
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.checks import Check, CheckResult
 from sinks.failover.preflight import FailoverStatus, Preflight

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from app.http.api import Api, Server
-from app.http.openapi import BASE, OPERATIONS
-from app.http.page import FOLDER, page_files
+from app.http.openapi import API_BASE, OPERATIONS
+from app.http.page import PAGE_FOLDER, page_files
 from app.local.jar_sets import PROJECT
 from sinks.engine.metrics import Metrics
 from sinks.engine.plan import Plan
@@ -81,18 +81,18 @@ def wrong(answer: Any, schema: Mapping[str, Any], at: str = "$") -> list[str]:
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.method)
 def test_every_answer_has_the_shape_that_is_promised(client: httpx.Client, operation: Any) -> None:
     for flow in (WELL, TROUBLED, TARGET_DOWN):
-        answer = client.get(BASE + operation.path.replace("{flow}", flow.name))
+        answer = client.get(API_BASE + operation.path.replace("{flow}", flow.name))
         assert answer.status_code == 200
         assert wrong(answer.json(), operation.answer) == []
 
 
 def test_the_document_has_every_path_and_every_parameter_that_is_used(client: httpx.Client) -> None:
-    paths = client.get(f"{BASE}/openapi.json").json()["paths"]
+    paths = client.get(f"{API_BASE}/openapi.json").json()["paths"]
     assert set(paths) == {operation.path for operation in OPERATIONS}
     used = set(
         re.findall(
             r"\b(?:get|set|delete)\(\"(\w+)\"|data-parameter\": \"(\w+)\"|filter: \[\"(\w+)\"",
-            "".join(file.read_text() for file in FOLDER.glob("*.js")),
+            "".join(file.read_text() for file in PAGE_FOLDER.glob("*.js")),
         )
     )
     named = {parameter["name"] for path in paths.values() for parameter in path["get"]["parameters"]}
@@ -100,34 +100,34 @@ def test_the_document_has_every_path_and_every_parameter_that_is_used(client: ht
 
 
 def test_ten_thousand_groups_and_a_thousand_topics_come_in_pages(client: httpx.Client) -> None:
-    groups = client.get(f"{BASE}/flows/{WELL.name}/offsets", params={"offset": 9_990}).json()
+    groups = client.get(f"{API_BASE}/flows/{WELL.name}/offsets", params={"offset": 9_990}).json()
     assert (groups["total"], len(groups["rows"]), groups["rows"][-1]["group"]) == (GROUPS, 10, "billing-09999")
-    lost = client.get(f"{BASE}/flows/{WELL.name}/offsets", params={"verdict": "TOO_OLD"}).json()
+    lost = client.get(f"{API_BASE}/flows/{WELL.name}/offsets", params={"verdict": "TOO_OLD"}).json()
     assert [row["group"] for row in lost["rows"]] == [
         "billing-00007",
         "billing-02507",
         "billing-05007",
         "billing-07507",
     ]
-    topics = client.get(f"{BASE}/flows/{WELL.name}/topics", params={"search": "0042"}).json()
+    topics = client.get(f"{API_BASE}/flows/{WELL.name}/topics", params={"search": "0042"}).json()
     assert (topics["total"], topics["rows"]) == (TOPICS, [{"upstream": "orders-0042", "remote": "madrid.orders-0042"}])
 
 
 def test_what_is_refused_comes_with_what_to_do(client: httpx.Client) -> None:
-    rows = client.get(f"{BASE}/flows/{TROUBLED.name}/refused").json()["rows"]
+    rows = client.get(f"{API_BASE}/flows/{TROUBLED.name}/refused").json()["rows"]
     assert [row["remedy"][:5] for row in rows] == ["Allow", "The t"]
 
 
 def test_a_flow_that_is_not_there_and_a_parameter_without_sense_are_said(client: httpx.Client) -> None:
     for name in ("no->where", "nothing", "a->a"):
-        assert client.get(f"{BASE}/flows/{name}").status_code == 404
-    refused = client.get(f"{BASE}/flows/{WELL.name}/topics", params={"offset": "-1"})
+        assert client.get(f"{API_BASE}/flows/{name}").status_code == 404
+    refused = client.get(f"{API_BASE}/flows/{WELL.name}/topics", params={"offset": "-1"})
     assert (refused.status_code, refused.json()) == (400, {"error": "offset must be a number, 0 or more"})
 
 
 def test_nothing_of_it_can_be_written(client: httpx.Client) -> None:
     for operation in OPERATIONS:
-        assert client.post(BASE + operation.path.replace("{flow}", WELL.name), json={}).status_code == 405
+        assert client.post(API_BASE + operation.path.replace("{flow}", WELL.name), json={}).status_code == 405
 
 
 def test_a_job_is_ready_once_every_flow_was_compared_and_none_is_stopped(client: httpx.Client) -> None:
@@ -149,7 +149,7 @@ def test_probes_need_neither_token_nor_name_and_everything_else_needs_both() -> 
         for path in ("/health", "/ready"):
             assert closed.get(path, headers={"Host": "10.1.2.3:9464"}).status_code == 200
             assert closed.post(path).status_code in (401, 405)
-        for path in (*page_files(), *(BASE + operation.path for operation in OPERATIONS)):
+        for path in (*page_files(), *(API_BASE + operation.path for operation in OPERATIONS)):
             assert closed.get(path.replace("{flow}", WELL.name)).status_code == 401
             assert closed.get(path.replace("{flow}", WELL.name), headers={"Host": "evil.example"}).status_code == 421
 
@@ -161,8 +161,8 @@ def test_the_page_needs_nothing_from_anywhere_else_and_has_nothing_inline(client
     for path in named:
         assert client.get(path).status_code == 200
     assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", page.text)
-    scripts = "".join(file.read_text() for file in FOLDER.glob("*.js"))
-    assert set(re.findall(r'from "\./([\w.]+)"', scripts)) < {file.name for file in FOLDER.iterdir()}
+    scripts = "".join(file.read_text() for file in PAGE_FOLDER.glob("*.js"))
+    assert set(re.findall(r'from "\./([\w.]+)"', scripts)) < {file.name for file in PAGE_FOLDER.iterdir()}
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|https?://(?!www\.w3\.org)|eval\(", scripts
     )
@@ -175,6 +175,6 @@ def test_a_wheel_holds_every_file_of_the_page() -> None:
 
 
 def test_a_name_that_looks_like_html_reaches_the_page_as_text(client: httpx.Client) -> None:
-    answer = client.get(f"{BASE}/flows/{TROUBLED.name}/refused")
+    answer = client.get(f"{API_BASE}/flows/{TROUBLED.name}/refused")
     assert answer.headers["content-type"] == "application/json"
     assert HOSTILE in answer.json()["rows"][1]["key"]["topic"]

@@ -10,9 +10,9 @@ import pytest
 from app.http.readiness import ReadinessAnswer, readiness
 from app.http.remedies import OTHERWISE, advice
 from sinks.engine.effective_drift import DifferingConfig, DriftGroup
-from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
+from sinks.engine.times import utc_now
 from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover.checks import Check, CheckResult
 from sinks.failover.preflight import FailoverStatus, Preflight

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from app.job.commit_streams import PROBE_INTERVAL, CommitStream
+from app.job.commit_streams import RIGHT_PROBE_INTERVAL, CommitStream
 from sinks.flow_settings import OffsetsSource
 from sinks.kinds.offsets.commit_feed import CommitFeed
 from streaming.commits.commit_query import CommitSource, TakeCommits
-from streaming.commits.commit_record import TOPIC, CommitBatch
+from streaming.commits.commit_record import COMMITS_TOPIC, CommitBatch
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition
 from streaming.query import QueryRefused
@@ -109,7 +109,7 @@ def test_a_micro_batch_without_a_commit_wakes_nobody_and_what_it_could_not_read_
     stage.woken.clear()
     stage.started[0].take_in(CommitBatch(undecodable={"unknown version": 3}))
     assert stage.woken == []
-    assert stage.undecodable == [{(TOPIC, "unknown version"): 3}]
+    assert stage.undecodable == [{(COMMITS_TOPIC, "unknown version"): 3}]
 
 
 def test_where_the_topic_may_not_be_read_groups_are_polled_with_the_reason_until_it_may(stage: Stage) -> None:
@@ -119,9 +119,9 @@ def test_where_the_topic_may_not_be_read_groups_are_polled_with_the_reason_until
     assert (stage.feeds[AB].live, stage.feeds[AB].reason) == (False, READ_IS_MISSING)
     assert stage.feeds[AC].reason is None
     stage.answer = sound
-    stage.tend(after=PROBE_INTERVAL / 2)
+    stage.tend(after=RIGHT_PROBE_INTERVAL / 2)
     assert not stage.started
-    stage.tend(after=PROBE_INTERVAL / 2)
+    stage.tend(after=RIGHT_PROBE_INTERVAL / 2)
     assert (stage.live, stage.feeds[AB].reason) == ([True, True], None)
 
 

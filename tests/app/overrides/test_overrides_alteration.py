@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.configs_tool.masking import HIDDEN
-from app.overrides.alteration import DAMAGED, DIFFERS, OverrideAlteration
+from app.overrides.alteration import DAMAGED_OVERRIDE, DIFFERS, OverrideAlteration
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.overrides import Override, OverrideLevel
 from streaming.flow import Flow
@@ -46,6 +46,6 @@ def test_rows_say_where_ledgers_differ_and_what_is_damaged() -> None:
     differ = alteration(OverrideLevel.ALL, [AB, BA], {AB: {("", "topics"): '{"value": "x"}'}, BA: {}})
     damaged = alteration(OverrideLevel.ALL, [AB], {AB: {("", "topics"): "{"}})
     assert differ.rows()[0] == {"name": "topics", "before": DIFFERS, "after": "orders"}
-    assert damaged.rows()[0] == {"name": "topics", "before": DAMAGED, "after": "orders"}
+    assert damaged.rows()[0] == {"name": "topics", "before": DAMAGED_OVERRIDE, "after": "orders"}
     assert differ.rows()[1] == {"name": SECRET, "before": None, "after": HIDDEN}
     assert "t0ps3cr3t" not in repr(differ)

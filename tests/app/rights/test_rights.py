@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from app.cli.rights_command import commands, rights
 from app.rights.flow_rights import Right, rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict, right_findings
-from app.rights.rights_table import RULES
+from app.rights.rights_table import RIGHT_RULES
 from app.settings import Settings, load
 from sinks.kafka.ports.allowed import Allowed
 
@@ -90,7 +90,7 @@ def test_another_separator_makes_another_prefix(tmp_path: Path) -> None:
 
 
 def test_every_rule_says_why_and_when() -> None:
-    assert all(rule.operations and rule.why and rule.condition for rule in RULES)
+    assert all(rule.operations and rule.why and rule.condition for rule in RIGHT_RULES)
 
 
 def test_the_commands_grant_every_right_once(tmp_path: Path) -> None:

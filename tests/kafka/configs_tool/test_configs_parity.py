@@ -14,7 +14,7 @@ from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 
 from app.configs_tool.arguments import LEGAL_NAME, WrongUsage, parse_added, parse_deleted
-from app.configs_tool.config_groups import BY_NAME, LISTENER_ANYWHERE, STORES
+from app.configs_tool.config_groups import GROUP_OF, LISTENER_ANYWHERE, STORES
 from app.local.jars import kafka_jars
 from app.local.java import QUICK_START, JavaProcess
 from app.local.waiting import wait_for
@@ -106,7 +106,7 @@ def test_names_to_delete_are_read_as_kafkas_tool_reads_them(jvm: JavaGateway) ->
 
 def test_groups_and_their_levels_are_those_of_the_brokers(jvm: JavaGateway) -> None:
     modes = jvm.jvm.org.apache.kafka.server.config.DynamicBrokerConfig.dynamicConfigUpdateModes()
-    assert {name: group.level.value for name, group in BY_NAME.items()} == dict(modes)
+    assert {name: group.level.value for name, group in GROUP_OF.items()} == dict(modes)
 
 
 @pytest.mark.parametrize(("names", "listener", "default"), [(STORES, False, False), (LISTENER_ANYWHERE, True, True)])

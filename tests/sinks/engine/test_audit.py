@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.audit import CONFIGS, MOST_WAITING, Audit, process_identity
+from sinks.engine.audit import AUDIT_TOPIC_CONFIGS, MOST_WAITING_EVENTS, Audit, process_identity
 from sinks.engine.audit_events import EVENT_KINDS, CredentialWrite, read_audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Op, Outcome
@@ -73,7 +73,7 @@ def test_topic_is_made_once_and_kept_for_a_time(cluster: MemoryCluster) -> None:
         events.record(make_plan(FLOW, [change]), [Outcome(change)])
     assert len(read_audit(TOPIC, cluster)) == 2
     assert cluster.writes == 1
-    assert CONFIGS["cleanup.policy"] == "delete"
+    assert AUDIT_TOPIC_CONFIGS["cleanup.policy"] == "delete"
 
 
 def test_topic_without_events_reads_as_empty(cluster: MemoryCluster) -> None:
@@ -131,12 +131,12 @@ def test_events_that_wait_are_written_by_a_flush_as_well_and_once(cluster: Memor
 def test_queue_of_waiting_events_is_bounded_and_what_it_drops_is_counted_and_logged(
     cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    changes = [topic_change(f"a.{number}", None, 1) for number in range(MOST_WAITING + 5)]
+    changes = [topic_change(f"a.{number}", None, 1) for number in range(MOST_WAITING_EVENTS + 5)]
     topic = audit(cluster)
     cluster.reachable = False
     with pytest.raises(ClusterUnreachable):
         topic.record(make_plan(FLOW, changes), [Outcome(change) for change in changes])
-    assert (topic.waiting, topic.dropped) == (MOST_WAITING, 5)
+    assert (topic.waiting, topic.dropped) == (MOST_WAITING_EVENTS, 5)
     cluster.reachable = True
     topic.flush()
     assert read_audit(TOPIC, cluster)[0].key == ("a.5",)

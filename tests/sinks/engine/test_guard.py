@@ -8,7 +8,7 @@ import pytest
 
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.ledger_topic import CONFIGS
+from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS
 from sinks.engine.pins import FILE, PinFile, Pins, PinStore
 from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, WrongCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
@@ -194,7 +194,7 @@ def test_ledger_that_the_local_file_says_was_there_never_counts_as_empty(
     guard(source, target, pins).check(opened(target))
     target.delete_topics([TOPIC])
     if trouble == "recreated":
-        target.create_log(TOPIC, 1, CONFIGS)
+        target.create_log(TOPIC, 1, LEDGER_TOPIC_CONFIGS)
     before = target.writes
     again = guard(source, target, pins)
     checks = (lambda: again.check(opened(target)), lambda: again.open_for_target(lambda: opened(target)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sinks.engine.flow_status import KnownStatus
-from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
+from sinks.engine.times import utc_now
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.flow_settings import Pace
 from sinks.kafka.memory.memory_cluster import MemoryCluster

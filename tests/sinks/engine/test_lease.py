@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sinks.engine.leadership import EVIDENCE
-from sinks.engine.lease_log import MARGIN, RESERVED
+from sinks.engine.lease_log import MARGIN, RESERVED_SECONDS
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
 from sinks.faults import ClusterUnreachable, NotLeading
@@ -132,7 +132,7 @@ def test_lead_that_was_handed_over_is_the_other_s_alone_for_a_while(processes: P
     for one in (job, standby):
         with pytest.raises(NotLeading, match="about to lead"):
             one.leads()
-    processes.now += RESERVED
+    processes.now += RESERVED_SECONDS
     assert not standby.leads()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sinks.engine.lease_channel import AT_ONCE, LeaseChannel
+from sinks.engine.lease_channel import RECORDS_IN_A_READ, LeaseChannel
 from sinks.engine.lease_records import Act, LeaseRecord, encoded
 from sinks.engine.seal import Seal
 from sinks.kafka.memory.memory_cluster import MemoryCluster
@@ -20,7 +20,7 @@ class Pieces:
 
     def next(self, timeout: float) -> list[Record]:
         """The next piece."""
-        taken, self.left = self.left[:AT_ONCE], self.left[AT_ONCE:]
+        taken, self.left = self.left[:RECORDS_IN_A_READ], self.left[RECORDS_IN_A_READ:]
         return taken
 
     def close(self) -> None:
@@ -28,7 +28,9 @@ class Pieces:
 
 
 def test_process_that_fell_far_behind_reads_all_that_is_there() -> None:
-    renewals = [LeaseRecord(Act.RENEWAL, "x", n, None, 1, 25.0, "x", "here", NOON) for n in range(2 * AT_ONCE + 1)]
+    renewals = [
+        LeaseRecord(Act.RENEWAL, "x", n, None, 1, 25.0, "x", "here", NOON) for n in range(2 * RECORDS_IN_A_READ + 1)
+    ]
     tail = Pieces([encoded("a->b", one, SEAL, 7) for one in renewals])
     channel = LeaseChannel("a->b", "ledger", MemoryCluster("b"), tail, SEAL, lambda: 0.0, 50.0)
     assert [heard.record for heard, _ in channel.read("y")] == renewals

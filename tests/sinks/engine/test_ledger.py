@@ -7,7 +7,7 @@ from collections.abc import Collection
 import pytest
 
 from sinks.engine.ledger import Entry, Ledger
-from sinks.engine.ledger_topic import CONFIGS
+from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS
 from sinks.engine.model import Change, Kind, Outcome, ScramSpec
 from sinks.faults import ItemFault, LedgerUntrusted, Observed, WrongCluster
 from sinks.kafka.memory.memory_cluster import GONE, MemoryCluster
@@ -210,7 +210,7 @@ def test_ledger_that_an_admin_made_beforehand_is_used(cluster: MemoryCluster) ->
 def test_ledger_of_a_version_without_signatures_and_ids_is_read(cluster: MemoryCluster) -> None:
     """Bytes as version 0.1 wrote them: the schema of an entry is the same since."""
     header = bytes.fromhex("c301c4d352d4fddec807")
-    cluster.create_log(TOPIC, 1, CONFIGS)
+    cluster.create_log(TOPIC, 1, LEDGER_TOPIC_CONFIGS)
     cluster.append_log(
         TOPIC, [(b'["OWNED","topic","a.t"]', header + b"\x0aOWNED\x04\x0atopic\x06a.t\x00\x00\x80\xc0\x9d\xaf\xbe\x63")]
     )

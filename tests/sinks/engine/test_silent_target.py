@@ -10,11 +10,11 @@ import pytest
 
 from sinks.engine.flow_status import KnownStatus
 from sinks.engine.leadership import EVIDENCE, SILENT_AFTER, Leader
-from sinks.engine.ledger import utc_now
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan
 from sinks.engine.report import Report
 from sinks.engine.status import Failing, FlowState, Task
+from sinks.engine.times import utc_now
 from sinks.faults import ClusterUnreachable, WrongCluster
 from streaming.errors import LockstepError
 from tests.sinks.builders import FLOW, NOON, flow_settings

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from sinks.engine.effective_drift import SHOWN, DifferingConfig, grouped
+from sinks.engine.effective_drift import MOST_SHOWN, DifferingConfig, grouped
 from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind, Op
 from sinks.engine.plan import Refusal
@@ -90,13 +90,14 @@ def test_what_is_not_known_is_null() -> None:
 
 def test_configs_in_force_with_two_values_are_all_counted_and_the_most_frequent_shown() -> None:
     cases = {
-        DifferingConfig(Kind.TOPIC_CONFIG, "retention.ms", "1", str(number)): number for number in range(2, SHOWN + 3)
+        DifferingConfig(Kind.TOPIC_CONFIG, "retention.ms", "1", str(number)): number
+        for number in range(2, MOST_SHOWN + 3)
     }
     cases[DifferingConfig(Kind.BROKER_CONFIG, "num.io.threads", "8", "9")] = 1
     effective = FlowStatus(FLOW, FlowState.LIVE, effective=grouped(cases)).as_json()["effective"]
-    assert effective["drift"] == sum(range(2, SHOWN + 3)) + 1
-    assert len(effective["configs"]) == SHOWN
-    most = SHOWN + 2
+    assert effective["drift"] == sum(range(2, MOST_SHOWN + 3)) + 1
+    assert len(effective["configs"]) == MOST_SHOWN
+    most = MOST_SHOWN + 2
     assert effective["configs"][0] == {
         "kind": "topic-config",
         "name": "retention.ms",

@@ -11,7 +11,7 @@ from app.local.waiting import wait_for
 from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups
-from sinks.notify.listener_observer import REPLACED_WITHIN, REST, ListenerObserver
+from sinks.notify.listener_observer import GROUP_LIST_INTERVAL, REPLACED_WITHIN, ListenerObserver
 from sinks.notify.replication_listeners import Announcements
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, World, put_topic
@@ -97,9 +97,9 @@ def test_groups_are_those_with_offsets_on_replicated_topics(world: ListeningWorl
     world.run_pass()
     wait_for(lambda: world.told.groups == [{"g"}], WITHIN, "the groups to be told")
     world.source_groups.offsets["h"] = {TopicPartition("x", 0): 2}
-    world.run_pass(after=REST)
+    world.run_pass(after=GROUP_LIST_INTERVAL)
     wait_for(lambda: world.told.groups == [{"g"}, {"g", "h"}], WITHIN, "the new group to be told")
-    world.run_pass(after=REST)
+    world.run_pass(after=GROUP_LIST_INTERVAL)
     world.reconcile.close()
     assert world.told.groups == [{"g"}, {"g", "h"}], "what waited to be told when it closed"
 

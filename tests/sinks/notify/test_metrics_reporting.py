@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from app.docs_pages.metrics_page import EXAMPLE, PAGE
+from app.docs_pages.metrics_page import EXAMPLE, METRICS_PAGE
 from app.local.waiting import wait_for
 from sinks.engine.metrics import Metrics
 from sinks.notify.metrics_reporting import MetricsReporter, Reporters
@@ -204,7 +204,7 @@ def test_no_log_shows_a_secret_of_today_or_of_before(
 
 
 def test_the_reporter_in_the_documentation_is_one(tmp_path: Path, running: Reporters, counts: Counts) -> None:
-    assert EXAMPLE in PAGE.read_text()
+    assert EXAMPLE in METRICS_PAGE.read_text()
     names: dict[str, Any] = {}
     exec(EXAMPLE, names)
     reporter: MetricsReporter = names["TextFile"]()

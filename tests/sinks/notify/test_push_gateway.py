@@ -13,7 +13,16 @@ from app.local.waiting import wait_for
 from app.properties import keys
 from sinks.engine.metrics import Metrics
 from sinks.notify.metrics_reporting import Reporters
-from sinks.notify.push_gateway import DEFAULTS, INTERVAL, JOB, PASSWORD, URL, USERNAME, PushGatewayReporter, gateway_of
+from sinks.notify.push_gateway import (
+    DEFAULTS,
+    INTERVAL,
+    JOB,
+    PASSWORD,
+    PUSH_URL_NAME,
+    USERNAME,
+    PushGatewayReporter,
+    gateway_of,
+)
 from streaming.durations import seconds_of
 from streaming.errors import LockstepError
 from streaming.reconfiguration import Reconfigurable
@@ -30,7 +39,9 @@ def gateway() -> Iterator[Gateway]:
 
 def reporter(url: str, **values: str) -> PushGatewayReporter:
     made = PushGatewayReporter()
-    made.configure({URL: url, INTERVAL: "1 hour", **{f"lockstep.metric.push.{key}": v for key, v in values.items()}})
+    made.configure(
+        {PUSH_URL_NAME: url, INTERVAL: "1 hour", **{f"lockstep.metric.push.{key}": v for key, v in values.items()}}
+    )
     return made
 
 
@@ -76,9 +87,9 @@ def test_other_properties_hold_from_the_next_push_on_and_a_shorter_interval_ends
 ) -> None:
     made = reporter("http://127.0.0.1:1/")
     assert isinstance(made, Reconfigurable)
-    assert set(made.reconfigurable_configs()) == {URL, INTERVAL, JOB, USERNAME, PASSWORD}
+    assert set(made.reconfigurable_configs()) == {PUSH_URL_NAME, INTERVAL, JOB, USERNAME, PASSWORD}
     made.init(Metrics("1").registry)
-    properties = {URL: gateway.address, INTERVAL: "10 ms", JOB: "other"}
+    properties = {PUSH_URL_NAME: gateway.address, INTERVAL: "10 ms", JOB: "other"}
     made.validate_reconfiguration(properties)
     made.reconfigure(properties)
     wait_for(lambda: gateway.requests, SOON, "the first push")
@@ -112,7 +123,7 @@ def test_a_redirect_is_not_followed(gateway: Gateway, caplog: pytest.LogCaptureF
 def test_a_gateway_that_does_not_answer_holds_up_the_end_no_longer_than_its_limit(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("sinks.notify.push_gateway.ANSWER_WITHIN", 0.05)
+    monkeypatch.setattr("sinks.notify.push_gateway.GATEWAY_ANSWERS_WITHIN", 0.05)
     gateway.silent.set()
     pushed(reporter(gateway.address))
     assert "does not take metrics" in caplog.text
@@ -155,19 +166,19 @@ def test_with_all_that_stands_around_it_one_run_is_one_push(gateway: Gateway) ->
 @pytest.mark.parametrize(
     ("properties", "said"),
     [
-        ({}, f"{URL} is missing"),
-        ({URL: "pushgateway:9091/t0ps3cr3t"}, "no address of a web server"),
-        ({URL: "ftp://gateway/t0ps3cr3t"}, "no address of a web server"),
-        ({URL: "http:///t0ps3cr3t"}, "no address of a web server"),
-        ({URL: "http://t0p s3cr3t/"}, "no address of a web server"),
-        ({URL: "http://gateway:70000/t0ps3cr3t"}, "no address of a web server"),
-        ({URL: "http://gateway:t0ps3cr3t/"}, "no address of a web server"),
-        ({URL: "http://gateway/?t0ps3cr3t"}, "without ? and #"),
-        ({URL: "http://me:t0ps3cr3t@gateway/"}, "take them out"),
-        ({URL: "http://gateway", USERNAME: "me"}, "belong together"),
-        ({URL: "http://gateway", PASSWORD: "t0ps3cr3t"}, "belong together"),
-        ({URL: "http://gateway", INTERVAL: "often"}, "no time above zero"),
-        ({URL: "http://gateway", INTERVAL: "0"}, "no time above zero"),
+        ({}, f"{PUSH_URL_NAME} is missing"),
+        ({PUSH_URL_NAME: "pushgateway:9091/t0ps3cr3t"}, "no address of a web server"),
+        ({PUSH_URL_NAME: "ftp://gateway/t0ps3cr3t"}, "no address of a web server"),
+        ({PUSH_URL_NAME: "http:///t0ps3cr3t"}, "no address of a web server"),
+        ({PUSH_URL_NAME: "http://t0p s3cr3t/"}, "no address of a web server"),
+        ({PUSH_URL_NAME: "http://gateway:70000/t0ps3cr3t"}, "no address of a web server"),
+        ({PUSH_URL_NAME: "http://gateway:t0ps3cr3t/"}, "no address of a web server"),
+        ({PUSH_URL_NAME: "http://gateway/?t0ps3cr3t"}, "without ? and #"),
+        ({PUSH_URL_NAME: "http://me:t0ps3cr3t@gateway/"}, "take them out"),
+        ({PUSH_URL_NAME: "http://gateway", USERNAME: "me"}, "belong together"),
+        ({PUSH_URL_NAME: "http://gateway", PASSWORD: "t0ps3cr3t"}, "belong together"),
+        ({PUSH_URL_NAME: "http://gateway", INTERVAL: "often"}, "no time above zero"),
+        ({PUSH_URL_NAME: "http://gateway", INTERVAL: "0"}, "no time above zero"),
     ],
 )
 def test_what_is_wrong_is_an_error_at_the_start_that_names_the_key_and_not_the_value(
@@ -182,11 +193,11 @@ def test_what_is_wrong_is_an_error_at_the_start_that_names_the_key_and_not_the_v
 
 @pytest.mark.parametrize("url", ["https://gateway.example.com/push", "http://[::1]:9091", " http://10.0.0.1:9091/ "])
 def test_names_and_addresses_of_gateways_are_taken(url: str) -> None:
-    assert gateway_of({URL: url}).url == url.strip()
+    assert gateway_of({PUSH_URL_NAME: url}).url == url.strip()
 
 
 def test_no_repr_shows_a_password_or_the_address_beyond_its_server() -> None:
-    gateway = gateway_of({URL: "http://gateway/t0ps3cr3t", USERNAME: "me", PASSWORD: "t0ps3cr3t"})
+    gateway = gateway_of({PUSH_URL_NAME: "http://gateway/t0ps3cr3t", USERNAME: "me", PASSWORD: "t0ps3cr3t"})
     assert "t0ps3cr3t" not in repr(gateway)
 
 

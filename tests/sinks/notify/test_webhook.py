@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from sinks.notify.replication_listeners import Announcements, DefaultGroupListener
-from sinks.notify.webhook import SECRET, URL, WebhookFailed, WebhookListener
+from sinks.notify.webhook import WEBHOOK_SECRET_NAME, WEBHOOK_URL_NAME, WebhookFailed, WebhookListener
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -74,7 +74,7 @@ def server() -> Iterator[Server]:
 
 
 def properties(url: str) -> dict[str, str]:
-    return {URL: url, SECRET: KEY, "source.cluster.alias": "a", "target.cluster.alias": "b"}
+    return {WEBHOOK_URL_NAME: url, WEBHOOK_SECRET_NAME: KEY, "source.cluster.alias": "a", "target.cluster.alias": "b"}
 
 
 def webhook(url: str, first_wait: float = 0.01) -> WebhookListener:
@@ -157,7 +157,7 @@ def test_what_will_not_pass_is_tried_once(server: Server, status: int, said: str
 
 
 def test_a_server_that_does_not_answer_is_a_failure(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sinks.notify.webhook.ANSWER_WITHIN", 0.05)
+    monkeypatch.setattr("sinks.notify.webhook.WEBHOOK_ANSWERS_WITHIN", 0.05)
     server.silent.set()
     with pytest.raises(WebhookFailed, match="did not answer: ReadTimeout"):
         webhook(server.address).topics_changed({})
@@ -207,7 +207,7 @@ def test_neither_the_address_beyond_its_host_nor_the_secret_is_logged(
 def test_a_wrong_address_is_an_error_at_the_start_that_names_the_key_and_not_the_value(url: str, said: str) -> None:
     with pytest.raises(LockstepError, match=said) as refused:
         webhook(url)
-    assert str(refused.value).startswith(URL)
+    assert str(refused.value).startswith(WEBHOOK_URL_NAME)
     assert "t0ps3cr3t" not in str(refused.value)
 
 
@@ -218,4 +218,4 @@ def test_names_and_addresses_of_servers_are_taken(url: str) -> None:
 
 def test_a_missing_secret_is_an_error_at_the_start() -> None:
     with pytest.raises(LockstepError, match=r"lockstep\.listener\.webhook\.secret is missing"):
-        WebhookListener().configure(properties("https://hooks.example.com/") | {SECRET: ""})
+        WebhookListener().configure(properties("https://hooks.example.com/") | {WEBHOOK_SECRET_NAME: ""})

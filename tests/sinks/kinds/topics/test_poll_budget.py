@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.flow_settings import Pace
-from sinks.kinds.topics.poll_budget import DEARER, FIRST_GUESS, POLLS_SAVED, SAVED_FOR, TELLING, PollBudget
+from sinks.kinds.topics.poll_budget import DEARER, FIRST_GUESS, POLLS_SAVED, SAVED_FOR, TELLING_TOPICS, PollBudget
 
 
 def spent(budget: PollBudget, topics: int, seconds: float) -> PollBudget:
@@ -33,7 +33,7 @@ def test_a_poll_of_all_is_afforded_after_a_while_without_changes_however_large_t
 
 @given(
     st.floats(0.01, 1.0),
-    st.lists(st.tuples(st.floats(0.0, 20.0), st.integers(TELLING, 500), st.floats(1e-5, 1e-3)), max_size=40),
+    st.lists(st.tuples(st.floats(0.0, 20.0), st.integers(TELLING_TOPICS, 500), st.floats(1e-5, 1e-3)), max_size=40),
 )
 def test_polls_take_no_more_than_the_share_and_what_was_saved(
     share: float, polls: list[tuple[float, int, float]]
