@@ -80,11 +80,11 @@ def _matches(
     clusters: FlowClusters,
     memory: OffsetMemory,
     ends: LogEnds,
-    places: tuple[TopicPartition, TopicPartition],
+    partitions: tuple[TopicPartition, TopicPartition],
     offsets: Sequence[int],
 ) -> Iterator[tuple[int, SearchResult]]:
     """Records that are looked for, where nothing better is known and the file does not forbid it."""
-    where, remote = places
+    where, remote = partitions
     questions: dict[GroupPartition, Question] = {}
     for at in offsets:
         window = search_window(at, ends, memory.histories.of(where))

@@ -12,7 +12,7 @@ from app.flow_lease import lease
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.claims import Claims
-from sinks.engine.flow_parts import FlowParts
+from sinks.engine.flow_components import FlowComponents
 from sinks.engine.kind_status import first_status, kind_status
 from sinks.engine.leadership import Leader, Leadership, Unled
 from sinks.engine.lease_records import decoded, last_leader
@@ -87,7 +87,7 @@ def single_pass(
         made = assemble(Assembly(flow, here, there, once=True, progress=progress, scope=scope, claims=shared), kinds)
         for controller in made.controllers:
             stack.callback(controller.close)
-        parts = FlowParts(
+        components = FlowComponents(
             list_topics=partial(list_both, flow, clusters.source, clusters.target),
             guard=guard(flow, clusters.source, clusters.target),
             open_ledger=partial(ledger, flow, clusters.target, to_write=writes is not None, permit=leadership.check),
@@ -98,7 +98,7 @@ def single_pass(
             obeys_failover=obeys_failover and not scope.back,
             leadership=leadership,
         )
-        yield SinglePass(flow, clusters, FlowReconcile(flow, parts), tuple(made.controllers), tuple(kinds))
+        yield SinglePass(flow, clusters, FlowReconcile(flow, components), tuple(made.controllers), tuple(kinds))
 
 
 def expected_claims(settings: Settings, kinds: Collection[Kind] = tuple(Kind)) -> dict[str, Claims]:

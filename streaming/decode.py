@@ -199,10 +199,10 @@ def _places_of_fields() -> dict[str, Column]:
         texts, numbers = iter(("_text1", "_text2")), iter(("_number1", "_number2"))
         at_key = {Width.STRING: texts, Width.INT32: iter(("_partition",))}
         at_value = {Width.INT64: numbers, Width.STRING: iter(("_metadata",))}
-        for parts, places in ((LAYOUTS[kind].key, at_key), (LAYOUTS[kind].value, at_value)):
+        for parts, columns in ((LAYOUTS[kind].key, at_key), (LAYOUTS[kind].value, at_value)):
             for part in parts:
-                place = F.col(next(places[part.width]))
-                chains[part.name] = chains[part.name].when(own, place) if part.name in chains else F.when(own, place)
+                column = F.col(next(columns[part.width]))
+                chains[part.name] = chains[part.name].when(own, column) if part.name in chains else F.when(own, column)
     return chains
 
 

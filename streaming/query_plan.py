@@ -60,9 +60,9 @@ class QueryPlan:
     max_offsets_per_trigger: int = MAX_OFFSETS
 
     def __post_init__(self) -> None:
-        places = [(source.alias, source.pattern) for source in self.sources]
-        if places != sorted(places):
-            raise ValueError(f"the sources of {self.name} must be sorted by alias and pattern, not {places}")
+        keys = [(source.alias, source.pattern) for source in self.sources]
+        if keys != sorted(keys):
+            raise ValueError(f"the sources of {self.name} must be sorted by alias and pattern, not {keys}")
         if len(self.topics) < sum(len(source.topics) for source in self.sources):
             raise ValueError(f"{self.name} would read a topic twice: each topic of a cluster belongs to one source")
         if self.trigger_interval <= 0:
@@ -122,13 +122,13 @@ def sources_of(flows: Iterable[FlowTopics]) -> tuple[ClusterSource, ...]:
     taken: dict[TopicOn, int] = {}
     topics: list[dict[str, TopicRole]] = []
     for flow, roles, options in flows:
-        for place, role in roles.items():
-            mine = options[place.cluster]
-            same = (i for i, one in enumerate(found) if (one.alias, one.options) == (place.cluster, mine))
-            at = taken.get(place, next(same, len(found)))
+        for where, role in roles.items():
+            mine = options[where.cluster]
+            same = (i for i, one in enumerate(found) if (one.alias, one.options) == (where.cluster, mine))
+            at = taken.get(where, next(same, len(found)))
             if at == len(found):
-                topics.append({place.topic: role})
-                found.append(ClusterSource(place.cluster, mine, topics[at], flow))
-            taken[place] = at
-            topics[at][place.topic] = role
+                topics.append({where.topic: role})
+                found.append(ClusterSource(where.cluster, mine, topics[at], flow))
+            taken[where] = at
+            topics[at][where.topic] = role
     return tuple(sorted(found, key=lambda source: (source.alias, source.pattern)))

@@ -66,33 +66,33 @@ def _of(flow: FlowSettings, failover: bool) -> list[Right]:
 def commands(settings: Settings, principal: str, *, failover: bool = False) -> list[str]:
     """A script of `kafka-acls.sh`: one command a resource, the reasons as comments; what is optional comes last."""
     found = {right for flow in settings.flows for right in _of(flow, failover)}
-    required = {_place(right) for right in found if not right.optional}
+    required = {_grant(right) for right in found if not right.optional}
     lines = []
     for alias, group in groupby(sorted(found), lambda right: right.cluster):
         rows = list(group)
         bootstrap = settings.clusters[alias].bootstrap_servers
         lines += ["", f"# cluster {alias}; {ADMIN_FILE}: the client settings of someone who may alter its ACLs"]
         lines += _of_cluster([right for right in rows if not right.optional], bootstrap, principal)
-        extra = [right for right in rows if right.optional and _place(right) not in required]
+        extra = [right for right in rows if right.optional and _grant(right) not in required]
         if extra:
             lines += ["# optional: it works without", *_of_cluster(extra, bootstrap, principal)]
     return lines[1:]
 
 
-def _place(right: Right) -> tuple[str, ...]:
+def _grant(right: Right) -> tuple[str, ...]:
     return right.cluster, right.resource_type, right.resource_name, right.pattern_type, right.operation
 
 
 def _of_cluster(rights: Iterable[Right], bootstrap: str, principal: str) -> list[str]:
     lines = []
-    for place, group in groupby(rights, lambda right: _place(right)[1:-1]):
+    for grant, group in groupby(rights, lambda right: _grant(right)[1:-1]):
         rows = list(group)
         operations = dict.fromkeys(right.operation for right in rows)
         lines.append(f"# {'; '.join(dict.fromkeys(right.why for right in rows))}")
         words = ["kafka-acls.sh", "--bootstrap-server", bootstrap, "--command-config", ADMIN_FILE, "--add"]
         words += ["--allow-principal", principal]
         words += [word for operation in operations for word in ("--operation", _camel(operation))]
-        lines.append(shlex.join([*words, *_resource(*place)]))
+        lines.append(shlex.join([*words, *_resource(*grant)]))
     return lines
 
 

@@ -103,8 +103,8 @@ def _of_groups(settings: Settings, flow: FlowSettings, pattern: str) -> list[dic
 
 def _row(found: Translated, upstream: int) -> dict[str, object]:
     answer = found.answers[upstream]
-    place = {"topic": found.remote.topic, "partition": found.remote.partition, "upstream_offset": upstream}
+    row = {"topic": found.remote.topic, "partition": found.remote.partition, "upstream_offset": upstream}
     if isinstance(answer, Unanswered):
-        return {**place, "downstream_offset": None, "method": None, "error_bound": None, "reason": answer.value}
+        return {**row, "downstream_offset": None, "method": None, "error_bound": None, "reason": answer.value}
     known = {"downstream_offset": answer.downstream, "method": answer.method.value, "error_bound": answer.error_bound}
-    return {**place, **known, "reason": None}
+    return {**row, **known, "reason": None}

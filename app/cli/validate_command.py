@@ -101,7 +101,7 @@ def _survey(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
     guard(flow, clusters.source, clusters.target).open(partial(ledger, flow, clusters.target, to_write=False))
     topics = {flow.flow.source: clusters.source.list_topics(), flow.flow.target: clusters.target.list_topics()}
     internal = flow.internal
-    places = {
+    internal_topics = {
         "heartbeats": (internal.heartbeats, flow.flow.target),
         "checkpoints": (internal.checkpoints, flow.flow.target),
         "offset_syncs": (internal.offset_syncs, internal.offset_syncs_cluster),
@@ -113,7 +113,7 @@ def _survey(flow: FlowSettings, clusters: FlowClusters) -> dict[str, Any]:
         "target_cluster_id": ids[flow.flow.target],
         "internal_topics": {
             what: {"name": name, "cluster": alias, "exists": name in topics[alias]}
-            for what, (name, alias) in places.items()
+            for what, (name, alias) in internal_topics.items()
         },
         "enabled": {kind.value: enabled for kind, enabled in flow.enabled.items()},
     }

@@ -14,7 +14,7 @@ from sinks.kafka.security.sasl import JAAS
 from streaming.errors import LockstepError
 
 FORM = f"listener.name.<listener>.<mechanism>.{JAAS}"
-PARTS = re.compile(rf"listener\.name\.([^.]+)\.([^.]+)\.{re.escape(JAAS)}")
+LISTENER_AND_MECHANISM = re.compile(rf"listener\.name\.([^.]+)\.([^.]+)\.{re.escape(JAAS)}")
 
 LOGIN_MODULE_OF: Mapping[str, str] = {
     "plain": "PlainLoginModule",
@@ -29,7 +29,7 @@ def jaas_objection(name: str, value: str) -> str | None:
     """Why a broker would not take this login, or would ignore it; None where it is sound, or no login at all."""
     if name != JAAS and not name.endswith(f".{JAAS}"):
         return None
-    parts = PARTS.fullmatch(name)
+    parts = LISTENER_AND_MECHANISM.fullmatch(name)
     if parts is None:
         return f"brokers would ignore it: write {FORM}, e.g. listener.name.sasl_ssl.scram-sha-512.{JAAS}"
     if name != name.lower():
@@ -43,7 +43,7 @@ def jaas_note(name: str, listeners: str) -> str | None:
     `listeners`: the broker's, in force.
     """
     running = {listener.partition("://")[0].strip().lower() for listener in listeners.split(",")}
-    parts = PARTS.fullmatch(name)
+    parts = LISTENER_AND_MECHANISM.fullmatch(name)
     if parts is None or parts[1] not in running:
         return None
     return f"the listener {parts[1]} runs already: brokers use its new login from their next start on"

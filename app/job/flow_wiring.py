@@ -12,7 +12,7 @@ from app.flow_lease import lease
 from app.settings import Settings
 from app.wiring import audit, connect, guard, ledger
 from sinks.engine.claims import Claims
-from sinks.engine.flow_parts import FlowParts
+from sinks.engine.flow_components import FlowComponents
 from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
@@ -119,7 +119,7 @@ def flow_in_job(
         close = opened.pop_all().close
     return FlowReconcile(
         flow,
-        FlowParts(
+        FlowComponents(
             list_topics=partial(list_both, flow, here.cluster, there.cluster),
             guard=guard(flow, here.cluster, there.cluster, job=True),
             open_ledger=partial(ledger, flow, there.cluster, to_write=True, permit=leadership.check),

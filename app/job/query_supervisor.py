@@ -87,7 +87,7 @@ class QuerySupervisor:
         flows = []
         for flow in (flow for flow in self._settings.flows if flow.flow.target == self._target):
             roles = roles_of_flow(flow.flow, flow.policy, flow.internal)
-            aliases = {place.cluster for place in roles}
+            aliases = {where.cluster for where in roles}
             options = {alias: self._settings.cluster(alias, flow.flow).consumer for alias in aliases}
             flows.append(FlowTopics(flow.flow, roles, options))
         job = self._settings.job

@@ -57,8 +57,8 @@ class Mistake:
     message: str
 
     def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return ": ".join(part for part in (place, self.key, self.message) if part)
+        position = self.file if self.line is None else f"{self.file}:{self.line}"
+        return ": ".join(part for part in (position, self.key, self.message) if part)
 
 
 class ConfigurationError(WrongUsage):

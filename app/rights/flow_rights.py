@@ -35,10 +35,10 @@ def rights_of_flow(settings: FlowSettings, rules: Iterable[RightRule] = RIGHT_RU
     found: dict[tuple[str, ...], Right] = {}
     for rule in (rule for rule in rules if rule.when(settings)):
         for operation in rule.operations:
-            place = (_alias(settings, rule.side), *resource(settings, rule.on), operation)
-            known = found.get(place)
+            key = (_alias(settings, rule.side), *resource(settings, rule.on), operation)
+            known = found.get(key)
             if known is None or (known.optional and not rule.optional):
-                found[place] = Right(*place, rule.why, rule.optional)
+                found[key] = Right(*key, rule.why, rule.optional)
     return sorted(found.values())
 
 

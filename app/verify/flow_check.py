@@ -62,7 +62,7 @@ def verify_flow(
         guarded = guard(flow, clusters.source, clusters.target)
         opened = guarded.open(partial(ledger, flow, clusters.target, to_write=True))
         reports = _FlowCheck(settings, flow, clusters, scope, spark, ends or {}).run(opened)
-    return FlowReport(flow.flow, scope.level, sorted(reports, key=_place), time.monotonic() - began)
+    return FlowReport(flow.flow, scope.level, sorted(reports, key=_order), time.monotonic() - began)
 
 
 def verify_rest(
@@ -83,7 +83,7 @@ def verify_rest(
     )
 
 
-def _place(one: PartitionReport) -> TopicPartition:
+def _order(one: PartitionReport) -> TopicPartition:
     return one.where
 
 

@@ -62,14 +62,14 @@ class Backoff:
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
         """Sets aside what was refused for good, forgets what went through. Retriable faults do not count."""
         for outcome in outcomes:
-            change, place = outcome.change, (outcome.change.kind, outcome.change.key)
+            change, item = outcome.change, (outcome.change.kind, outcome.change.key)
             if outcome.error is None:
-                self._changes.pop(place, None)
+                self._changes.pop(item, None)
             elif not outcome.error.retriable:
-                before = self._changes.get(place)
+                before = self._changes.get(item)
                 tries = before.tries + 1 if before and before.after == change.after else 1
                 due = now + wait_after(tries)
-                self._changes[place] = BackedOff(
+                self._changes[item] = BackedOff(
                     change.kind, change.op, change.key, change.after, outcome.error, tries, due
                 )
 
@@ -88,23 +88,23 @@ class Backoff:
     def retain(self, still_wanted: Iterable[Change]) -> None:
         """Forgets all but these, after a plan of everything."""
         wanted = {(change.kind, change.key) for change in still_wanted}
-        self._changes = {place: backed_off for place, backed_off in self._changes.items() if place in wanted}
+        self._changes = {item: backed_off for item, backed_off in self._changes.items() if item in wanted}
 
     def settled(self, remote_topics: Iterable[str], still_wanted: Iterable[Change]) -> None:
         """Forgets what is no longer wanted of topics that were just planned."""
         wanted = {(change.kind, change.key) for change in still_wanted}
         looked_at = set(remote_topics)
         self._changes = {
-            place: backed_off
-            for place, backed_off in self._changes.items()
-            if place in wanted or place[1][0] not in looked_at
+            item: backed_off
+            for item, backed_off in self._changes.items()
+            if item in wanted or item[1][0] not in looked_at
         }
 
     def keep(self, wanted: Collection[str], existing: Collection[str]) -> None:
         """Forgets remote topics that are wanted no more; a refused deletion stays while its topic exists."""
         self._changes = {
-            place: backed_off
-            for place, backed_off in self._changes.items()
+            item: backed_off
+            for item, backed_off in self._changes.items()
             if backed_off.key[0] in wanted
             or (backed_off.kind is Kind.TOPIC and backed_off.op is Op.DELETE and backed_off.key[0] in existing)
         }

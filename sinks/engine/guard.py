@@ -149,8 +149,8 @@ class Guard:
         """Like `check`, but writes nothing: returns the entries that a first contact would pin."""
         ids = self.check_ids()
         self._check_there(ledger)
-        places = {alias: ledger.check_cluster_id(alias, cluster_id) for alias, cluster_id in ids.items()}
-        return {place: ids[alias] for alias, place in places.items() if place is not None}
+        keys = {alias: ledger.check_cluster_id(alias, cluster_id) for alias, cluster_id in ids.items()}
+        return {key: ids[alias] for alias, key in keys.items() if key is not None}
 
     def _check_there(self, ledger: Ledger) -> None:
         pins = self._pins.of(self._flow)

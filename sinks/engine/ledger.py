@@ -108,16 +108,16 @@ class Ledger:
 
     def put(self, entries: Mapping[EntryKey, str | None]) -> None:
         """Remembers values, forgets those that are None; returns when the target's replicas have it."""
-        differing = {place: value for place, value in entries.items() if self.get(place[0], *place[1]) != value}
+        differing = {entry: value for entry, value in entries.items() if self.get(entry[0], *entry[1]) != value}
         if not differing:
             return
         since = self._now()
-        self._append([entry_record(place, value, since) for place, value in differing.items()])
-        for place, value in differing.items():
+        self._append([entry_record(entry, value, since) for entry, value in differing.items()])
+        for entry, value in differing.items():
             if value is None:
-                self._contents.entries.pop(place, None)
+                self._contents.entries.pop(entry, None)
             else:
-                self._contents.entries[place] = Remembered(value, since)
+                self._contents.entries[entry] = Remembered(value, since)
 
     def _append(self, records: Sequence[Record]) -> None:
         self._permit()

@@ -125,14 +125,14 @@ class Contents:
             if data is None:
                 return
             raise LedgerUntrusted("a newer version of Lockstep wrote it, and this one cannot tell what it means")
-        place = (Entry(name), tuple(rest))
+        entry_key = (Entry(name), tuple(rest))
         if data is None:
-            self.entries.pop(place, None)
+            self.entries.pop(entry_key, None)
         else:
             record = ENTRY_SCHEMA.decode(data)
             if (record["entry"], record["key"]) != (name, rest):
                 raise LedgerUntrusted("its value is about another key")
-            self.entries[place] = Remembered(record["value"], record["since"])
+            self.entries[entry_key] = Remembered(record["value"], record["since"])
 
     def _take_leases(self, flow: str, values: Iterable[bytes | None], seal: Seal) -> None:
         for value in values:
@@ -160,9 +160,9 @@ class Contents:
                 log.warning("the offset history of %s was left out: %s", where, error)
 
 
-def entry_record(place: EntryKey, value: str | None, since: datetime) -> Record:
+def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Record:
     """An entry as a record without a signature; None: it is forgotten."""
-    entry, key = place
+    entry, key = entry_key
     name = orjson.dumps([entry.value, *key])
     if value is None:
         return name, None

@@ -44,20 +44,20 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str]) -> Entries:
     entries: Entries = {}
     for outcome in outcomes:
         change = outcome.change
-        place = (change.kind.value, *change.key)
+        item = (change.kind.value, *change.key)
         if not change.kind.row.owned:
             continue
         if change.op is Op.CREATE and not (outcome.error and outcome.error.retriable):
-            entries[Entry.INTENT, place] = None
+            entries[Entry.INTENT, item] = None
         if outcome.error or outcome.already:
             continue
         if change.op is Op.CREATE:
             learned = ids.get(change.key[0]) or UNLEARNED
-            entries[Entry.OWNED, place] = learned if change.kind.row.data else ""
+            entries[Entry.OWNED, item] = learned if change.kind.row.data else ""
         elif change.op is Op.DELETE:
-            entries[Entry.OWNED, place] = None
+            entries[Entry.OWNED, item] = None
         if change.kind.row.versioned:
-            entries[Entry.VERSION, place] = change.after.version if isinstance(change.after, ScramSpec) else None
+            entries[Entry.VERSION, item] = change.after.version if isinstance(change.after, ScramSpec) else None
     return entries
 
 
@@ -79,18 +79,18 @@ def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], now: dat
     entries: Entries = {}
     confirmed = {value.split(" ")[1] for value in contents.values(Entry.TOPIC_IDS).values() if value.count(" ") > 1}
     for key in unsettled(contents, kind):
-        place, seen = (kind.value, *key), present.get(key)
-        intent, owned = contents.entries.get((Entry.INTENT, place)), contents.entries.get((Entry.OWNED, place))
+        item, seen = (kind.value, *key), present.get(key)
+        intent, owned = contents.entries.get((Entry.INTENT, item)), contents.entries.get((Entry.OWNED, item))
         if intent is not None:
             fresh = now - intent.since <= FRESH
             if fresh and seen is not None:
-                entries[Entry.OWNED, place] = (seen or UNLEARNED) if kind.row.data else ""
+                entries[Entry.OWNED, item] = (seen or UNLEARNED) if kind.row.data else ""
             if seen is not None or not fresh:
-                entries[Entry.INTENT, place] = None
+                entries[Entry.INTENT, item] = None
         elif owned is not None and seen:
             waits = owned.value == UNLEARNED and now - owned.since <= FRESH
             if waits or seen in confirmed:
-                entries[Entry.OWNED, place] = seen
+                entries[Entry.OWNED, item] = seen
     return entries
 
 
@@ -111,8 +111,8 @@ def disowned(kind: Kind, keys: Collection[Key]) -> Entries:
     """What to put for what is not ours any more: it was seen missing, or it is another object now."""
     entries: Entries = {}
     for key in keys:
-        place = (kind.value, *key)
-        entries |= {(Entry.OWNED, place): None, (Entry.INTENT, place): None}
+        item = (kind.value, *key)
+        entries |= {(Entry.OWNED, item): None, (Entry.INTENT, item): None}
         if kind.row.versioned:
-            entries[Entry.VERSION, place] = None
+            entries[Entry.VERSION, item] = None
     return entries

@@ -29,7 +29,7 @@ class Refusal:
     reason: str
 
     @property
-    def place(self) -> tuple[Kind, Op, Key]:
+    def subject(self) -> tuple[Kind, Op, Key]:
         """What is refused, whatever the reason."""
         return self.kind, self.op, self.key
 
@@ -136,7 +136,7 @@ class Plan:
             "summary": self.summary(),
             "changes": [change.as_json() for change in self.changes],
             "refused": [refusal.as_json() for refusal in self.refused],
-            "errors": [blind.as_json() for blind in self.errors],
+            "errors": [error.as_json() for error in self.errors],
             "skipped": dict(self.skipped),
             "notes": list(self.notes),
             "effective": [group.as_json() for group in self.effective],

@@ -20,8 +20,8 @@ from sinks.engine.apply import apply_steps
 from sinks.engine.attempts import Attempts
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.deletion_limit import DeletionLimit
+from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_ledger import FlowLedger
-from sinks.engine.flow_parts import FlowParts
 from sinks.engine.kind_intervals import KindIntervals
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.leadership import Leader
@@ -59,16 +59,17 @@ class FlowReconcile:
     def __init__(
         self,
         settings: FlowSettings,
-        parts: FlowParts,
+        components: FlowComponents,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.settings, self.leadership, self._parts, self._clock = settings, parts.leadership, parts, clock
-        self._ledger = FlowLedger(parts.guard, parts.open_ledger, parts.on_ledger, obeys_failover=parts.obeys_failover)
+        self.settings, self._components, self._clock = settings, components, clock
+        self.leadership, obeys = components.leadership, components.obeys_failover
+        self._ledger = FlowLedger(components.guard, components.open_ledger, components.on_ledger, obeys_failover=obeys)
         self._compared_at: float | None = None
         self._signalled = 0
         self._intervals = KindIntervals(settings.pace.intervals)
         self._limit = DeletionLimit(settings.limits)
-        self._attempts, self._recorder = Attempts(), Recorder(parts.audit, parts.topic_ids)
+        self._attempts, self._recorder = Attempts(), Recorder(components.audit, components.topic_ids)
 
     @property
     def paused(self) -> frozenset[Kind]:
@@ -86,7 +87,7 @@ class FlowReconcile:
 
         Raises NotLeading, and what opening the ledger raises.
         """
-        leadership = self._parts.leadership
+        leadership = self._components.leadership
         with leadership.hold():
             if not leadership.leads():
                 # Another may have led until now: nothing that was read before holds any more.
@@ -97,14 +98,14 @@ class FlowReconcile:
     @property
     def leader(self) -> Leader | None:
         """Who leads the flow, as far as this process knows."""
-        return self._parts.leadership.leader
+        return self._components.leadership.leader
 
     def compare(self, requested: Collection[str] = (), everything: bool = False, *, force: bool = False) -> Compared:
         """Observes both clusters and plans the difference; `force` lifts the limit on deletions."""
         watch = Stopwatch()
         context, trouble = self._observe(requested, everything), KindTrouble()
-        kept = () if self._ledger.ended else self._parts.controllers
-        due = [one for one in kept if self._attempts.ask(one, context, trouble, one.poll)]
+        controllers = () if self._ledger.ended else self._components.controllers
+        due = [one for one in controllers if self._attempts.ask(one, context, trouble, one.poll)]
         if context.everything:
             self._compared_at = context.now
         watch.lap("observe")
@@ -125,8 +126,8 @@ class FlowReconcile:
             self._compared_at = None
         resting = frozenset() if requested or everything else self._intervals.resting(self._clock())
         ledger = self._ledger.read(everything)
-        listed = self._parts.list_topics() if not self._ledger.ended else NOTHING_LISTED
-        now, signal = self._clock(), self._parts.signal
+        listed = self._components.list_topics() if not self._ledger.ended else NOTHING_LISTED
+        now, signal = self._clock(), self._components.signal
         idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused
         # Owed until all were polled: a signal comes once.
         self._signalled += signal.signalled()
@@ -142,7 +143,7 @@ class FlowReconcile:
         report = self._report(compared, outcomes)
         self._recorder.record_refusals(report.plan, outcomes)
         if not self._ledger.ended:
-            self._parts.keep(compared.context)
+            self._components.keep(compared.context)
         compared.watch.lap("record")
         report = replace(report, seconds=compared.watch.laps)
         self._notify(report)
@@ -151,12 +152,12 @@ class FlowReconcile:
     def _write(self, compared: Compared, progress: WriteProgress) -> tuple[Outcome, ...]:
         plan, ledger = compared.plan, compared.context.ledger
         if plan.changes:
-            self._parts.leadership.prove()
+            self._components.leadership.prove()
         if self._ledger.ended:
             return ()
         if plan.changes or compared.context.everything:
             # Right before the first write, and at first contact, which pins both ids.
-            self._parts.guard.check(ledger)
+            self._components.guard.check(ledger)
         for _, comparison in compared.comparisons:
             for kind, present in comparison.present.items():
                 ledger.learn(kind, present)
@@ -167,7 +168,7 @@ class FlowReconcile:
             comparison.before_writing()
         outcomes: list[Outcome] = []
         try:
-            for step in apply_steps(plan, self._parts.writers, lambda: self._ledger.goes_on(ledger)):
+            for step in apply_steps(plan, self._components.writers, lambda: self._ledger.goes_on(ledger)):
                 outcomes += step.outcomes
                 if step.stopped is not None:
                     compared.trouble.note(frozenset({step.kind}), step.stopped)
@@ -179,8 +180,8 @@ class FlowReconcile:
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:
         context, ended = compared.context, self._ledger.ended
-        kept = () if ended else self._parts.controllers
-        seen = [controller.status(context) for controller in kept]
+        controllers = () if ended else self._components.controllers
+        seen = [controller.status(context) for controller in controllers]
         for one in seen:
             for kind, reason in one.unsupported.items():
                 compared.trouble.unsupported.setdefault(kind, reason)
@@ -199,7 +200,7 @@ class FlowReconcile:
             effective=tuple(group for one in seen for group in one.effective),
             listed=context.listed,
             now=context.now,
-            due=due_at(kept, seen, self._attempts, context.idle, self._others_due(context.now)),
+            due=due_at(controllers, seen, self._attempts, context.idle, self._others_due(context.now)),
             stream_moved=any(one.stream_moved for one in seen),
         )
 
@@ -214,7 +215,7 @@ class FlowReconcile:
         return replace(self._report(compared, ()), effective=compared.plan.effective)
 
     def _notify(self, report: Report) -> None:
-        for observer in self._parts.observers:
+        for observer in self._components.observers:
             try:
                 observer.passed(report)
             except LockstepError as error:
@@ -222,7 +223,7 @@ class FlowReconcile:
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought; the next pass takes it in."""
-        for controller in self._parts.controllers:
+        for controller in self._components.controllers:
             if isinstance(controller, StreamListener):
                 controller.take_in(syncs, checkpoints)
 
@@ -230,17 +231,17 @@ class FlowReconcile:
         """Audits that the flow goes on with other settings. Raises what opening the ledger raises, NotLeading."""
         # A flow that was built a moment ago does not lead yet.
         with self.leading():
-            self._parts.audit.record_settings(self.settings.flow, changes)
+            self._components.audit.record_settings(self.settings.flow, changes)
 
     def close(self, *, replaced: bool = False) -> None:
         """Lets go of every client, whatever one of them raises. `replaced`: another goes on with this flow."""
         with ExitStack() as stack:
-            stack.callback(self._parts.close)
+            stack.callback(self._components.close)
             # After all that may still write.
-            stack.callback(self._parts.leadership.close)
-            for observer in self._parts.observers:
+            stack.callback(self._components.leadership.close)
+            for observer in self._components.observers:
                 stack.callback(observer.close, replaced=replaced)
-            for controller in self._parts.controllers:
+            for controller in self._components.controllers:
                 stack.callback(controller.close)
-            stack.callback(self._parts.signal.close)
-            stack.callback(self._parts.audit.close)
+            stack.callback(self._components.signal.close)
+            stack.callback(self._components.audit.close)

@@ -46,8 +46,8 @@ class Recorder:
     def record_refusals(self, plan: Plan, outcomes: Sequence[Outcome]) -> None:
         """A refusal stands in the plan until it is mended, but is an event once; what failed now is one already."""
         known = self._recorded | {(o.change.kind, o.change.op, o.change.key) for o in outcomes}
-        self._audit.record(plan, (), [refusal for refusal in plan.refused if refusal.place not in known])
-        self._recorded = frozenset(refusal.place for refusal in plan.refused)
+        self._audit.record(plan, (), [refusal for refusal in plan.refused if refusal.subject not in known])
+        self._recorded = frozenset(refusal.subject for refusal in plan.refused)
 
 
 def is_event(outcome: Outcome) -> bool:

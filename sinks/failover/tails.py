@@ -65,21 +65,21 @@ def behind(source: Sequence[Print], target: Sequence[Print], *, whole: bool = Tr
     """
     if not target:
         return _rest(source, exact=True)
-    places = [(_alike(source[: at + 1], target), at) for at, one in enumerate(source) if same(one, target[-1])]
-    if not places:
+    candidates = [(_alike(source[: at + 1], target), at) for at, one in enumerate(source) if same(one, target[-1])]
+    if not candidates:
         return None
-    most = max(alike for alike, _ in places)
-    if not whole and not _is_decided(places, most):
+    most = max(alike for alike, _ in candidates)
+    if not whole and not _is_decided(candidates, most):
         return None
-    best = [at for alike, at in places if alike == most]
+    best = [at for alike, at in candidates if alike == most]
     rest = source[best[0] + 1 :]
     return _rest(rest, exact=len(best) == 1)
 
 
-def _is_decided(places: Sequence[tuple[int, int]], most: int) -> bool:
+def _is_decided(candidates: Sequence[tuple[int, int]], most: int) -> bool:
     """Whether earlier records could change nothing: one place is the same over a whole window, and no other was the
     same until the records ran out."""
-    return most >= WINDOW and sum(alike in (most, at + 1) for alike, at in places) == 1
+    return most >= WINDOW and sum(alike in (most, at + 1) for alike, at in candidates) == 1
 
 
 def _alike(source: Sequence[Print], target: Sequence[Print]) -> int:

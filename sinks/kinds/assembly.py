@@ -1,6 +1,6 @@
 """Makes the controllers and writers of a flow from the registry: each kind's folder makes its own.
 
-`sinks.kinds.<package>.controller` has `assemble(parts: Assembly) -> Assembled`.
+`sinks.kinds.<package>.controller` has `assemble(assembly: Assembly) -> Assembled`.
 """
 
 from __future__ import annotations
@@ -89,16 +89,16 @@ class Assembled:
 class KindModule(Protocol):
     """What `sinks.kinds.<package>.controller` must have."""
 
-    def assemble(self, parts: Assembly) -> Assembled:
+    def assemble(self, assembly: Assembly) -> Assembled:
         """Makes what the kinds of this folder need; opens no connection."""
 
 
-def assemble(parts: Assembly, kinds: Collection[Kind] = tuple(Kind)) -> Assembled:
+def assemble(assembly: Assembly, kinds: Collection[Kind] = tuple(Kind)) -> Assembled:
     """The controllers and writers of these kinds, in the registry's order."""
     controllers: list[Controller] = []
     writers: dict[Kind, Writer] = {}
     for package in dict.fromkeys(kind.row.package for kind in Kind if kind in kinds):
-        made = cast(KindModule, importlib.import_module(f"sinks.kinds.{package}.controller")).assemble(parts)
+        made = cast(KindModule, importlib.import_module(f"sinks.kinds.{package}.controller")).assemble(assembly)
         controllers += made.controllers
         writers |= made.writers
     return Assembled(controllers, writers)

@@ -88,7 +88,7 @@ class WebhookListener:
             TIMESTAMP_HEADER: str(timestamp),
             SIGNATURE_HEADER: signature(self._secret, body),
         }
-        _quiet()
+        _log_no_requests()
         tries = stamina.retry_context(
             on=WebhookBusy,
             attempts=WEBHOOK_TRIES,
@@ -144,7 +144,7 @@ def _address(text: str) -> httpx.URL:
     return url
 
 
-def _quiet() -> None:
+def _log_no_requests() -> None:
     """httpx logs each request with its whole address, of which a part may be a secret, and stamina each retry."""
     for name in ("httpx", "stamina"):
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -81,7 +81,7 @@ class ContinuousComparison:
     def _see(self, listed: Listed, now: float, seen_at: float) -> None:
         source, target = self._both.source, self._both.target
         remote = {topic: name for topic, name in listed.desired.remote.items() if name in listed.target}
-        places = [
+        pairs = [
             (TopicPartition(topic, number), TopicPartition(name, number))
             for topic, name in remote.items()
             for number in range(min(listed.source[topic], listed.target[name]))
@@ -90,14 +90,14 @@ class ContinuousComparison:
         unmirrored += sum(max(0, listed.source[topic] - listed.target[name]) for topic, name in remote.items())
         self._recognize(remote)
         # The target's ends first: what it has by then, the source has when its ends are read.
-        theirs = target.records.readable([across for _, across in places]).items
-        ours = source.records.readable([where for where, _ in places]).items
+        theirs = target.records.readable([across for _, across in pairs]).items
+        ours = source.records.readable([where for where, _ in pairs]).items
         seen: dict[PartitionPair, tuple[LogRange, LogRange]] = {}
-        for where, across in places:
+        for where, across in pairs:
             if where in ours and across in theirs:
                 self._memory.note_target_end(where, across, theirs[across].end)
                 seen[where, across] = (ours[where], theirs[across])
-        lost = self._progress.see(seen, places, unmirrored, now, seen_at)
+        lost = self._progress.see(seen, pairs, unmirrored, now, seen_at)
         for where, one in self._progress.partitions.items():
             if one.left_out and (known := self._memory.histories.exact.of(where)):
                 one.take_verified(known.verified)
@@ -178,11 +178,11 @@ def _plan(one: SelectedPiece) -> PartitionPlan:
 
 
 def _windows(
-    memory: OffsetMemory, least: int, one: PartitionProgress, since: int, place: Pair | None
+    memory: OffsetMemory, least: int, one: PartitionProgress, since: int, common: Pair | None
 ) -> Sequence[Window]:
-    """`place`: one that both sides have in common, as was found by comparing all that lies before it."""
+    """`common`: one that both sides have in common, as was found by comparing all that lies before it."""
     history = memory.histories.of(one.where)
     pairs = set(history.pairs()) if history else set()
     restarts = history.restarts() if history else ()
-    known = sorted(pairs | ({place} if place is not None else set()))
+    known = sorted(pairs | ({common} if common is not None else set()))
     return cut(known, restarts, one.log, one.copy, since, least)

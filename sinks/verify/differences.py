@@ -66,7 +66,7 @@ class FoundDifference:
 def joined_findings(findings: Iterable[FoundDifference]) -> list[FoundDifference]:
     """Sorted by place; those of one kind at successive offsets in one."""
     found: list[FoundDifference] = []
-    for one in sorted(findings, key=_place):
+    for one in sorted(findings, key=_order):
         last = found[-1] if found else None
         if last and _goes_on(last, one):
             found[-1] = FoundDifference(
@@ -77,7 +77,7 @@ def joined_findings(findings: Iterable[FoundDifference]) -> list[FoundDifference
     return found
 
 
-def _place(one: FoundDifference) -> tuple[str, int, int]:
+def _order(one: FoundDifference) -> tuple[str, int, int]:
     return (
         one.difference.value,
         -1 if one.upstream is None else one.upstream,

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 
 class Digest(NamedTuple):
-    """Sums over the records of one side. They do not depend on the order, but for `place_*`.
+    """Sums over the records of one side. They do not depend on the order, but for `distance_*`.
 
     `content_*`: of a 64-bit digest of key, value and headers, its upper and lower halves apart, so that nothing
-    overflows. `mixed`: another such digest, by exclusive or. `time_*`: of content and timestamp. `place_*`: of
+    overflows. `mixed`: another such digest, by exclusive or. `time_*`: of content and timestamp. `distance_*`: of
     content and the distance from the beginning of the window. `appended`: records whose timestamp the broker gave
     (LogAppendTime). `first_ms`, `last_ms`: the least and the greatest timestamp; None without records.
     `size`: bytes of keys, values and headers.
@@ -23,8 +23,8 @@ class Digest(NamedTuple):
     mixed: int = 0
     time_high: int = 0
     time_low: int = 0
-    place_high: int = 0
-    place_low: int = 0
+    distance_high: int = 0
+    distance_low: int = 0
     appended: int = 0
     first_ms: int | None = None
     last_ms: int | None = None
@@ -41,9 +41,9 @@ class Digest(NamedTuple):
         return self.time_high, self.time_low
 
     @property
-    def places(self) -> tuple[int, int]:
+    def distances(self) -> tuple[int, int]:
         """At which distances."""
-        return self.place_high, self.place_low
+        return self.distance_high, self.distance_low
 
 
 NONE = Digest()
@@ -61,11 +61,11 @@ def compare(source: Digest, target: Digest) -> Agreement:
     """Timestamps count unless the target's broker gave them."""
     if source.content != target.content or (not target.appended and source.times != target.times):
         return Agreement.DIFFERENT
-    return Agreement.SAME if source.places == target.places else Agreement.SAME_RECORDS
+    return Agreement.SAME if source.distances == target.distances else Agreement.SAME_RECORDS
 
 
 def total(digests: Iterable[Digest]) -> Digest:
-    """Of several cells together; their places say nothing any more."""
+    """Of several cells together; their distances say nothing any more."""
     found = list(digests)
     mixed = 0
     for one in found:

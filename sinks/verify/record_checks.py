@@ -127,17 +127,17 @@ def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:
     return up, down
 
 
-def _take(check: PartitionCheck, reread: Reread, rows: RecordRows, place: tuple[int, int], times: bool) -> None:
-    runs = [Run(row.upstream, row.downstream, row.length) for row in rows.runs if (row.id, row.cell) == place]
+def _take(check: PartitionCheck, reread: Reread, rows: RecordRows, cell: tuple[int, int], times: bool) -> None:
+    runs = [Run(row.upstream, row.downstream, row.length) for row in rows.runs if (row.id, row.cell) == cell]
     contents = [
         Content(row.upstreams, row.downstreams, Fields(row.key, row.value, row.headers, row.ms if times else None))
         for row in rows.contents
-        if (row.id, row.cell) == place
+        if (row.id, row.cell) == cell
     ]
     matched = match(runs, contents, reread.edges)
-    sums = next((one for one in rows.sums if (one.id, one.cell) == place), PairSums(*place, 0, 0, None))
+    sums = next((one for one in rows.sums if (one.id, one.cell) == cell), PairSums(*cell, 0, 0, None))
     uncounted = Counter[Difference]()
-    surplus = next((one for one in rows.surplus if (one.id, one.cell) == place), None)
+    surplus = next((one for one in rows.surplus if (one.id, one.cell) == cell), None)
     if surplus is not None and surplus.contents > len(contents):
         uncounted[Difference.MISSING] = surplus.source - sum(_more(one.upstreams, one.downstreams) for one in contents)
         uncounted[Difference.EXTRA] = surplus.target - sum(_more(one.downstreams, one.upstreams) for one in contents)

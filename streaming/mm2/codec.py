@@ -66,7 +66,7 @@ _FORMATS: Mapping[Width, struct.Struct] = {
 _VERSION_FORMAT = struct.Struct(">h")
 
 
-class Part(NamedTuple):
+class FieldLayout(NamedTuple):
     """One field of a key or a value, by the name that the decoded row gives it."""
 
     name: str
@@ -77,29 +77,33 @@ class Part(NamedTuple):
 class Layout:
     """The fields of a record in order; `versioned` says that an INT16 version precedes those of the value."""
 
-    key: tuple[Part, ...]
-    value: tuple[Part, ...]
+    key: tuple[FieldLayout, ...]
+    value: tuple[FieldLayout, ...]
     versioned: bool
 
 
 LAYOUTS: Mapping[RecordKind, Layout] = {
     RecordKind.HEARTBEAT: Layout(
-        key=(Part("source", Width.STRING), Part("target", Width.STRING)),
-        value=(Part("timestamp_ms", Width.INT64),),
+        key=(FieldLayout("source", Width.STRING), FieldLayout("target", Width.STRING)),
+        value=(FieldLayout("timestamp_ms", Width.INT64),),
         versioned=True,
     ),
     RecordKind.CHECKPOINT: Layout(
-        key=(Part("group", Width.STRING), Part("subject_topic", Width.STRING), Part("subject_partition", Width.INT32)),
+        key=(
+            FieldLayout("group", Width.STRING),
+            FieldLayout("subject_topic", Width.STRING),
+            FieldLayout("subject_partition", Width.INT32),
+        ),
         value=(
-            Part("upstream_offset", Width.INT64),
-            Part("downstream_offset", Width.INT64),
-            Part("metadata", Width.STRING),
+            FieldLayout("upstream_offset", Width.INT64),
+            FieldLayout("downstream_offset", Width.INT64),
+            FieldLayout("metadata", Width.STRING),
         ),
         versioned=True,
     ),
     RecordKind.OFFSET_SYNC: Layout(
-        key=(Part("subject_topic", Width.STRING), Part("subject_partition", Width.INT32)),
-        value=(Part("upstream_offset", Width.INT64), Part("downstream_offset", Width.INT64)),
+        key=(FieldLayout("subject_topic", Width.STRING), FieldLayout("subject_partition", Width.INT32)),
+        value=(FieldLayout("upstream_offset", Width.INT64), FieldLayout("downstream_offset", Width.INT64)),
         versioned=False,
     ),
 }
@@ -108,9 +112,9 @@ LAYOUTS: Mapping[RecordKind, Layout] = {
 Fields = dict[str, int | bytes]
 
 
-def _write(parts: tuple[Part, ...], fields: Mapping[str, int | str]) -> bytes:
+def _write(layouts: tuple[FieldLayout, ...], fields: Mapping[str, int | str]) -> bytes:
     written = bytearray()
-    for name, width in parts:
+    for name, width in layouts:
         field = fields[name]
         if isinstance(field, str):
             text = field.encode("utf-8")
@@ -162,11 +166,11 @@ def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
     )
 
 
-def _read(parts: tuple[Part, ...], data: bytes, start: int, short: str, long: str) -> Fields:
+def _read(layouts: tuple[FieldLayout, ...], data: bytes, start: int, short: str, long: str) -> Fields:
     """The fields of `data` from `start` on, strings still as bytes; raises MalformedRecord with `short` or `long`."""
     fields: Fields = {}
     at = start
-    for name, width in parts:
+    for name, width in layouts:
         if at + width.value > len(data):
             raise MalformedRecord(short)
         (number,) = _FORMATS[width].unpack_from(data, at)

@@ -90,13 +90,18 @@ def with_cells(frame: DataFrame, partitions: Sequence[PartitionRead]) -> DataFra
         (one.topic, one.partition, one.id, [*one.bounds[:-1], *[MAX_INT64] * (size - len(one.bounds) + 1)])
         for one in partitions
     ]
-    bounds = frame.sparkSession.createDataFrame(rows, BOUNDS).select(_place(), "id", "bounds")
-    return _with_cell(frame.withColumn("place", _place()).join(F.broadcast(bounds), "place").drop("place"), size)
+    bounds = frame.sparkSession.createDataFrame(rows, BOUNDS).select(_partition_hash(), "id", "bounds")
+    return _with_cell(
+        frame.withColumn("partition_hash", _partition_hash())
+        .join(F.broadcast(bounds), "partition_hash")
+        .drop("partition_hash"),
+        size,
+    )
 
 
-def _place() -> Column:
+def _partition_hash() -> Column:
     """One number for a partition: a join by a number alone costs a fraction of one by a text and a number."""
-    return F.xxhash64("topic", "partition").alias("place")
+    return F.xxhash64("topic", "partition").alias("partition_hash")
 
 
 def _power_of_two(count: int) -> int:

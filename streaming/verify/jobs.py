@@ -88,12 +88,12 @@ class SparkJobs:
             digests = ("key_digest", "value_digest", "headers_digest", "ms")
             odd = unequal(contents).orderBy("id", "cell", first).limit(most)
             rows = odd.select("id", "cell", "upstreams", "downstreams", *digests).collect()
-            places = equal.select("id", "cell", "upstream", "downstream", "length", "last_ms")
+            found = equal.select("id", "cell", "upstream", "downstream", "length", "last_ms")
             return RecordRows(
                 [PairSums(*row) for row in run_sums(equal).collect()],
                 _surplus(contents) if len(rows) == most else [],
                 [ContentRow(*row) for row in rows],
-                [RunRow(*row) for row in places.orderBy("id", "cell", "upstream").limit(most).collect()],
+                [RunRow(*row) for row in found.orderBy("id", "cell", "upstream").limit(most).collect()],
             )
         finally:
             equal.unpersist()

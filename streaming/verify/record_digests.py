@@ -20,7 +20,7 @@ APPEND_TIME = 1
 
 DIGEST_COLUMNS = (
     *("id", "cell", "side", "records", "content_high", "content_low", "mixed", "time_high", "time_low"),
-    *("place_high", "place_low", "appended", "first_ms", "last_ms", "size"),
+    *("distance_high", "distance_low", "appended", "first_ms", "last_ms", "size"),
 )
 """Of `digest_cells`."""
 
@@ -79,7 +79,7 @@ def digest_cells(frame: DataFrame, side: int) -> DataFrame:
             *_halves("content", "content"),
             F.bit_xor("mixed").alias("mixed"),
             *_halves("timed", "time"),
-            *_halves("placed", "place"),
+            *_halves("placed", "distance"),
             F.count(F.when(F.col("stamp") == APPEND_TIME, 1)).alias("appended"),
             F.min("ms").alias("first_ms"),
             F.max("ms").alias("last_ms"),

@@ -48,14 +48,14 @@ def runs(contents: DataFrame) -> DataFrame:
     pairs = contents.where(F.size("upstreams") == F.size("downstreams")).select(
         "id", "cell", "ms", F.inline(F.arrays_zip("upstreams", "downstreams")).alias("upstream", "downstream")
     )
-    by_place = Window.partitionBy("id", "cell").orderBy("upstream")
-    goes_on = (F.col("upstream") == F.lag("upstream").over(by_place) + 1) & (
-        F.col("downstream") == F.lag("downstream").over(by_place) + 1
+    by_offset = Window.partitionBy("id", "cell").orderBy("upstream")
+    goes_on = (F.col("upstream") == F.lag("upstream").over(by_offset) + 1) & (
+        F.col("downstream") == F.lag("downstream").over(by_offset) + 1
     )
     begins = F.when(goes_on, 0).otherwise(1)
-    descends = F.when(F.col("downstream") < F.lag("downstream").over(by_place), 1).otherwise(0)
+    descends = F.when(F.col("downstream") < F.lag("downstream").over(by_offset), 1).otherwise(0)
     marked = pairs.withColumns({"begins": begins, "descends": descends})
-    numbered = marked.withColumn("run", F.sum("begins").over(by_place))
+    numbered = marked.withColumn("run", F.sum("begins").over(by_offset))
     return numbered.groupBy("id", "cell", "run").agg(
         F.min("upstream").alias("upstream"),
         F.min("downstream").alias("downstream"),

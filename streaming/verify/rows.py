@@ -35,8 +35,8 @@ class DigestRow(NamedTuple):
     mixed: int
     time_high: int
     time_low: int
-    place_high: int
-    place_low: int
+    distance_high: int
+    distance_low: int
     appended: int
     first_ms: int
     last_ms: int

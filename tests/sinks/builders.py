@@ -12,7 +12,7 @@ from sinks.engine.apply import Writer
 from sinks.engine.audit import Audit
 from sinks.engine.audit_events import Event, read_audit
 from sinks.engine.claims import Claims
-from sinks.engine.flow_parts import FlowParts
+from sinks.engine.flow_components import FlowComponents
 from sinks.engine.guard import Guard
 from sinks.engine.leadership import Leadership, Unled
 from sinks.engine.ledger import Ledger
@@ -188,7 +188,7 @@ class World:
         source = cast(Cluster, self.read_source or self.source)
         made = assemble(Assembly(self.settings, self._ports_of(source), self._ports_of_target(), claims=self.claims))
         self.controllers = made.controllers
-        parts = FlowParts(
+        components = FlowComponents(
             list_topics=partial(list_both, self.settings, source, self.target),
             guard=Guard(self.settings.flow, self.source, self.target, pins=self.pins),
             open_ledger=self.ledger,
@@ -199,7 +199,7 @@ class World:
             observers=self.observers,
             leadership=self.leadership,
         )
-        self.reconcile = FlowReconcile(self.settings, parts, self.clock)
+        self.reconcile = FlowReconcile(self.settings, components, self.clock)
 
     def _ports_of(self, source: Cluster) -> ClusterPorts:
         mine = self.source_acls, self.source_users, self.source_groups

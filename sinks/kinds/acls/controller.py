@@ -20,13 +20,13 @@ SIGNALLED_REST = 10.0
 """The same while the metadata log tells of changes and is silent; at a signal there is a poll at once."""
 
 
-def assemble(parts: Assembly) -> Assembled:
+def assemble(assembly: Assembly) -> Assembled:
     """The kind `acl` of one flow."""
-    claim = parts.claim(Kind.ACL, parts.is_enabled(Kind.ACL))
-    if not parts.is_enabled(Kind.ACL):
+    claim = assembly.claim(Kind.ACL, assembly.is_enabled(Kind.ACL))
+    if not assembly.is_enabled(Kind.ACL):
         return Assembled()
 
-    reverse = ReverseFences(parts.settings.internal.reverse_ledger, parts.source.cluster)
+    reverse = ReverseFences(assembly.settings.internal.reverse_ledger, assembly.source.cluster)
 
     def survey(context: PassContext) -> Surveyed:
         def fences(again: bool) -> Fences:
@@ -35,9 +35,9 @@ def assemble(parts: Assembly) -> Assembled:
             ours = [key for key in context.ledger.fences() if is_fence_key(key)]
             return Fences(ours, reverse.current() if again else reverse.known)
 
-        owned, sides = context.ledger.owned(Kind.ACL), (parts.source.acls, parts.target.acls)
-        seen = survey_acls(parts.settings, *sides, context.listed, owned, claim, fences)
-        parts.principals.current = seen.principals
+        owned, sides = context.ledger.owned(Kind.ACL), (assembly.source.acls, assembly.target.acls)
+        seen = survey_acls(assembly.settings, *sides, context.listed, owned, claim, fences)
+        assembly.principals.current = seen.principals
 
         def remember() -> None:
             if seen.staged is not None:
@@ -54,6 +54,6 @@ def assemble(parts: Assembly) -> Assembled:
         needs="reading ACLs needs DESCRIBE on the CLUSTER of both sides",
         unsupported=claim.publish_nothing,
     )
-    watches = parts.source.acl_watch(), parts.target.acl_watch()
-    controller = PolledController(parts.settings.flow, rules, watches)
-    return Assembled([controller], {Kind.ACL: AclWriter(parts.target.acls)})
+    watches = assembly.source.acl_watch(), assembly.target.acl_watch()
+    controller = PolledController(assembly.settings.flow, rules, watches)
+    return Assembled([controller], {Kind.ACL: AclWriter(assembly.target.acls)})

@@ -110,7 +110,7 @@ class TopicPatterns:
         remote = f"{self.front}{prefix}"
         if not remote:
             return [(WILDCARD, LITERAL)]
-        stray = [self._topics.remote[self._stray[place]] for place in _covered(self._stray, prefix)]
+        stray = [self._topics.remote[self._stray[index]] for index in _covered(self._stray, prefix)]
         return [(remote, PREFIXED), *((name, LITERAL) for name in stray if not name.startswith(remote))]
 
     def notes(self, prefix: str) -> list[str]:

@@ -41,7 +41,7 @@ REPLACEMENT = re.compile(
 
 CASES: Mapping[str, Callable[[str], str]] = {"": str, "L": str.lower, "U": str.upper}
 
-Parts = tuple[str | int, ...]
+Replacement = tuple[str | int, ...]
 """A replacement: text as it is, and groups by their numbers."""
 
 
@@ -100,7 +100,7 @@ class MappingRule:
     """One rule; `pattern` None is `DEFAULT`."""
 
     pattern: re.Pattern[str] | None = None
-    replacement: Parts = ()
+    replacement: Replacement = ()
     case: str = ""
 
     def apply(self, name: str) -> str | None:
@@ -152,7 +152,7 @@ def _rule(text: str) -> MappingRule:
     return MappingRule(pattern, _replacement(text, found[3], pattern), found[4])
 
 
-def _replacement(rule: str, text: str, pattern: re.Pattern[str]) -> Parts:
+def _replacement(rule: str, text: str, pattern: re.Pattern[str]) -> Replacement:
     parts: list[str | int] = []
     at = 0
     while at < len(text):
@@ -171,7 +171,7 @@ def _replacement(rule: str, text: str, pattern: re.Pattern[str]) -> Parts:
     return tuple(parts)
 
 
-def _numbered(rule: str, digits: str, pattern: re.Pattern[str]) -> Parts:
+def _numbered(rule: str, digits: str, pattern: re.Pattern[str]) -> Replacement:
     """As many digits as there are groups for, the rest literally; beside other groups, one too many is text."""
     if int(digits[0]) > pattern.groups:
         if not pattern.groups:

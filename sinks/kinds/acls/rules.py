@@ -71,7 +71,7 @@ NO_FRONT = (
 )
 
 
-PRINCIPAL_PART = Kind.ACL.row.key_fields.index("principal")
+PRINCIPAL_FIELD = Kind.ACL.row.key_fields.index("principal")
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def plan_acls(
 
 def deletable(owned: Iterable[Key], rules: AclRules) -> set[Key]:
     """Keys of owned ACLs without those of protected principals."""
-    return {key for key in owned if key[PRINCIPAL_PART] not in rules.protected}
+    return {key for key in owned if key[PRINCIPAL_FIELD] not in rules.protected}
 
 
 class _Translation:

@@ -23,18 +23,18 @@ REFUSED_REST = 60.0
 """The same while something is refused: to see whether it still is takes all configs of a broker."""
 
 
-def assemble(parts: Assembly) -> Assembled:
+def assemble(assembly: Assembly) -> Assembled:
     """The kind `broker-config` of one flow."""
-    if not parts.is_enabled(Kind.BROKER_CONFIG):
+    if not assembly.is_enabled(Kind.BROKER_CONFIG):
         return Assembled()
-    settings = parts.settings
-    source, target = parts.source.levels(), parts.target.levels()
+    settings = assembly.settings
+    source, target = assembly.source.levels(), assembly.target.levels()
     configs = BrokerConfigRules({PROPERTIES: ",".join(settings.broker_configs)})
 
     def survey(context: PassContext) -> Surveyed:
         owned = context.ledger.owned(Kind.BROKER_CONFIG)
         seen = survey_brokers(settings, configs, source, target, owned)
-        if not parts.once:
+        if not assembly.once:
             return seen
         return replace(seen, plan=with_effective_drift(settings, configs, source, target, seen.plan))
 

@@ -221,27 +221,27 @@ def _is_shown(scope: GroupScope | None) -> bool:
     return scope is not None and scope.shown
 
 
-def assemble(parts: Assembly) -> Assembled:
+def assemble(assembly: Assembly) -> Assembled:
     """The kind `group-offset` of one flow. A job keeps the histories even where no offset is written."""
-    settings, source, target = parts.settings, parts.source, parts.target
-    if parts.once and not (parts.is_enabled(Kind.GROUP_OFFSET) or parts.scope.shown):
+    settings, source, target = assembly.settings, assembly.source, assembly.target
+    if assembly.once and not (assembly.is_enabled(Kind.GROUP_OFFSET) or assembly.scope.shown):
         return Assembled()
     internal, memory = settings.internal, OffsetMemory()
     syncs_on = source.cluster if internal.offset_syncs_cluster == source.alias else target.cluster
-    groups_from, groups_to = (target, source) if parts.scope.back else (source, target)
+    groups_from, groups_to = (target, source) if assembly.scope.back else (source, target)
     followed = FollowedGroups(
-        settings, groups_from.groups, groups_from.group_watch(), parts.commits, time.monotonic, parts.scope.groups
+        settings, groups_from.groups, groups_from.group_watch(), assembly.commits, time.monotonic, assembly.scope.groups
     )
     clusters = OffsetClusters(
-        ClusterGroups(source.cluster, source.groups if parts.scope.back else followed),
-        ClusterGroups(target.cluster, followed if parts.scope.back else target.groups),
+        ClusterGroups(source.cluster, source.groups if assembly.scope.back else followed),
+        ClusterGroups(target.cluster, followed if assembly.scope.back else target.groups),
         MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, target.cluster),
         followed,
     )
     emit = None
-    if settings.emit_checkpoints and not parts.once:
+    if settings.emit_checkpoints and not assembly.once:
         emit = CheckpointEmitter(internal.checkpoints, target.cluster, settings.replication_factor, memory)
-    scope = parts.scope if parts.once else None
-    matches = open_matches(settings, source, target, at_leisure=parts.once) if settings.matching else None
+    scope = assembly.scope if assembly.once else None
+    matches = open_matches(settings, source, target, at_leisure=assembly.once) if settings.matching else None
     controller = OffsetController(settings, clusters, memory, matches, emit, scope)
     return Assembled([controller], {Kind.GROUP_OFFSET: GroupWriter(groups_to.alias, groups_to.groups)})

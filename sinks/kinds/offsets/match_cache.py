@@ -46,8 +46,8 @@ class MatchCache:
         if chosen:
             here, there = (self._target, self._source) if chosen[0].back else (self._source, self._target)
             self._turns.learn(wanted, find(chosen, here, there, self._budget), now)
-        known = {place: self._turns.known(place, question) for place, question in wanted.items()}
-        return {place: found for place, found in known.items() if found is not None}
+        known = {key: self._turns.known(key, question) for key, question in wanted.items()}
+        return {key: found for key, found in known.items() if found is not None}
 
     def forget(self, groups: Collection[str], topics: Collection[str] = ()) -> None:
         """Groups that are gone, and topics that were recreated."""

@@ -57,16 +57,16 @@ def _choose(
 ) -> tuple[int, int]:
     """The next candidate and the sync for the slot `current`, should the one in it have grown too old.
 
-    `before`: the sync in the slot before it, by its place in `slots`, and its upstream offset. `here`: the place of
+    `before`: the sync in the slot before it, by its index in `slots`, and its upstream offset. `here`: the index of
     the sync that is in `current`. A candidate that is too near to the one before it is passed over for good.
     """
-    place, upstream = before
+    slot, upstream = before
     reach, apart, apart_next = 1 << (current - 1), 1 << max(current - 3, 0), 1 << max(current - 2, 0)
     following = here if slots[here + 2] > current + 1 else here + WIDTH
     while True:
         distance = upstream - slots[candidate]
-        separated = place == candidate or distance >= apart
-        promoted = (separated and (place == candidate or distance <= reach)) and (
+        separated = slot == candidate or distance >= apart
+        promoted = (separated and (slot == candidate or distance <= reach)) and (
             following in (candidate, len(slots)) or slots[candidate] - slots[following] >= apart_next
         )
         if promoted:

@@ -19,13 +19,13 @@ REST = 10.0
 """Seconds between two polls without a metadata-change signal."""
 
 
-def assemble(parts: Assembly) -> Assembled:
+def assemble(assembly: Assembly) -> Assembled:
     """The kind `client-quota` of one flow."""
-    claim = parts.claim(Kind.CLIENT_QUOTA, parts.is_enabled(Kind.CLIENT_QUOTA))
-    if not parts.is_enabled(Kind.CLIENT_QUOTA):
+    claim = assembly.claim(Kind.CLIENT_QUOTA, assembly.is_enabled(Kind.CLIENT_QUOTA))
+    if not assembly.is_enabled(Kind.CLIENT_QUOTA):
         return Assembled()
-    source: ClientQuotas = parts.source.port(PORT, JvmQuotas)
-    target: ClientQuotas = parts.target.port(PORT, JvmQuotas)
+    source: ClientQuotas = assembly.source.port(PORT, JvmQuotas)
+    target: ClientQuotas = assembly.target.port(PORT, JvmQuotas)
 
     def close() -> None:
         source.close()
@@ -33,19 +33,21 @@ def assemble(parts: Assembly) -> Assembled:
 
     rules = Rules(
         kind=Kind.CLIENT_QUOTA,
-        survey=lambda context: survey(parts, context, source, target, claim),
+        survey=lambda context: survey(assembly, context, source, target, claim),
         rest=REST,
         signalled_rest=REST,
         needs="reading client quotas needs DESCRIBE_CONFIGS on the CLUSTER of both sides",
         close=close,
         unsupported=claim.publish_nothing,
     )
-    return Assembled([PolledController(parts.settings.flow, rules)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
+    return Assembled([PolledController(assembly.settings.flow, rules)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
 
 
-def survey(parts: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas, claim: Claim) -> Surveyed:
+def survey(
+    assembly: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas, claim: Claim
+) -> Surveyed:
     """The plan for all quotas. Raises ClusterUnreachable, RightsMissing, NotSupported."""
-    flow, acls = parts.settings.flow, parts.settings.acls
+    flow, acls = assembly.settings.flow, assembly.settings.acls
     owned = {key for key in context.ledger.owned(Kind.CLIENT_QUOTA) if not is_protected(key, acls.protected)}
     upstream, downstream = source.describe(), target.describe()
     desired = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)

@@ -215,16 +215,16 @@ def _to_compare_again(outcome: Outcome) -> bool:
     return (outcome.change.kind, outcome.change.op) == (Kind.TOPIC, Op.CREATE)
 
 
-def assemble(parts: Assembly) -> Assembled:
+def assemble(assembly: Assembly) -> Assembled:
     """The kinds `topic` and `topic-config` of one flow."""
-    source, target = parts.source, parts.target
+    source, target = assembly.source, assembly.target
     controller = TopicController(
-        parts.settings,
+        assembly.settings,
         source.cluster,
         target.cluster,
         (source.config_watch(), target.config_watch()),
-        parts.progress,
-        once=parts.once,
+        assembly.progress,
+        once=assembly.once,
     )
-    configs = ConfigWriter(target.cluster, parts.settings.incremental)
+    configs = ConfigWriter(target.cluster, assembly.settings.incremental)
     return Assembled([controller], {Kind.TOPIC: TopicWriter(target.cluster, configs), Kind.TOPIC_CONFIG: configs})

@@ -38,9 +38,9 @@ def missing_internal_topics(settings: FlowSettings, listed: Listed) -> tuple[str
     """MM2's topics of a flow that do not exist yet, each with its cluster."""
     flow, internal = settings.flow, settings.internal
     topics = {flow.source: listed.source, flow.target: listed.target}
-    places = (
+    internal_topics = (
         (settings.policy.format_remote_topic(flow.source, internal.heartbeats), flow.target),
         (internal.checkpoints, flow.target),
         (internal.offset_syncs, internal.offset_syncs_cluster),
     )
-    return tuple(f"{topic} on {alias}" for topic, alias in places if topic not in topics[alias])
+    return tuple(f"{topic} on {alias}" for topic, alias in internal_topics if topic not in topics[alias])

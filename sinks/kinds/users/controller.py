@@ -24,39 +24,39 @@ class NamedByAcls:
     are not synced now nobody compares them: there they are read for this alone.
     """
 
-    def __init__(self, parts: Assembly) -> None:
-        self._parts = parts
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
         self._read_at: float | None = None
 
     def __call__(self, context: PassContext) -> Mapping[str, str] | None:
         """None while nobody knows. Raises as `AclReader.describe`."""
-        shared = self._parts.principals
-        if self._parts.is_enabled(Kind.ACL) and Kind.ACL not in context.idle and not self._parts.once:
+        shared = self._assembly.principals
+        if self._assembly.is_enabled(Kind.ACL) and Kind.ACL not in context.idle and not self._assembly.once:
             return shared.current
         if self._read_at is None or context.everything or context.now - self._read_at >= REST:
             self._read_at = context.now
-            shared.current = principals_of(self._parts.settings, self._parts.source.acls, context.listed)
+            shared.current = principals_of(self._assembly.settings, self._assembly.source.acls, context.listed)
         return shared.current
 
 
-def assemble(parts: Assembly) -> Assembled:
+def assemble(assembly: Assembly) -> Assembled:
     """The kind `scram-user` of one flow."""
-    provider = parts.settings.provider
-    claim = parts.claim(Kind.SCRAM_USER, provider is not None)
+    provider = assembly.settings.provider
+    claim = assembly.claim(Kind.SCRAM_USER, provider is not None)
     if provider is None:
         return Assembled()
-    named = NamedByAcls(parts)
+    named = NamedByAcls(assembly)
     # A command would log in as every user, and must not take as long.
-    interval = 0 if parts.once else parts.settings.acls.verify_interval
-    logins = SourceLogins(parts.source.alias, parts.source.log_in, provider, interval)
+    interval = 0 if assembly.once else assembly.settings.acls.verify_interval
+    logins = SourceLogins(assembly.source.alias, assembly.source.log_in, provider, interval)
 
     def inputs(context: PassContext) -> Hashable | None:
         principals = named(context)
         return None if principals is None else frozenset(principals.items())
 
     def survey(context: PassContext) -> Surveyed:
-        source, target = parts.source.users, parts.target.users
-        wanted = survey_users(parts.settings, source, target, named(context) or {}, provider, context.ledger, claim)
+        source, target = assembly.source.users, assembly.target.users
+        wanted = survey_users(assembly.settings, source, target, named(context) or {}, provider, context.ledger, claim)
         logins.take_turn(wanted.users, context.now)
         plan = wanted.plan.noting(logins.refusals(), logins.notes())
         return Surveyed(plan, wanted.present, alike=wanted.alike)
@@ -70,5 +70,5 @@ def assemble(parts: Assembly) -> Assembled:
         needs="reading SCRAM users needs DESCRIBE on the CLUSTER of both sides",
         unsupported=claim.publish_nothing,
     )
-    writer = UserWriter(parts.target.users, provider)
-    return Assembled([PolledController(parts.settings.flow, rules)], {Kind.SCRAM_USER: writer})
+    writer = UserWriter(assembly.target.users, provider)
+    return Assembled([PolledController(assembly.settings.flow, rules)], {Kind.SCRAM_USER: writer})

@@ -29,7 +29,7 @@ from sinks.engine.flow_task import FlowTask
 from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind
-from sinks.engine.reconcile import FlowParts, FlowReconcile
+from sinks.engine.reconcile import FlowComponents, FlowReconcile
 from sinks.engine.status import Heartbeats
 from sinks.failover.cut_reader import all_records
 from sinks.failover.preflight import Preflight
@@ -113,7 +113,7 @@ class Flow:
         (flow,) = settings.flows
         with both_clusters(settings, flow) as clusters, closing(clusters.source.records()) as records:
             made = assemble(Assembly(flow, *clusters.ports), [Kind.GROUP_OFFSET])
-            parts = FlowParts(
+            components = FlowComponents(
                 list_topics=partial(list_both, flow, clusters.source, clusters.target),
                 guard=guard(flow, clusters.source, clusters.target),
                 open_ledger=partial(ledger, flow, clusters.target, to_write=True),
@@ -122,7 +122,7 @@ class Flow:
                 writers=made.writers,
                 keep=SourceEndOffsetStore(records, 5.0, executor=InlineExecutor()).keep,
             )
-            job = FlowReconcile(flow, parts)
+            job = FlowReconcile(flow, components)
             job.run_pass(everything=True)
             job.close()
 

@@ -35,7 +35,7 @@ class OneSignal:
 def test_signal_of_a_pass_that_breaks_off_reaches_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     world, signal = world_in_step(), OneSignal()
     put_topic(world.source, "x", 1, retention_ms="1")
-    world.reconcile._parts = replace(world.reconcile._parts, signal=signal)
+    world.reconcile._components = replace(world.reconcile._components, signal=signal)
     for _ in range(4):
         world.run_pass()
     set_config(world.source, "x", "retention.ms", "2")

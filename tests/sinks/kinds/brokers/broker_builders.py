@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from sinks.engine.audit import Audit
-from sinks.engine.flow_parts import FlowParts
+from sinks.engine.flow_components import FlowComponents
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Change, Kind
@@ -82,7 +82,7 @@ class BrokerWorld:
             ),
             [Kind.BROKER_CONFIG],
         )
-        parts = FlowParts(
+        components = FlowComponents(
             list_topics=partial(list_both, self.settings, upstream, self.topics),
             guard=Guard(self.settings.flow, upstream, self.topics),
             open_ledger=self.ledger,
@@ -90,7 +90,7 @@ class BrokerWorld:
             controllers=made.controllers,
             writers=made.writers,
         )
-        self.reconcile = FlowReconcile(self.settings, parts, self.clock)
+        self.reconcile = FlowReconcile(self.settings, components, self.clock)
 
     def ledger(self) -> Ledger:
         """The ledger as it is in its topic now."""

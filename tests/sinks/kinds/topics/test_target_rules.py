@@ -52,7 +52,7 @@ def test_taking_an_override_away_is_never_refused() -> None:
 
 
 def refused(report: Report) -> list[tuple[Kind, Op, tuple[str, ...]]]:
-    return [one.place for one in report.plan.refused]
+    return [one.subject for one in report.plan.refused]
 
 
 @pytest.mark.parametrize("already", [False, True], ids=["topic is created", "topic is there"])

@@ -18,7 +18,7 @@ from sinks.kinds.topics.listing import Listed
 
 
 @dataclass(frozen=True)
-class FlowParts:
+class FlowComponents:
     """What a flow's passes are made of. `list_topics`: both clusters' topics, listed now. `topic_ids`: of topics on the
     target, by name. `on_ledger`: called whenever the ledger was read, and may raise what stops the flow.
     `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps in the ledger
