@@ -28,8 +28,8 @@ from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.direction import summary_of
-from sinks.kinds.topics.listing import Listed
 from streaming.mm2.records import TopicPartition
 
 SELDOM = 600.0

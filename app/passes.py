@@ -25,9 +25,9 @@ from sinks.engine.times import utc_now
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupScope, assemble, no_progress
 from sinks.kinds.controller import Controller
+from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.controller import OffsetController
 from sinks.kinds.offsets.direction import GroupOffset
-from sinks.kinds.topics.listing import list_both
 from streaming.errors import LockstepError, MalformedRecord
 from streaming.mm2.codec import decode_heartbeat
 

@@ -33,7 +33,7 @@ from sinks.failover.states import Step
 from sinks.failover.steps import failover_steps
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kinds.topics.listing import list_both
+from sinks.kinds.listing import list_both
 from streaming.mm2.records import TopicPartition
 
 SOON = 600.0

@@ -21,10 +21,10 @@ from sinks.engine.model import Kind
 from sinks.engine.reconcile import Compared
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
+from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, count_verdicts, forward
 from sinks.kinds.offsets.survey import replicated_offsets
-from sinks.kinds.topics.listing import list_both
 from streaming.errors import LockstepError, WrongUsage
 from streaming.number_of import number_of
 

@@ -106,7 +106,7 @@ def _observed_rows(settings: Settings) -> list[dict[str, Any]]:
 
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:
     """The topics that are replicated now, with their name on both sides."""
-    from sinks.kinds.topics.listing import list_both, replicated_topics
+    from sinks.kinds.listing import list_both, replicated_topics
 
     def found(one: FlowSettings, clusters: FlowClusters) -> list[dict[str, str]]:
         found = replicated_topics(list_both(one, clusters.source, clusters.target))

@@ -8,7 +8,7 @@ from app.cli.wrong_names import refuse_wrong_topics
 from app.settings import Settings
 from app.wiring import both_clusters
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.listing import list_both
+from sinks.kinds.listing import list_both
 
 
 def topics_of_flows(settings: Settings, topics: Sequence[str]) -> list[tuple[FlowSettings, tuple[str, ...]]]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from app.properties.nearest import nearest
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.listing import Listed
+from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import is_replicated
 from streaming.errors import WrongUsage
 

@@ -31,9 +31,9 @@ from sinks.kafka.librdkafka.login import try_login
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.assembly import Assembly, assemble
+from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.commit_feed import CommitFeed
 from sinks.kinds.offsets.direction import ClusterGroups
-from sinks.kinds.topics.listing import list_both
 from sinks.notify.latest import Patience
 from sinks.notify.listener_observer import ListenerObserver
 from sinks.notify.log_listener import LogListener

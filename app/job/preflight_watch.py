@@ -18,7 +18,7 @@ from sinks.failover.in_step import in_step_of_status
 from sinks.failover.journal import mirrors
 from sinks.failover.preflight import Preflight, preflight_of
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.listing import list_both
+from sinks.kinds.listing import list_both
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -15,10 +15,10 @@ from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.engine.ledger import Ledger
 from sinks.failover.cut_reader import AsItWas
 from sinks.flow_settings import FlowSettings
+from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.exact_runs import remember
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.topics.listing import list_both
 from sinks.verify.log_survey import ComparisonScope, LogSurvey, SurveyedSide, moved_starts, survey
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted

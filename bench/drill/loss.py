@@ -17,6 +17,7 @@ from sinks.failover.prediction import predicted
 from sinks.failover.source_end_offsets import known_end_offsets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets.stored_histories import stored_histories
 from streaming.mm2.records import TopicPartition
 
 LEDGER = "lockstep-ledger.a.internal"
@@ -73,7 +74,7 @@ def cut(source: KafkaCluster, target: KafkaCluster, topics: Sequence[Topic], iso
         {where: log.end for where, log in here.items()},
         {where: there.get(remote(where), LogRange(0, 0)) for where in partitions},
         {TopicPartition(topic, number): end for topic, of_one in ends.items() for number, end in enumerate(of_one)},
-        predicted(ends, dict(ledger.histories()), there, names),
+        predicted(ends, dict(stored_histories(ledger)), there, names),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sinks.engine.model import Change, Key, Kind, Op, Outcome, Value
@@ -60,7 +60,7 @@ class Backoff:
         return Refusal(backed_off.kind, backed_off.op, backed_off.key, reason)
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
-        """Sets aside what was refused for good, forgets what went through. Retriable faults do not count."""
+        """Backs off what was refused for good, forgets what went through. Retriable faults do not count."""
         for outcome in outcomes:
             change, item = outcome.change, (outcome.change.kind, outcome.change.key)
             if outcome.error is None:
@@ -74,7 +74,7 @@ class Backoff:
                 )
 
     def due(self, now: float) -> set[str]:
-        """Remote topics with a change to try again now."""
+        """What has a change to try again now, by what its key begins with: remote topics, or groups."""
         return {backed_off.key[0] for backed_off in self._changes.values() if backed_off.due <= now}
 
     def is_due(self, now: float) -> bool:
@@ -90,24 +90,17 @@ class Backoff:
         wanted = {(change.kind, change.key) for change in still_wanted}
         self._changes = {item: backed_off for item, backed_off in self._changes.items() if item in wanted}
 
-    def settled(self, remote_topics: Iterable[str], still_wanted: Iterable[Change]) -> None:
-        """Forgets what is no longer wanted of topics that were just planned."""
+    def settled(self, planned: Iterable[str], still_wanted: Iterable[Change]) -> None:
+        """Forgets what is no longer wanted of what was just planned: remote topics or groups, with which keys begin."""
         wanted = {(change.kind, change.key) for change in still_wanted}
-        looked_at = set(remote_topics)
+        begins = set(planned)
         self._changes = {
-            item: backed_off
-            for item, backed_off in self._changes.items()
-            if item in wanted or item[1][0] not in looked_at
+            item: backed_off for item, backed_off in self._changes.items() if item in wanted or item[1][0] not in begins
         }
 
-    def keep(self, wanted: Collection[str], existing: Collection[str]) -> None:
-        """Forgets remote topics that are wanted no more; a refused deletion stays while its topic exists."""
-        self._changes = {
-            item: backed_off
-            for item, backed_off in self._changes.items()
-            if backed_off.key[0] in wanted
-            or (backed_off.kind is Kind.TOPIC and backed_off.op is Op.DELETE and backed_off.key[0] in existing)
-        }
+    def keep(self, is_wanted: Callable[[BackedOff], bool]) -> None:
+        """Forgets what is wanted no more."""
+        self._changes = {item: backed_off for item, backed_off in self._changes.items() if is_wanted(backed_off)}
 
     def waiting(self, now: float) -> list[Refusal]:
         """Every change that backs off, for `status`."""

@@ -45,7 +45,7 @@ class DriftGroup:
 
 def grouped(counts: Mapping[DifferingConfig, int]) -> tuple[DriftGroup, ...]:
     """By how many topics it holds for, the most first."""
-    groups = (DriftGroup(case, count if case.kind is Kind.TOPIC_CONFIG else 0) for case, count in counts.items())
+    groups = (DriftGroup(case, count if case.kind.row.per_topic else 0) for case, count in counts.items())
     return tuple(sorted(groups, key=lambda group: (-group.configs, group.case)))
 
 

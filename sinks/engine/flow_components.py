@@ -14,7 +14,7 @@ from sinks.engine.recorder import TopicIds
 from sinks.engine.report import Observer
 from sinks.kafka.ports.metadata_signal import MetadataSignal, NoSignal
 from sinks.kinds.controller import Controller, PassContext
-from sinks.kinds.topics.listing import Listed
+from sinks.kinds.listing import Listed
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ written by a newer version stops the flow (`LedgerUntrusted`) until an operator 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from sinks.engine import ownership
@@ -21,7 +21,6 @@ from sinks.failover.record import FailoverRecord
 from sinks.faults import LedgerUntrusted, WrongCluster
 from sinks.kafka.ports.cluster import Cluster, Reader, Record
 from sinks.kafka.ports.permitted import permitted
-from sinks.kinds.offsets.history import History
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -151,14 +150,14 @@ class Ledger:
         """The newest of the highest term that was read, see Contents."""
         return self._contents.led.get(flow)
 
-    def histories(self) -> Iterator[tuple[TopicPartition, History]]:
-        """The offset histories, by partition on the source; a damaged one is left out, and logged."""
-        return self._contents.decoded_histories()
+    def histories(self) -> Mapping[TopicPartition, bytes]:
+        """The offset histories by partition on the source, as their kind wrote them."""
+        return self._contents.histories
 
-    def put_histories(self, histories: Mapping[TopicPartition, History | None]) -> None:
+    def put_histories(self, histories: Mapping[TopicPartition, bytes | None]) -> None:
         """Keeps them; those that are None are forgotten. Raises ClusterUnreachable."""
         if histories:
-            self._append([history_record(where, history) for where, history in histories.items()])
+            self._append([history_record(where, data) for where, data in histories.items()])
 
     def check_cluster_id(self, alias: str, cluster_id: str) -> EntryKey | None:
         """The entry to put when this is the first contact, else None. Raises WrongCluster for an id not pinned."""
@@ -201,9 +200,12 @@ class Ledger:
         """Keys of this kind that Lockstep created."""
         return {key[1:] for key in self.values(Entry.OWNED) if key[0] == kind.value}
 
-    def owned_topics(self) -> dict[str, str]:
-        """The topics that Lockstep created, each with its id; "" where that is not known, so that none is deleted."""
-        found = {key[1]: value for key, value in self.values(Entry.OWNED).items() if key[0] == Kind.TOPIC.value}
+    def owned_ids(self, kind: Kind) -> dict[str, str]:
+        """What Lockstep created of a kind that is known by its id (`data`): the id by name.
+
+        "" where the id is not known, so that it is not deleted.
+        """
+        found = {key[1]: value for key, value in self.values(Entry.OWNED).items() if key[0] == kind.value}
         return {name: "" if value == ownership.UNLEARNED else value for name, value in found.items()}
 
     def intend(self, changes: Iterable[Change]) -> None:

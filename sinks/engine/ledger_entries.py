@@ -6,8 +6,7 @@ offset history may be: without it, a group gets MM2's own, more careful answer.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -21,14 +20,10 @@ from sinks.engine.model import Key
 from sinks.engine.seal import SIGN_COMMAND, TOLERATED_MS, Seal
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.ports.cluster import Record
-from sinks.kinds.offsets.history import History
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
-log = logging.getLogger(__name__)
-
 ENTRY_SCHEMA = SingleObject("ledger-entry")
-HISTORY = SingleObject("offset-history")
 HISTORY_KEY = "HISTORY"
 """Begins the keys of offset histories, whose values have a schema of their own."""
 
@@ -151,14 +146,6 @@ class Contents:
         """All that is remembered under a kind of entry, by key."""
         return {key: found.value for (kept, key), found in self.entries.items() if kept is entry}
 
-    def decoded_histories(self) -> Iterator[tuple[TopicPartition, History]]:
-        """The offset histories, by partition on the source; a damaged one is left out, and logged."""
-        for where, data in self.histories.items():
-            try:
-                yield where, History.from_bytes(data, HISTORY)
-            except LockstepError as error:
-                log.warning("the offset history of %s was left out: %s", where, error)
-
 
 def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Record:
     """An entry as a record without a signature; None: it is forgotten."""
@@ -169,10 +156,10 @@ def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Rec
     return name, ENTRY_SCHEMA.encode({"entry": entry.value, "key": list(key), "value": value, "since": since})
 
 
-def history_record(where: TopicPartition, history: History | None) -> Record:
-    """An offset history as a record without a signature; None: it is forgotten."""
+def history_record(where: TopicPartition, data: bytes | None) -> Record:
+    """The bytes of an offset history as a record without a signature; None: it is forgotten."""
     key = orjson.dumps([HISTORY_KEY, where.topic, where.partition])
-    return key, history.to_bytes(HISTORY) if history else None
+    return key, data
 
 
 def _parts(key: bytes) -> tuple[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""A plan: what would be written, in order, with a digest, and the right to refuse itself.
+"""A plan: what would be written, in order, with a digest, and what is refused of it.
 
 The digest depends on the flow and its changes alone, not on the order in which they were found, so that a plan
 reviewed yesterday can be compared with the plan made now.
@@ -15,7 +15,6 @@ import orjson
 
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.model import Change, Key, Kind, Op, count_by, key_as_json, key_as_text
-from sinks.flow_settings import Limits
 from streaming.flow import Flow
 
 
@@ -85,20 +84,6 @@ class Plan:
         counted = (change for change in self.changes if not change.kind.row.content)
         rows = sorted(orjson.dumps(change.as_json(), option=orjson.OPT_SORT_KEYS) for change in counted)
         return "sha256:" + hashlib.sha256(b"\n".join([self.flow.name.encode(), *rows])).hexdigest()
-
-    def unsafe(self, limits: Limits) -> dict[Kind, str]:
-        """Kinds of which it deletes more than the limits allow, each with the figures and the remedy."""
-        found = {}
-        for kind, counts in count_by(self.changes).items():
-            existing, deletes = self.existing.get(kind, 0), counts[Op.DELETE]
-            if kind.row.limited and deletes > limits.allowed(existing):
-                found[kind] = (
-                    f"{self.flow.name}: the plan deletes {deletes} of {existing} of the kind {kind}, more than "
-                    f"lockstep.limits.max.delete.percent={limits.max_delete_percent:g} allows "
-                    f"({limits.allowed(existing)}); nothing of this kind was written. If this is meant, run "
-                    "`lockstep apply --force`"
-                )
-        return found
 
     def without(self, refused: Mapping[Kind, str]) -> Plan:
         """The plan without these kinds, whose changes are refused for the given reasons."""

@@ -32,7 +32,7 @@ from sinks.engine.recorder import Recorder
 from sinks.engine.report import Report, Stopwatch, with_status
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.controller import Comparison, Controller, PassContext, StreamListener
-from sinks.kinds.topics.listing import NOTHING_LISTED, missing_internal_topics
+from sinks.kinds.listing import NOTHING_LISTED, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 

@@ -13,7 +13,7 @@ from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan
 from sinks.failover.preflight import FailoverStatus
 from sinks.kinds.controller import ControllerStatus, GroupSummary
-from sinks.kinds.topics.listing import Listed
+from sinks.kinds.listing import Listed
 
 
 @dataclass(frozen=True)

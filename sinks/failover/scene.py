@@ -15,7 +15,7 @@ from sinks.failover.journal import Journal
 from sinks.failover.states import Step
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kinds.topics.listing import Listed, list_both
+from sinks.kinds.listing import Listed, list_both
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 

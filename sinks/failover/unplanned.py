@@ -15,6 +15,7 @@ from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import EndOffsets, end_offsets_by_topic, known_end_offsets
 from sinks.failover.states import Command, State
 from sinks.failover.takeover import arrivals_at_takeover, as_at_takeover
+from sinks.kinds.offsets.stored_histories import stored_histories
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 
@@ -84,7 +85,7 @@ def _remembered(scene: Scene) -> Prediction:
     with closing(scene.target.records("read_uncommitted")) as target:
         # Where clients have moved already, what they wrote there is no record of the source.
         logs = as_at_takeover(ledger, target).ends(copies).items
-    found = predicted(seen.ends, dict(ledger.histories()), logs, remote)
+    found = predicted(seen.ends, dict(stored_histories(ledger)), logs, remote)
     return Prediction(found, seen.ends, remote, seen.at_ms)
 
 

@@ -20,7 +20,7 @@ from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
-from sinks.kinds.topics.listing import Listed
+from sinks.kinds.listing import Listed
 from streaming.hints import CheckpointSeen, SyncSeen
 
 

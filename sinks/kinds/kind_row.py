@@ -115,6 +115,11 @@ class KindRow:
     rights: tuple[RequiredRight, ...] = field(default=())
 
     @property
+    def per_topic(self) -> bool:
+        """Whether each item is of one topic, whose name begins its key."""
+        return self.key_fields[:1] == ("topic",)
+
+    @property
     def by_permission(self) -> bool:
         """Whether the order depends on the permission that ends the key."""
         return any(isinstance(step, tuple) for step in self.order)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sinks.engine.report import Report
 from sinks.flow_settings import FlowSettings
+from sinks.kinds.listing import Listed, replicated_topics
 from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, forward
 from sinks.kinds.offsets.survey import replicated_offsets
-from sinks.kinds.topics.listing import Listed, replicated_topics
 from sinks.notify.replication_listeners import Announcements
 
 GROUP_LIST_INTERVAL = 10.0

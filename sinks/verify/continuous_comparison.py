@@ -9,10 +9,10 @@ from functools import partial
 from sinks.engine.ledger import Ledger
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.listing import Listed, list_both
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.topics.listing import Listed, list_both
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
 from sinks.verify.log_survey import SurveyedSide, compacted_topics, moved_starts

@@ -9,10 +9,10 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, RecordReader
+from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.translation import without_truncated
 from sinks.kinds.offsets.verified_stretches import unverified_from
-from sinks.kinds.topics.listing import Listed
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.windows import cut

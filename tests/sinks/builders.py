@@ -34,8 +34,8 @@ from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from sinks.kinds.controller import Controller
+from sinks.kinds.listing import list_both
 from sinks.kinds.topics.config_writer import ConfigWriter
-from sinks.kinds.topics.listing import list_both
 from sinks.kinds.topics.writer import TopicWriter
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import internal_topics

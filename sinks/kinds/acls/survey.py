@@ -16,7 +16,7 @@ from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclReader
 from sinks.kinds.acls.patterns import SourceTopics
 from sinks.kinds.acls.rules import DesiredAcls, deletable, desired_acls, plan_acls
-from sinks.kinds.topics.listing import Listed
+from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import is_replicated
 
 

@@ -16,6 +16,7 @@ from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
 from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext
+from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.checkpoints import CheckpointEmitter
 from sinks.kinds.offsets.direction import (
     ClusterGroups,
@@ -35,7 +36,6 @@ from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stream_watch import StreamWatch, waits_for_syncs
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.writer import GroupWriter
-from sinks.kinds.topics.listing import Listed
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
 

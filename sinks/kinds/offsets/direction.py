@@ -12,11 +12,11 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.controller import GroupSummary
+from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.followed_groups import FollowedGroups
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
-from sinks.kinds.topics.listing import Listed
 from streaming.mm2.records import TopicPartition
 
 NO_PARTITION = TopicPartition("", 0)

@@ -17,6 +17,7 @@ from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
 from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
+from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
 from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS, StreamQueue, TakenIn
 from sinks.kinds.offsets.target_logs import TargetLogs
 from sinks.kinds.offsets.topic_ids import TopicIds, ids_for_runs, is_recreated
@@ -69,7 +70,7 @@ class OffsetMemory:
 
     def load(self, ledger: Ledger, topics: MirrorTopics) -> None:
         """What the ledger has, and what MM2 wrote since then. Raises ClusterUnreachable, RightsMissing."""
-        for where, history in ledger.histories():
+        for where, history in stored_histories(ledger):
             self.histories.restore(where, history)
         self._ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
         self.histories.exact.renew(ledger)
@@ -244,6 +245,6 @@ class OffsetMemory:
         position = self.histories.position
         changed = self._unsaved | set(self.histories.changed_since(self._saved_to))
         ledger.put({(Entry.TOPIC_IDS, (topic,)): found.as_text() for topic, found in self._ids.items()})
-        ledger.put_histories({where: self.histories.with_empty(where) for where in sorted(changed)})
+        store_histories(ledger, {where: self.histories.with_empty(where) for where in sorted(changed)})
         self._saved_to = position
         self._unsaved.clear()

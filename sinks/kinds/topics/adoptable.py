@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from sinks.engine.adoption import Alike
 from sinks.engine.model import Key
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.listing import Listed
+from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import OWN
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 

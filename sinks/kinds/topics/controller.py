@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sinks.engine.backoff import Backoff
 from sinks.engine.model import Key, Kind, Op, Outcome
@@ -19,6 +20,7 @@ from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.deletions import TopicDeletions
 from sinks.kinds.topics.drifts import TopicDrifts
 from sinks.kinds.topics.poll_schedule import PollSchedule
+from sinks.kinds.topics.rules import is_still_wanted
 from sinks.kinds.topics.survey import Survey, survey
 from sinks.kinds.topics.writer import TopicWriter
 
@@ -59,7 +61,9 @@ class TopicController:
         """Adds what differs from the last poll to what must be compared."""
         self._schedule.members(context.listed.desired.remote)
         self._polled = 0
-        self._backoff.keep(frozenset(context.listed.desired.remote.values()), context.listed.target)
+        self._backoff.keep(
+            partial(is_still_wanted, frozenset(context.listed.desired.remote.values()), context.listed.target)
+        )
         configs = self._settings.enabled[Kind.TOPIC_CONFIG] and Kind.TOPIC_CONFIG not in context.idle
         if configs:
             self._poll_configs(context)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kinds.controller import PassContext
@@ -38,7 +39,7 @@ class TopicDeletions:
         """Our topics by the names of the source's that the listing lacks."""
         listed, policy, alias = context.listed, self._settings.policy, self._settings.flow.source
         found: dict[str, str] = {}
-        for name in context.ledger.owned_topics():
+        for name in context.ledger.owned_ids(Kind.TOPIC):
             upstream = policy.upstream_topic(name)
             if upstream is None or name not in listed.target or name in listed.desired.upstream:
                 continue
@@ -61,5 +62,5 @@ class TopicDeletions:
         missing = self._upstream(context)
         gone = self._source.confirmed_absent(self._due(context, missing))
         names = {missing[upstream] for upstream in gone}
-        known, ids = context.ledger.owned_topics(), self._target.topic_ids(names) if names else {}
+        known, ids = context.ledger.owned_ids(Kind.TOPIC), self._target.topic_ids(names) if names else {}
         return {name for name in names if known.get(name) and ids.get(name) == known[name]}

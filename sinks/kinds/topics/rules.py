@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from sinks.engine.backoff import BackedOff
 from sinks.engine.model import Change, Kind, Op
 from sinks.engine.plan import Refusal
 from sinks.flow_settings import FlowSettings
@@ -89,3 +90,12 @@ def plan_topics(
 def plan_topic_deletions(target: Mapping[str, int], confirmed: Collection[str]) -> list[Change]:
     """Deletion of topics of ours whose source's topic is gone for certain (`deletions`)."""
     return [Change(Kind.TOPIC, (name,), TopicSpec(target[name]), None) for name in confirmed if target.get(name)]
+
+
+def is_still_wanted(remote: Collection[str], existing: Collection[str], change: BackedOff) -> bool:
+    """Whether a refused change is tried again. `remote`: of topics that are replicated, `existing`: on the target.
+
+    A refused deletion stays while its topic exists.
+    """
+    name = change.key[0]
+    return name in remote or (change.kind is Kind.TOPIC and change.op is Op.DELETE and name in existing)

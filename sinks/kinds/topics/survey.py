@@ -14,9 +14,9 @@ from sinks.engine.plan import Plan, Refusal, Unobserved, make_plan
 from sinks.faults import ItemFault, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader, TopicConfigs
+from sinks.kinds.listing import Listed
 from sinks.kinds.topics.config_rules import desired_configs, plan_configs
 from sinks.kinds.topics.effective import Drift, groups_of, topic_drifts, warnings
-from sinks.kinds.topics.listing import Listed
 from sinks.kinds.topics.rules import plan_topic_deletions, plan_topics
 from sinks.kinds.topics.target_rules import split, split_overrides
 

@@ -25,10 +25,10 @@ from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import State
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kinds.controller import GroupSummary
+from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts, worst_bounds
 from sinks.kinds.offsets.translation import Answer, Method, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict
-from sinks.kinds.topics.listing import Listed
 from sinks.kinds.topics.rules import DesiredTopics
 from streaming.flow import Flow
 from streaming.mm2.records import TopicPartition

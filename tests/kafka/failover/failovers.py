@@ -39,7 +39,7 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.assembly import Assembly, assemble
-from sinks.kinds.topics.listing import list_both
+from sinks.kinds.listing import list_both
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.inline_executor import InlineExecutor

@@ -140,14 +140,6 @@ def test_damaged_record_that_was_overwritten_or_deleted_since_is_no_trouble(clus
     assert opened(cluster).paused() == {Kind.ACL}
 
 
-def test_damaged_offset_history_alone_is_left_out(cluster: MemoryCluster, caplog: pytest.LogCaptureFixture) -> None:
-    opened(cluster).put({(Entry.PAUSED, ("acl",)): ""})
-    cluster.append_log(TOPIC, [(b'["HISTORY","t",0]', b"damaged")])
-    ledger = opened(cluster)
-    assert (ledger.paused(), list(ledger.histories())) == ({Kind.ACL}, [])
-    assert "the offset history of" in caplog.text
-
-
 def test_ledger_that_vanishes_stops_the_process_that_saw_it_and_is_not_made_anew(cluster: MemoryCluster) -> None:
     ledger = opened(cluster)
     ledger.put({(Entry.PAUSED, ("topic",)): ""})

@@ -54,7 +54,7 @@ def test_created_topic_is_owned_with_its_id_and_its_intent_is_gone(
     assert (ledger.owned(Kind.TOPIC), ledger.unsettled(Kind.TOPIC)) == (set(), {T})
     ledger.record([Outcome(CREATE_T)], {"a.t": "id-1"})
     again = restarted(cluster, clock)
-    assert (again.owned_topics(), again.unsettled(Kind.TOPIC), again.values(Entry.INTENT)) == (
+    assert (again.owned_ids(Kind.TOPIC), again.unsettled(Kind.TOPIC), again.values(Entry.INTENT)) == (
         {"a.t": "id-1"},
         set(),
         {},
@@ -76,7 +76,11 @@ def test_after_a_crash_what_exists_now_and_did_not_before_is_ours(
     clock.now += timedelta(minutes=1)
     again = restarted(cluster, clock)
     again.settle(change.kind, {key: "id-1"})
-    assert (again.owned(change.kind), again.owned_topics(), again.unsettled(change.kind)) == ({key}, topics, set())
+    assert (again.owned(change.kind), again.owned_ids(Kind.TOPIC), again.unsettled(change.kind)) == (
+        {key},
+        topics,
+        set(),
+    )
 
 
 def test_intent_that_is_no_longer_fresh_makes_nothing_ours_for_somebody_else_may_have_created_it(
@@ -116,18 +120,18 @@ def test_creation_that_failed_is_not_ours_unless_it_may_have_happened(
 
 def test_id_that_was_not_learned_at_once_is_learned_while_it_is_fresh(ledger: Ledger, clock: Clock) -> None:
     ledger.record([Outcome(CREATE_T)])
-    assert (ledger.owned_topics(), ledger.unsettled(Kind.TOPIC)) == ({"a.t": ""}, {T})
+    assert (ledger.owned_ids(Kind.TOPIC), ledger.unsettled(Kind.TOPIC)) == ({"a.t": ""}, {T})
     ledger.settle(Kind.TOPIC, {T: ""})
-    assert ledger.owned_topics() == {"a.t": ""}
+    assert ledger.owned_ids(Kind.TOPIC) == {"a.t": ""}
     ledger.settle(Kind.TOPIC, PRESENT)
-    assert ledger.owned_topics() == {"a.t": "id-1"}
+    assert ledger.owned_ids(Kind.TOPIC) == {"a.t": "id-1"}
 
 
 def test_id_that_comes_too_late_may_be_another_topic_s(ledger: Ledger, clock: Clock) -> None:
     ledger.record([Outcome(CREATE_T)])
     clock.now += FRESH + timedelta(seconds=1)
     ledger.settle(Kind.TOPIC, PRESENT)
-    assert ledger.owned_topics() == {"a.t": ""}
+    assert ledger.owned_ids(Kind.TOPIC) == {"a.t": ""}
 
 
 @pytest.mark.parametrize(("known", "learned"), [("id-1", "id-1"), ("id-0", ""), (None, "")])
@@ -138,7 +142,7 @@ def test_topic_of_a_version_without_ids_is_ours_by_id_once_the_offset_histories_
     if known:
         ledger.put({(Entry.TOPIC_IDS, ("t",)): f"source-id {known} -1"})
     ledger.settle(Kind.TOPIC, PRESENT)
-    assert (ledger.owned(Kind.TOPIC), ledger.owned_topics()) == ({T}, {"a.t": learned})
+    assert (ledger.owned(Kind.TOPIC), ledger.owned_ids(Kind.TOPIC)) == ({T}, {"a.t": learned})
 
 
 def test_what_was_seen_missing_is_not_ours_any_more(ledger: Ledger, cluster: MemoryCluster, clock: Clock) -> None:

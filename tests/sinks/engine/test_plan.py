@@ -1,4 +1,4 @@
-"""A plan is sorted, has a digest that ignores order, and refuses itself with numbers and the remedy."""
+"""A plan is sorted, has a digest that ignores order, and says what is refused of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sinks.engine.effective_drift import DifferingConfig, DriftGroup
 from sinks.engine.model import Change, Kind, Op
 from sinks.engine.plan import Plan, Refusal, Unobserved, join_plans, make_plan
-from sinks.flow_settings import Limits
 from streaming.flow import Flow
 from tests.sinks.builders import FLOW, config_change, topic_change
 
@@ -80,46 +79,14 @@ def test_two_changes_of_one_key_are_a_mistake() -> None:
         make_plan(FLOW, [config_change("a.t", "x", None, "1"), config_change("a.t", "x", None, "2")])
 
 
-def _deleting(deletes: int, existing: int, kind: Kind = Kind.TOPIC) -> Plan:
-    changes = [
-        topic_change(f"a.{n}", 1, None) if kind is Kind.TOPIC else config_change(f"a.{n}", "retention.ms", "1", None)
-        for n in range(deletes)
-    ]
-    return make_plan(FLOW, changes, existing={kind: existing})
-
-
-def test_too_many_deletions_are_refused_with_numbers_and_remedy() -> None:
-    reason = _deleting(4, 10).unsafe(Limits())[Kind.TOPIC]
-    for part in ("a->b", "4 of 10", "topic", "allows (3)", "lockstep.limits.max.delete.percent=30", "was written"):
-        assert part in reason
-    assert "`lockstep apply --force`" in reason
-
-
-@pytest.mark.parametrize(("deletes", "existing"), [(3, 10), (3, 9), (1, 1), (0, 0), (30, 100)])
-def test_up_to_the_limit_nothing_is_refused(deletes: int, existing: int) -> None:
-    assert _deleting(deletes, existing).unsafe(Limits()) == {}
-
-
-@pytest.mark.parametrize(("deletes", "existing"), [(4, 4), (4, 8), (9, 9), (31, 100)])
-def test_limit_holds_for_small_numbers_as_well(deletes: int, existing: int) -> None:
-    assert set(_deleting(deletes, existing).unsafe(Limits())) == {Kind.TOPIC}
-
-
-@pytest.mark.parametrize(("percent", "deletes"), [(0.0, 1), (50.0, 6), (29.9, 3)])
-def test_limit_is_what_the_properties_say(percent: float, deletes: int) -> None:
-    assert _deleting(deletes, 10).unsafe(Limits(max_delete_percent=percent))
-
-
-def test_minimum_is_what_the_properties_say() -> None:
-    assert _deleting(2, 2).unsafe(Limits(max_delete_minimum=2))
-
-
-def test_deletions_of_topic_configs_have_no_limit() -> None:
-    assert _deleting(100, 100, Kind.TOPIC_CONFIG).unsafe(Limits(max_delete_percent=0)) == {}
-
-
 def test_refused_kind_leaves_the_plan_with_its_reason_and_the_others_stay() -> None:
-    plan = join_plans(FLOW, [_deleting(4, 10), make_plan(FLOW, [config_change("a.t", "x", "1", "2")])])
+    plan = join_plans(
+        FLOW,
+        [
+            make_plan(FLOW, [topic_change(f"a.{n}", 1, None) for n in range(4)]),
+            make_plan(FLOW, [config_change("a.t", "x", "1", "2")]),
+        ],
+    )
     left = plan.without({Kind.TOPIC: "too many"})
     assert [change.kind for change in left.changes] == [Kind.TOPIC_CONFIG]
     assert [(refusal.kind, refusal.op, refusal.reason) for refusal in left.refused] == [

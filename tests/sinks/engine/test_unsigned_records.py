@@ -11,6 +11,7 @@ from sinks.engine.unsigned_records import lacking_signature, newest_records
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import History
+from sinks.kinds.offsets.stored_histories import store_histories
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import NOON
 
@@ -24,14 +25,14 @@ def test_ledger_that_was_signed_again_is_the_same_under_the_new_secret(before: S
     ledger = Ledger(TOPIC, cluster, cluster, 1, lambda: NOON, before)
     ledger.put({(Entry.PAUSED, ("topic",)): "", (Entry.PAUSED, ("acl",)): "", (Entry.CLUSTER_ID, ("a",)): "id"})
     ledger.put({(Entry.PAUSED, ("acl",)): None})
-    ledger.put_histories({TopicPartition("t", 0): History(10, 5, 0)})
+    store_histories(ledger, {TopicPartition("t", 0): History(10, 5, 0)})
     with pytest.raises(LedgerUntrusted):
         Ledger(TOPIC, cluster, None, 1, seal=NEW)
     signed = lacking_signature(newest_records(cluster.read_log(TOPIC), NEW), NEW)
     cluster.append_log(TOPIC, [(record.key, NEW.wrap(record.key, record.data, 1)) for record in signed])
     after = Ledger(TOPIC, cluster, None, 1, seal=NEW)
     assert (after.paused(), after.get(Entry.CLUSTER_ID, "a")) == ({Kind.TOPIC}, "id")
-    assert [where for where, _ in after.histories()] == [TopicPartition("t", 0)]
+    assert list(after.histories()) == [TopicPartition("t", 0)]
     assert lacking_signature(newest_records(cluster.read_log(TOPIC), NEW), NEW) == []
 
 

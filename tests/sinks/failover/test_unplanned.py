@@ -14,6 +14,7 @@ from sinks.failover.states import State, Step
 from sinks.failover.unplanned import Prediction, failover, predict
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kinds.offsets.history import History
+from sinks.kinds.offsets.stored_histories import store_histories
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import ME, Died, Stage, look, mortal, stage
 
@@ -28,7 +29,7 @@ def watched() -> Stage:
     """A flow whose job kept the source's ends and MM2's offset-syncs; then three records came that MM2 did not copy."""
     built = stage()
     ledger = built.ledger()
-    ledger.put_histories({where: History(4, 4, 0) for where in (X0, X1, Y0)})
+    store_histories(ledger, {where: History(4, 4, 0) for where in (X0, X1, Y0)})
     built.mirrors = False
     built.write("x", 1, 3)
     look(built, 1000.0)
@@ -95,7 +96,7 @@ def test_a_topic_of_which_the_source_lists_no_partition_leaves_the_loss_unknown(
 
 def test_a_partition_without_an_offset_sync_may_lose_all_that_it_has() -> None:
     built, seen = watched(), list[Prediction]()
-    built.ledger().put_histories({Y0: None})
+    store_histories(built.ledger(), {Y0: None})
     lose_the_source(built)
     failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
     assert seen[0].records == 3 + 10
@@ -224,7 +225,7 @@ def test_a_failover_amid_a_batch_counts_and_keeps_the_topics_that_are_not_fenced
 def test_without_the_source_what_moved_clients_wrote_hides_no_loss() -> None:
     built, seen = partly_moved(), list[Prediction]()
     built.write("x", 0, 1, super_user=True)
-    built.ledger().put_histories({where: History(4, 4, 0) for where in (X0, X1, Y0)})
+    store_histories(built.ledger(), {where: History(4, 4, 0) for where in (X0, X1, Y0)})
     look(built, 1000.0)
     lose_the_source(built)
     failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)

@@ -155,7 +155,7 @@ class TopicsAspect(Stage):
 
     def check_owned(self) -> None:
         super().check_owned()
-        owned = self.world.ledger().owned_topics()
+        owned = self.world.ledger().owned_ids(Kind.TOPIC)
         for name, one in self.target.topics.items():
             if one.id in self.target.made and (Kind.TOPIC, (name,)) not in self.unowned and name.startswith("a."):
                 assert owned.get(name) == one.id, f"{name} was created and is not owned"

@@ -24,7 +24,7 @@ from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, LevelledEntry, Level
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.controller import REST
 from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
-from sinks.kinds.topics.listing import list_both
+from sinks.kinds.listing import list_both
 from tests.sinks.builders import NOON, Clock, flow_settings, memory_ports
 
 

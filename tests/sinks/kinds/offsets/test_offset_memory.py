@@ -9,11 +9,14 @@ from typing import cast
 
 import pytest
 
+from sinks.engine.ledger import Ledger
 from sinks.faults import ClusterUnreachable
+from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import CHUNK, LogChunk, Placed, Reader
-from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.history import History, Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync
@@ -173,3 +176,11 @@ def test_record_in_mm2s_topic_that_is_no_sync_makes_no_hole() -> None:
     history = world.begun().histories.of(X)
     assert history is not None
     assert history.resent_after(0) == 0
+
+
+def test_damaged_history_alone_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = MemoryCluster("b")
+    store_histories(Ledger("ledger", cluster, cluster, 1), {X: History(10, 5, 0)})
+    cluster.append_log("ledger", [(b'["HISTORY","t",0]', b"damaged")])
+    assert [where for where, _ in stored_histories(Ledger("ledger", cluster, None, 1))] == [X]
+    assert "the offset history of t-0 was left out" in caplog.text

@@ -8,6 +8,7 @@ from sinks.engine.model import Kind
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
+from sinks.kinds.offsets.stored_histories import stored_histories
 from sinks.kinds.offsets.verdicts import Verdict
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import decode_checkpoint, encode_offset_sync
@@ -135,7 +136,7 @@ def test_what_came_since_the_last_comparison_is_saved_at_the_end(world: World) -
     world.settle()
     world.reconcile.take_in([SyncSeen(1, "x", 0, 58, 48)], [])
     world.reconcile.close()
-    ((where, history),) = world.ledger().histories()
+    ((where, history),) = stored_histories(world.ledger())
     assert (where, history.latest) == (X, (58, 48))
 
 
@@ -145,7 +146,7 @@ def test_history_is_kept_where_groups_are_not_synced() -> None:
     world.restart()
     assert world.run_pass().groups is None
     assert world.target_groups.offsets == {}
-    assert [where for where, _ in world.ledger().histories()] == [X]
+    assert list(world.ledger().histories()) == [X]
 
 
 def test_checkpoints_are_emitted_in_mm2s_format_once_each() -> None:

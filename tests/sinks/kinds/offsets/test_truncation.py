@@ -14,6 +14,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
 from sinks.kinds.offsets.history import NOWHERE, Pair
 from sinks.kinds.offsets.memory import OffsetMemory
@@ -22,7 +23,6 @@ from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.target_logs import TargetLogs
 from sinks.kinds.offsets.translation import Answer, Evidence, translate
 from sinks.kinds.offsets.verdicts import Verdict
-from sinks.kinds.topics.listing import list_both
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition

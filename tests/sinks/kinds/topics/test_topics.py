@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.model import Kind, Op
+from sinks.engine.backoff import BackedOff
+from sinks.engine.model import Change, Kind, Op
 from sinks.engine.plan import Refusal
+from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.rules import desired_topics, plan_topic_deletions, plan_topics
+from sinks.kinds.topics.rules import desired_topics, is_still_wanted, plan_topic_deletions, plan_topics
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
-from tests.sinks.builders import flow_settings, topic_change
+from tests.sinks.builders import config_change, flow_settings, topic_change
 
 LONGEST = "x" * 247
 
@@ -102,3 +104,20 @@ def test_locksteps_own_topics_are_never_replicated() -> None:
 def test_a_topic_whose_partitions_cannot_be_seen_is_not_created() -> None:
     desired = desired_topics({"x": 0, "y": 1}, flow_settings())
     assert plan_topics(desired, {}, {"a.x": (), "a.y": ()}, 1) == [topic_change("a.y", None, 1)]
+
+
+@pytest.mark.parametrize(
+    ("change", "remote", "existing", "stays"),
+    [
+        (config_change("a.t", "retention.ms", None, "1"), ["a.t"], ["a.t"], True),
+        (config_change("a.t", "retention.ms", "1", None), ["a.u"], ["a.t"], False),
+        (topic_change("a.t", 1, None), [], ["a.t"], True),
+        (topic_change("a.t", 1, None), [], [], False),
+        (topic_change("a.t", None, 1), [], ["a.t"], False),
+    ],
+)
+def test_what_was_refused_is_wanted_while_its_topic_is_replicated_or_a_deleted_one_is_there(
+    change: Change, remote: list[str], existing: list[str], stays: bool
+) -> None:
+    refused = BackedOff(change.kind, change.op, change.key, change.after, ItemFault("X", "x"), 1, 0.0)
+    assert is_still_wanted(remote, existing, refused) is stays

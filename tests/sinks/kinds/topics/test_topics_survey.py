@@ -11,8 +11,8 @@ from sinks.faults import ClusterUnreachable, ItemFault, Observed, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
+from sinks.kinds.listing import list_both
 from sinks.kinds.topics import survey as surveying
-from sinks.kinds.topics.listing import list_both
 from sinks.kinds.topics.survey import Survey, survey
 from tests.sinks.builders import config_change, flow_settings, override, put_topic, topic_change
 
