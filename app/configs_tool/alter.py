@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.configs_tool.masking import shown
 from app.configs_tool.objections import KnownConfigs, notes, objections
-from app.configs_tool.precedence import own_levels
+from app.configs_tool.precedence import own_levels, shown
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.ports.config_levels import ConfigEntity, ConfigLevels, ConfigValues, Levels, ResourceType
-from sinks.notify.secret_texts import without_secrets
+from sinks.secret_values import without_secrets
 from streaming.errors import LockstepError, WrongUsage
 
 Wait = Callable[[float], bool]
@@ -218,9 +217,9 @@ def _lost(levels: ConfigLevels, alteration: Alteration, reason: str, wait: Wait)
     )
 
 
-def _secrets(alteration: Alteration) -> dict[str, str | None]:
+def _secrets(alteration: Alteration) -> list[str | None]:
     known = {**alteration.known.there, **alteration.known.before}
-    return {name: value for name, value in alteration.wanted.items() if shown(name, value, known) != value}
+    return [value for name, value in alteration.wanted.items() if shown(name, value, known) != value]
 
 
 def said(fault: ItemFault) -> str:

@@ -1,6 +1,6 @@
 """KIP-226's precedence, readable: every level of a config, the one in force, and what a deletion would fall back to.
 
-| entity                    | levels, the one that wins first                                                |
+| entity                   | levels, the one that wins first                                                |
 |--------------------------|--------------------------------------------------------------------------------|
 | a broker                 | its own, the cluster-wide default, `server.properties`, Kafka's built-in       |
 | the cluster-wide default | its own alone: what holds beneath it, each broker says                         |
@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from app.configs_tool.config_groups import LISTENER
-from app.configs_tool.masking import is_secret
+from app.configs_tool.config_groups import GROUP_OF, LISTENER, base_name
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigEntity, LevelledEntry, Levels, ResourceType, Synonym
-from sinks.notify.secret_texts import HIDDEN
+from sinks.secret_values import HIDDEN, is_secret
 
 LEVEL_WORDS = {
     Origin.TOPIC: "topic",
@@ -94,7 +93,7 @@ def views(entity: ConfigEntity, levels: Levels, every: bool = False) -> list[Con
     """The configs of an entity, by name: those set there, as kafka-configs lists them, or with `every` all."""
     own = own_origin(entity)
     names = sorted(name for name, entry in levels.items() if every or entry.origin is own)
-    return [_view(own, name, levels[name], is_secret(name, levels)) for name in names]
+    return [_view(own, name, levels[name], is_hidden(name, levels)) for name in names]
 
 
 def _view(own: Origin, name: str, entry: LevelledEntry, sensitive: bool) -> ConfigView:
@@ -120,3 +119,19 @@ def _is_read_only(name: str, entry: LevelledEntry) -> bool:
 
 def _level(one: Synonym) -> dict[str, str | None]:
     return {"name": one.name, "value": one.value, "source": one.origin.value}
+
+
+def is_hidden(name: str, known: Levels) -> bool:
+    """Whether a config's value must not be shown: a broker says so of what it has (`known`).
+
+    What Kafka does not know might be a secret, whatever it is called.
+    """
+    entry = known.get(name)
+    if entry is not None:
+        return entry.sensitive
+    return is_secret(name) or base_name(name) not in GROUP_OF
+
+
+def shown(name: str, value: str | None, known: Levels) -> str | None:
+    """A value as it may be shown."""
+    return HIDDEN if value is not None and is_hidden(name, known) else value

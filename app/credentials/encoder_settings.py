@@ -11,7 +11,7 @@ from app.credentials.store import CredentialStore
 from app.plugins import current_name
 from app.properties import keys
 from app.properties.keys import Key
-from app.properties.mistakes import is_secret
+from sinks.secret_values import is_secret
 from streaming.errors import WrongUsage
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from app.properties.live import live
 from app.properties.mistakes import SANE_KEY
 from app.properties.scoped_keys import PREFIX, ScopedKey
 from app.settings import Settings
-from sinks.notify.secret_texts import HIDDEN
+from sinks.secret_values import HIDDEN
 from streaming.flow import Flow
 
 

@@ -9,7 +9,7 @@ from app.overrides.overridable import is_hidden
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.model import Key
 from sinks.engine.overrides import InLedger, Override, OverrideLevel, altered, texts_at
-from sinks.notify.secret_texts import HIDDEN
+from sinks.secret_values import HIDDEN
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

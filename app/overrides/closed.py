@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from app.overrides.own_rules import NAME_RULES, is_hidden
 from app.properties import keys
 from app.properties.keys import TABLE
-from app.properties.mistakes import is_secret
 from app.properties.value_types import CLASS
 from sinks.engine.overrides import InLedger, Override, OverrideLevel, at_level
+from sinks.secret_values import is_secret
 from streaming.errors import LockstepError
 
 ADDRESS_ENDINGS = (

@@ -8,9 +8,10 @@ from app.overrides.closed import closed
 from app.overrides.own_rules import is_hidden as is_hidden
 from app.properties.keys import TABLE, Key
 from app.properties.known import OUR_KEYS
-from app.properties.mistakes import REFERENCE, is_secret
+from app.properties.mistakes import REFERENCE
 from app.properties.nearest import nearest
 from app.properties.scoped_keys import PREFIX
+from sinks.secret_values import is_secret
 from streaming.errors import WrongUsage
 
 

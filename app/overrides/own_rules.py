@@ -7,7 +7,7 @@ from collections.abc import Callable
 from app.properties import keys
 from app.properties.keys import TABLE, KeyScope, Live
 from app.properties.known import ENDS, ROLES, flow_names, kafka_names, top_names
-from app.properties.mistakes import is_secret
+from sinks.secret_values import is_secret
 
 CLIENT_SETTINGS = (*(f"{role}." for role in ROLES), *(f"{end}.{of}." for end in ENDS for of in (*ROLES, "cluster")))
 """What a flow's own client settings begin with: whatever comes after it, a client gets it."""

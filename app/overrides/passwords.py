@@ -8,10 +8,11 @@ from app.credentials.encoder import PasswordEncoder, UndecodablePassword
 from app.credentials.encoder_settings import encoder_settings
 from app.overrides.overridable import is_hidden
 from app.properties import keys
-from app.properties.mistakes import REFERENCE, is_secret
+from app.properties.mistakes import REFERENCE
 from app.settings.stored_overrides import Decoded, Reference
 from sinks.engine.model import Key
 from sinks.engine.overrides import InLedger, Override, OverrideLevel, at_level, effective
+from sinks.secret_values import is_secret
 from streaming.errors import LockstepError
 
 SECRET, OLD_SECRET = keys.ENCODER_SECRET.name, keys.ENCODER_OLD_SECRET.name

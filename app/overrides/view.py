@@ -13,7 +13,7 @@ from app.properties.keys import TABLE, Acts
 from app.properties.mistakes import PropertyLine
 from app.properties.scoped_keys import Properties, scoped_key
 from sinks.engine.overrides import InLedger, Override, OverrideLevel, at_level
-from sinks.notify.secret_texts import HIDDEN
+from sinks.secret_values import HIDDEN
 from streaming.flow import Flow
 
 

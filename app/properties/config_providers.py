@@ -16,7 +16,8 @@ from typing import Protocol
 
 import javaproperties
 
-from app.properties.mistakes import REFERENCE, Findings, PropertyLine, is_secret
+from app.properties.mistakes import REFERENCE, Findings, PropertyLine
+from sinks.secret_values import is_secret
 from streaming.errors import LockstepError
 from streaming.mm2.java_regex import compile_java
 

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sinks.notify.secret_texts import without_secrets
+from sinks.secret_values import without_secrets
 from streaming.errors import WrongUsage
 
 SANE_KEY = re.compile(r"[A-Za-z0-9._>-]+")
 """What a key can look like. Anything else may be the rest of a value whose line lost its backslash: not to be shown."""
 
-SECRET_KEY = re.compile(
-    r"passw|pwd|secret|jaas|token|passphrase|credential|private|webhook\.url|push\.url|keystore\.key|certificate"
-    r"|api[._-]?key|access[._-]?key|user\.info",
-    re.IGNORECASE,
-)
 REFERENCE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 """Kafka's `ConfigTransformer.DEFAULT_PATTERN`: provider (1), path (3), key (4)."""
-
-
-def is_secret(key: str) -> bool:
-    """Whether a key's value must not be shown."""
-    return SECRET_KEY.search(key) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +75,11 @@ class Findings:
         self.file = file
         self._mistakes: dict[Mistake, None] = {}
         self._warnings: dict[Mistake, None] = {}
-        self._hidden: Mapping[str, str] = {}
+        self._hidden: tuple[str, ...] = ()
 
     def hide(self, texts: Iterable[str]) -> None:
         """What no message may show from now on, whoever wrote it."""
-        self._hidden = {text: text for text in texts}
+        self._hidden = tuple(texts)
 
     @property
     def mistakes(self) -> tuple[Mistake, ...]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from app.properties.keys import TABLE
 from app.properties.known import RENAMED, flow_names, top_names
-from app.properties.mistakes import PropertyLine, is_secret
+from app.properties.mistakes import PropertyLine
 from app.properties.scoped_keys import Properties, ScopedKey
+from sinks.secret_values import is_secret
 
 SHORTEST_TEXT = 4
 """Characters from which on a text is taken out of messages wherever it occurs; fewer say nothing."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from sinks.notify.latest import Patience
 from sinks.notify.notifier import CallResult, Notifier
-from sinks.notify.secret_texts import without_secrets
+from sinks.secret_values import without_secrets
 from streaming.errors import LockstepError
 from streaming.reconfiguration import Reconfigurable
 
@@ -61,7 +61,7 @@ class Reporters:
     ) -> None:
         self._registry, self._count, self._patience = registry, count, patience or Patience()
         self._running: dict[str, _Running] = {}
-        self._secrets: dict[str, str] = {}
+        self._secrets: set[str] = set()
 
     def adopt(
         self,
@@ -74,7 +74,7 @@ class Reporters:
         Which is which follows from the instances. `properties`: those that all reporters get; `secrets`: texts that no
         log may show, from now on as well as those before. Waits for a `close`, no longer than one call may take.
         """
-        self._secrets |= {secret: secret for secret in secrets}
+        self._secrets |= set(secrets)
         self._end([name for name, one in self._running.items() if wanted.get(name) is not one.reporter])
         values = dict(properties or {})
         for name, reporter in wanted.items():
@@ -112,7 +112,7 @@ class _Running:
         registry: CollectorRegistry,
         count: CountFailure,
         patience: Patience,
-        secrets: Mapping[str, str],
+        secrets: Collection[str],
     ) -> None:
         """`properties`: what it was configured with. `secrets` may grow."""
         self.reporter = reporter
@@ -160,4 +160,4 @@ class _Running:
         except BaseException as error:  # noqa: BLE001 - a reporter of the user's may raise anything, SystemExit too
             plain = "".join(traceback.format_exception_only(error))
             shown = str(error) if isinstance(error, LockstepError) else plain
-            raise ReporterFailed(without_secrets(shown, dict(self._secrets))) from None
+            raise ReporterFailed(without_secrets(shown, tuple(self._secrets))) from None

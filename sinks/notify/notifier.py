@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from sinks.notify.latest import Latest, Patience
+from sinks.secret_values import without_secrets
 from streaming.errors import LockstepError
 
 T = TypeVar("T")
@@ -22,8 +23,6 @@ LOG_EVERY = 600.0
 
 LONGEST_TEXT = 500
 """Characters of a listener's error that are logged."""
-
-HIDDEN = "[hidden]"
 
 
 class CallResult(str, Enum):
@@ -85,7 +84,7 @@ class Notifier(Generic[T]):
         """`name` begins what is logged. `close` is called once, in the same thread as `call`."""
         self.name = name
         self._call, self._close, self._count = call, close, count
-        self._patience, self._secrets = patience, sorted(filter(None, secrets), key=len, reverse=True)
+        self._patience, self._secrets = patience, tuple(secrets)
         self._changed = threading.Condition()
         self._latest: Latest[T] = Latest(patience)
         self._ending = False
@@ -177,6 +176,4 @@ class Notifier(Generic[T]):
     def _shown(self, error: BaseException) -> str:
         """What an error says, in one line and without secrets."""
         plain = str(error) if isinstance(error, LockstepError) else "".join(traceback.format_exception_only(error))
-        for secret in self._secrets:
-            plain = plain.replace(secret, HIDDEN)
-        return " ".join(plain.split())[:LONGEST_TEXT]
+        return " ".join(without_secrets(plain, self._secrets).split())[:LONGEST_TEXT]

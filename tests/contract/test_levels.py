@@ -10,7 +10,7 @@ import pytest
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
-from sinks.kafka.jvm.jvm_levels import without_secrets
+from sinks.kafka.jvm.jvm_levels import fault_without_secrets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import Origin, TopicSpec
@@ -177,7 +177,7 @@ def test_secret_that_is_written_is_taken_out_of_the_fault_s_message() -> None:
     jaas = 'x.Module required user_x="hush";'
     fault = ItemFault("INVALID_REQUEST", f"Invalid value {jaas} for configuration x; 5 is less than 7")
     wanted = {"listener.name.sasl.plain.sasl.jaas.config": jaas, "num.io.threads": "5", "ssl.key.password": None}
-    hidden = without_secrets(fault, wanted)
+    hidden = fault_without_secrets(fault, wanted)
     assert hidden.message == "Invalid value [hidden] for configuration x; 5 is less than 7"
 
 

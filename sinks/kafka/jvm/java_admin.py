@@ -59,5 +59,7 @@ def cause_of(error: Py4JJavaError) -> str:
     return str((thrown.getCause() or thrown).getClass().getSimpleName())
 
 
-def _message(error: Py4JJavaError) -> str:
-    return str(error.java_exception.getMessage())
+def message_of(error: Py4JJavaError) -> str:
+    """What that exception says."""
+    thrown = error.java_exception
+    return str((thrown.getCause() or thrown).getMessage())

@@ -16,7 +16,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, RightsMissing
-from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, _message, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, message_of, timeout_ms
 from sinks.kafka.jvm.jvm_resources import TopicResources
 from sinks.kafka.ports.cluster import CountRequest
 from streaming.errors import LockstepError
@@ -79,9 +79,9 @@ class JvmWatch:
         cause = cause_of(error)
         self._count(self._alias, "DescribeConfigs", cause)
         if cause in DENIED_CLIENT:
-            raise RightsMissing(f"cluster {self._alias}: DescribeConfigs: {cause}: {_message(error)}")
+            raise RightsMissing(f"cluster {self._alias}: DescribeConfigs: {cause}: {message_of(error)}")
         if cause not in TOPIC_FAULTS:
-            raise ClusterUnreachable(f"cluster {self._alias}: DescribeConfigs: {cause}: {_message(error)}")
+            raise ClusterUnreachable(f"cluster {self._alias}: DescribeConfigs: {cause}: {message_of(error)}")
         troubled, seen = set(), self._jvm.java.util.HashMap()
         for topic in shard:
             future = result.values().get(self._resources.of(topic))

@@ -15,7 +15,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, Observed, RightsMissing, where_it_is
-from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, message_of, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest, Origin
 from sinks.kafka.ports.config_levels import (
     DEFAULT_OF_ALL,
@@ -28,6 +28,7 @@ from sinks.kafka.ports.config_levels import (
     no_broker,
 )
 from sinks.kafka.ports.permitted import ask_again
+from sinks.secret_values import secret_values, without_secrets
 
 DESCRIBE, ALTER, CLUSTER = "DescribeConfigs", "IncrementalAlterConfigs", "DescribeCluster"
 
@@ -45,9 +46,6 @@ ENTITY_FAULTS: Mapping[str, str] = {
 RETRIABLE_FAULTS = frozenset({"UNKNOWN_TOPIC_OR_PART"})
 SILENT = "REQUEST_TIMED_OUT"
 """A broker that does not answer; the others may."""
-
-SECRET = ("password", "secret", "token", "jaas.config", "keystore.key")
-"""Parts of the names of configs whose values no message may repeat."""
 
 ORIGINS = {origin.value: origin for origin in Origin}
 
@@ -98,7 +96,7 @@ class JvmLevels:
         ask_again()
         values = self._admin.incrementalAlterConfigs(changes, options).values()
         _, faults = self._settle(ALTER, {entity: values.get(resource) for entity, resource in asked.items()})
-        hidden = {entity: without_secrets(fault, wanted[entity]) for entity, fault in faults.items()}
+        hidden = {entity: fault_without_secrets(fault, wanted[entity]) for entity, fault in faults.items()}
         return {entity: missing.get(entity) or hidden.get(entity) for entity in wanted}
 
     def close(self) -> None:
@@ -144,7 +142,7 @@ class JvmLevels:
         self._raise_if_denied(api, error)
         cause = cause_of(error)
         code = ENTITY_FAULTS.get(cause, SILENT)
-        return ItemFault(code, _message(error), code == SILENT or code in RETRIABLE_FAULTS)
+        return ItemFault(code, message_of(error), code == SILENT or code in RETRIABLE_FAULTS)
 
     def _raise_if_denied(self, api: str, error: Py4JJavaError) -> None:
         cause, text = cause_of(error), self._text(api, error)
@@ -159,7 +157,7 @@ class JvmLevels:
         return ClusterUnreachable(f"{self._text(api, error)}; {where_it_is(self._alias)}")
 
     def _text(self, api: str, error: Py4JJavaError) -> str:
-        return f"cluster {self._alias}: {api}: {cause_of(error)}: {_message(error)}"
+        return f"cluster {self._alias}: {api}: {cause_of(error)}: {message_of(error)}"
 
     def _operation(self, name: str, value: str | None) -> Any:
         entry = self._client.ConfigEntry(name, value)
@@ -206,15 +204,6 @@ def _origin(source: Any) -> Origin:
     return ORIGINS.get(source.name(), Origin.UNKNOWN)
 
 
-def _message(error: Py4JJavaError) -> str:
-    thrown = error.java_exception
-    return str((thrown.getCause() or thrown).getMessage())
-
-
-def without_secrets(fault: ItemFault, wanted: ConfigValues) -> ItemFault:
+def fault_without_secrets(fault: ItemFault, wanted: ConfigValues) -> ItemFault:
     """The fault without the values that were to be written for configs whose names speak of a secret."""
-    message = fault.message
-    for name, value in wanted.items():
-        if value and any(part in name for part in SECRET):
-            message = message.replace(value, "[hidden]")
-    return ItemFault(fault.code, message, fault.retriable)
+    return ItemFault(fault.code, without_secrets(fault.message, secret_values(wanted)), fault.retriable)

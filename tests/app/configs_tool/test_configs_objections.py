@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from app.configs_tool.config_groups import CONFIG_GROUPS, GROUP_OF, ConfigLevel
-from app.configs_tool.masking import HIDDEN, shown
 from app.configs_tool.objections import KnownConfigs, notes, objections
+from app.configs_tool.precedence import shown
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, LevelledEntry, ResourceType, Synonym
-from sinks.notify.secret_texts import without_secrets
+from sinks.secret_values import HIDDEN
 
 ONE = ConfigEntity(ResourceType.BROKER, "1")
 TOPIC = ConfigEntity(ResourceType.TOPIC, "orders")
@@ -125,7 +125,3 @@ def test_secrets_are_hidden_by_name_by_the_brokers_word_and_where_nobody_knows_t
     hidden = ["reporter.token", "listener.name.x.plain.sasl.jaas.config", "ssl.key.password", "of.somebodys.own"]
     assert [shown(name, "hush", BROKER) for name in hidden] == [HIDDEN] * len(hidden)
     assert shown("num.io.threads", "9", BROKER) == "9"
-    assert (
-        without_secrets("Invalid value hush, hushed", {"a": "hush", "b": "hushed"})
-        == f"Invalid value {HIDDEN}, {HIDDEN}"
-    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.configs_tool.masking import HIDDEN
 from app.overrides.alteration import DAMAGED_OVERRIDE, DIFFERS, OverrideAlteration
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.overrides import Override, OverrideLevel
+from sinks.secret_values import HIDDEN
 from streaming.flow import Flow
 
 AB, BA, CA = Flow("a", "b"), Flow("b", "a"), Flow("c", "a")
