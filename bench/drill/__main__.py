@@ -28,6 +28,7 @@ def main(
     many: Annotated[
         bool, typer.Option(help="Shorter rounds, fifty of which take an hour, for docs/benchmarks-failover.md.")
     ] = False,
+    first: Annotated[int, typer.Option(help="The number of the first round, for rounds that others did not play.")] = 0,
     out: Annotated[Path | None, typer.Option(help="The file for the results.")] = None,
 ) -> None:
     """Plays the rounds, saves after each, and prints what came out."""
@@ -35,7 +36,7 @@ def main(
         raise typer.BadParameter(f"{writer}: one of {', '.join(WRITERS)}", param_hint="--writer")
     size = MANY if many else SMOKE if smoke else FULL
     saved = out or (LOSSES if many else RESULTS)
-    found = drill(rounds, Way(writer, read_committed, verified), size, saved)
+    found = drill(rounds, Way(writer, read_committed, verified), size, saved, first)
     sys.stdout.write(write_losses(saved) if saved == LOSSES else section(found))
 
 

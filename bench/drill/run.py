@@ -26,7 +26,7 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 RESULTS: Final = PROJECT / "docs" / "benchmarks-drill.json"
 FULL: Final = DrillSize(seconds=40.0, groups=4, settle=10.0)
 SMOKE: Final = DrillSize(seconds=10.0, groups=1, settle=4.0)
-MANY: Final = DrillSize(seconds=12.0, groups=1, settle=3.0)
+MANY: Final = DrillSize(seconds=12.0, groups=1, settle=10.0)
 """For dozens of rounds."""
 
 
@@ -101,13 +101,16 @@ def read(path: Path) -> DrillSeries | None:
     return DrillSeries(way, size, saved["rounds"], found, lost, saved["aborted"], saved["cleaned"], saved["failed"])
 
 
-def drill(rounds: int, way: Way, size: DrillSize, save: Path) -> DrillSeries:
-    """Saves after each round; every other one kills MM2. One that does not come to its end is told, and left out."""
+def drill(rounds: int, way: Way, size: DrillSize, save: Path, first: int = 0) -> DrillSeries:
+    """Saves after each round; every other one kills MM2. One that does not come to its end is told, and left out.
+
+    `first`: the number of the first round, which what is random in it comes from.
+    """
     found = DrillSeries(way, size, 0, [], [], 0, 0, [])
     with tempfile.TemporaryDirectory(prefix="lockstep-drill-") as folder, _ground(Path(folder), way) as ground:
-        for number in range(rounds):
+        for number in range(first, first + rounds):
             kill = number % 2 == 1
-            sys.stderr.write(f"round {number + 1} of {rounds}{', MM2 is killed' if kill else ''}\n")
+            sys.stderr.write(f"round {number + 1} of {first + rounds}{', MM2 is killed' if kill else ''}\n")
             try:
                 found = found.after(play(ground, size, number, kill=kill))
             except WaitedTooLong as error:
