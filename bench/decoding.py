@@ -12,11 +12,15 @@ import argparse
 import json
 import statistics
 import sys
+import tempfile
 import time
+from contextlib import ExitStack
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
+from bench.standalone import standalone
 from streaming.commits.commit_columns import decode_commits, last_commits
 from streaming.commits.commit_record import COMMITS_TOPIC
 from streaming.decode import decode
@@ -94,17 +98,22 @@ def main() -> None:
     arguments.add_argument("--runs", type=int, default=7, help="the median of so many runs is the figure")
     arguments.add_argument("--cores", type=int, default=2)
     arguments.add_argument("--what", choices=[MM2, COMMITS], default=MM2)
+    arguments.add_argument("--workers", type=int, default=0, help="of one core, of a standalone master; 0: in this JVM")
     options = arguments.parse_args()
-    spark = SparkSession.builder.master(f"local[{options.cores}]").config("spark.ui.enabled", "false").getOrCreate()
-    try:
-        frame = records_in_memory(spark, options.records, options.cores, options.what)
+    with ExitStack() as stack:
+        master, cores = f"local[{options.cores}]", options.cores
+        if options.workers:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lockstep-decoding-")))
+            master, cores = stack.enter_context(standalone(folder, options.workers)), options.workers
+        spark = SparkSession.builder.master(master).config("spark.ui.enabled", "false").getOrCreate()
+        stack.callback(spark.stop)
+        frame = records_in_memory(spark, options.records, cores, options.what)
         seconds_to_decode(frame, options.what)
         rates = [options.records / seconds_to_decode(frame, options.what) for _ in range(options.runs)]
-    finally:
-        spark.stop()
     document = {
         "records": options.records,
-        "cores": options.cores,
+        "cores": cores,
+        "workers": options.workers,
         "runs": options.runs,
         "records_per_second": round(statistics.median(rates)),
         "slowest": round(min(rates)),

@@ -12,26 +12,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import psutil
-import pyspark
 import typer
 
 from app.local.jars import PROJECT, kafka_jars
 from app.local.java import JavaProcess
 from app.local.local_cluster import LocalCluster
-from app.local.ports import free_ports
 from app.local.waiting import wait_for
+from bench.standalone import HOST, standalone
 from bench.verify_load import WrittenLoad, write_both
 from bench.verify_page import PAGE, RESULTS, page
 
 CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-HOST: Final = "127.0.0.1"
-SPARK: Final = Path(pyspark.__file__).parent
 WITHIN: Final = 1800.0
 
 
@@ -65,7 +61,7 @@ def _measure(
     found["memory"] = {}
     for millions in sizes:
         larger = write_both(clusters, millions * 1_000_000, partitions, root)
-        with _standalone(root / f"memory-{millions}", 1) as master:
+        with standalone(root / f"memory-{millions}", 1) as master:
             one = _child(larger, 1, master=master, count=False)
         found["memory"][str(millions)] = {"heap_mib": one["heap_mib"], "resident_mib": one["resident_mib"]}
         RESULTS.write_text(json.dumps(found, indent=2) + "\n")
@@ -96,7 +92,7 @@ def _console(written: WrittenLoad) -> float:
 
 
 def _on_workers(written: WrittenLoad, root: Path, workers: int, rounds: int) -> list[float]:
-    with _standalone(root / f"workers-{workers}", workers) as master:
+    with standalone(root / f"workers-{workers}", workers) as master:
         found: list[float] = _child(written, rounds, master=master, count=False)["seconds"]["digests"][1:]
         return found
 
@@ -131,28 +127,6 @@ def _resident(pid: int) -> int:
         return sum(each.memory_info().rss for each in (one, *one.children(recursive=True)))
     except psutil.NoSuchProcess:
         return 0
-
-
-@contextmanager
-def _standalone(folder: Path, workers: int) -> Iterator[str]:
-    """A master, and so many workers of one core."""
-    port, page_port, *others = free_ports(2 + workers)
-    url = f"spark://{HOST}:{port}"
-    environment = {"SPARK_HOME": str(SPARK), "SPARK_LOCAL_IP": HOST, "SPARK_SCALA_VERSION": "2.13"}
-
-    def start(name: str, arguments: list[str], log: str) -> JavaProcess:
-        main = f"org.apache.spark.deploy.{name.lower()}.{name}"
-        return JavaProcess(main, arguments, [SPARK / "jars" / "*"], folder / f"{log}.log", ["-Xmx256m"], environment)
-
-    with ExitStack() as stack:
-        asked = ["--host", HOST, "--port", str(port), "--webui-port", str(page_port)]
-        master = stack.enter_context(start("Master", asked, "master"))
-        for number, worker_page in enumerate(others):
-            own = ["--host", HOST, "--webui-port", str(worker_page), "--cores", "1", "--memory", "1g"]
-            stack.enter_context(start("Worker", [*own, "--work-dir", str(folder / "work"), url], f"worker-{number}"))
-        what = f"{workers} workers (see {folder})"
-        wait_for(lambda: master.output().count("Registering worker") >= workers, 120.0, what)
-        yield url
 
 
 if __name__ == "__main__":
