@@ -21,6 +21,7 @@ from sinks.kinds.topics.deletions import TopicDeletions
 from sinks.kinds.topics.drifts import TopicDrifts
 from sinks.kinds.topics.poll_schedule import PollSchedule
 from sinks.kinds.topics.rules import is_still_wanted
+from sinks.kinds.topics.second_comparison import SecondComparison
 from sinks.kinds.topics.survey import Survey, survey
 from sinks.kinds.topics.writer import TopicWriter
 
@@ -54,7 +55,7 @@ class TopicController:
         self._unobserved: dict[str, Unobserved] = {}
         self._refused: dict[str, Sequence[Refusal]] = {}
         self._drifts = TopicDrifts()
-        self._first = True
+        self._first, self._second = True, SecondComparison()
         self._polled = 0
 
     def poll(self, context: PassContext) -> bool:
@@ -75,16 +76,21 @@ class TopicController:
 
     def _poll_configs(self, context: PassContext) -> None:
         remote = context.listed.desired.remote
+        self._dirty |= self._second.turn(remote, self._dirty)
         differing = self._differing(context)
         self._dirty |= self._fresh
         # Compared now and in the next pass, too: the broker that was watched may be ahead of the one that is read.
-        self._fresh = set() if self._first else differing
+        self._fresh = differing
         upstream = {name: topic for topic, name in remote.items()}
         if context.everything:
             there = {upstream[name] for name in self._changed_on_target(context)}
             self._dirty |= there
-            self._fresh |= set() if self._first else there
-            self._first = False
+            self._fresh |= there
+            if self._first:
+                self._second.owe(self._fresh)
+                self._first, self._fresh = False, set()
+            else:
+                self._second.owe_some(remote)
         retried = {upstream[name] for name in self._backoff.due(context.now) if name in upstream}
         dirty = self._dirty | retried | set(context.requested)
         # Back in a later listing, it is compared like a new one: what differs now was not settled.
@@ -195,7 +201,7 @@ class TopicController:
         self._drifts.keep(wanted)
         due = (
             context.now
-            if self._fresh or self._dirty
+            if self._fresh or self._dirty or self._second.is_owed
             else self._schedule.due(context.now, signal_works=context.signal_works)
         )
         return ControllerStatus(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
@@ -13,13 +13,11 @@ from sinks.engine.plan import Plan, Refusal
 from sinks.faults import (
     ClusterUnreachable,
     ItemFault,
-    Observed,
     RightsMissing,
     WrongCluster,
 )
 from sinks.flow_settings import Incremental
 from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
-from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kinds.topics.controller import TopicController
 from streaming.errors import LockstepError
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
@@ -103,27 +101,6 @@ def test_target_that_falls_silent_while_writing_gets_the_rest_at_the_next_pass(w
     assert [str(outcome.error) for outcome in report.outcomes] == ["UNREACHABLE: cluster b: no answer"]
     world.target.__class__ = MemoryCluster
     world.run_pass()
-    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
-
-
-def test_source_broker_that_lags_behind_the_one_watched_loses_no_change() -> None:
-    class Lagging(MemoryCluster):
-        """Another broker of the cluster, which shows configs as they were when it was asked before."""
-
-        before: Mapping[str, TopicConfigs] = {}
-
-        def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
-            now = super().describe_topic_configs(topics).items
-            shown, self.before = {**now, **self.before}, now
-            return Observed(shown)
-
-    watched = MemoryCluster("a", "id-of-a")
-    world = World(source=watched, read_source=Lagging("a", "id-of-a", topics=watched.topics))
-    put_topic(world.source, "x", retention_ms="1")
-    world.settle()
-    set_config(world.source, "x", "retention.ms", "2")
-    for _ in range(2):
-        world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
 
 
