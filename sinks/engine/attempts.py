@@ -1,8 +1,10 @@
-"""What each controller of a flow was asked for in vain, and when it is asked again."""
+"""What each controller of a flow was asked for in vain, when it is asked again, and what it must be told then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from sinks.engine.kind_trouble import KindTrouble, stops_flow
@@ -18,14 +20,28 @@ class Attempts:
 
     def __init__(self) -> None:
         self._failed: dict[int, tuple[RetrySchedule, LockstepError]] = {}
+        self._signalled: Counter[int] = Counter()
+
+    def signal(self, controllers: Iterable[Controller], records: int) -> None:
+        """So many changes were signalled: owed to each of these until it was polled, for a signal comes once."""
+        self._signalled.update(dict.fromkeys(map(id, controllers), records))
+
+    def poll(self, controller: Controller, context: PassContext, trouble: KindTrouble) -> bool:
+        """Whether it has anything to compare; it is told of what was signalled since it was polled last. As `ask`."""
+        owed = replace(context, signalled=self._signalled[id(controller)])
+        answer = self.ask(controller, owed, trouble, controller.poll)
+        if answer is not None:
+            self._signalled[id(controller)] = 0
+        return bool(answer)
 
     def ask(
         self, controller: Controller, context: PassContext, trouble: KindTrouble, step: Callable[[PassContext], T]
     ) -> T | None:
         """One step of a controller. What stops its kinds alone is noted, None comes back, and it is asked again ever
-        less often. Raises what stops the flow."""
+        less often, or where somebody wants to know. Raises what stops the flow."""
         schedule, last = self._failed.get(id(controller), (RetrySchedule(), None))
-        if last is not None and not (context.everything or schedule.is_due(context.now)):
+        wanted = context.everything or bool(context.requested)
+        if last is not None and not (wanted or schedule.is_due(context.now)):
             trouble.note(controller.kinds, last)
             return None
         try:

@@ -66,7 +66,6 @@ class FlowReconcile:
         self.leadership, obeys = components.leadership, components.obeys_failover
         self._ledger = FlowLedger(components.guard, components.open_ledger, components.on_ledger, obeys_failover=obeys)
         self._compared_at: float | None = None
-        self._signalled = 0
         self._intervals = KindIntervals(settings.pace.intervals)
         self._limit = DeletionLimit(settings.limits)
         self._attempts, self._recorder = Attempts(), Recorder(components.audit, components.topic_ids)
@@ -105,13 +104,12 @@ class FlowReconcile:
         watch = Stopwatch()
         context, trouble = self._observe(requested, everything), KindTrouble()
         controllers = () if self._ledger.ended else self._components.controllers
-        due = [one for one in controllers if self._attempts.ask(one, context, trouble, one.poll)]
+        due = [one for one in controllers if self._attempts.poll(one, context, trouble)]
         if context.everything:
             self._compared_at = context.now
         watch.lap("observe")
         found = [(one, made) for one in due if (made := self._attempts.ask(one, context, trouble, one.compare))]
         self._intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
-        self._signalled = 0
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
         plan = self._limit.check(plan, frozenset().union(*(one.kinds for one, _ in found)), force=force)
         trouble.refuse(self._limit.reasons)
@@ -129,9 +127,8 @@ class FlowReconcile:
         listed = self._components.list_topics() if not self._ledger.ended else NOTHING_LISTED
         now, signal = self._clock(), self._components.signal
         idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused
-        # Owed until all were polled: a signal comes once.
-        self._signalled += signal.signalled()
-        return PassContext(now, listed, ledger, self._signalled, signal.works, requested, everything, idle)
+        self._attempts.signal(self._components.controllers, signal.signalled())
+        return PassContext(now, listed, ledger, 0, signal.works, requested, everything, idle)
 
     def apply(self, compared: Compared, progress: WriteProgress = lambda done, total: None) -> Report:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""

@@ -28,9 +28,9 @@ from streaming.hints import CheckpointSeen, SyncSeen
 class PassContext:
     """What a pass knows when its controllers poll.
 
-    `now`: monotonic seconds. `signalled`: changes that the source's metadata log tells of; `signal_works`: whether
-    none means that nothing changed. `requested`: upstream topics that were asked for. `everything`: compare all of
-    both sides. `idle`: kinds that are paused, disabled, or wait for their interval.
+    `now`: monotonic seconds. `signalled`: changes that the source's metadata log tells of, since this controller was
+    polled; `signal_works`: whether none means that nothing changed. `requested`: upstream topics that were asked for.
+    `everything`: compare all of both sides. `idle`: kinds that are paused, disabled, or wait for their interval.
     """
 
     now: float

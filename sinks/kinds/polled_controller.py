@@ -79,7 +79,7 @@ class PolledController:
         self._backoff = Backoff()
         self._inputs: Hashable | None = None
         self._polled: float | None = None
-        self._dirty = self._fresh = self._untried = False
+        self._dirty = self._fresh = self._untried = self._signalled = False
         self._last = Plan(flow)
         self._unsupported: str | None = None
 
@@ -89,6 +89,8 @@ class PolledController:
 
     def poll(self, context: PassContext) -> bool:
         """Whether a list differs from the last poll, what it is compared by differs, or a refused change is due."""
+        # A signal comes once: while the kind rests it is kept.
+        self._signalled |= context.signalled > 0
         inputs = None if self._rules.kind in context.idle else self._rules.inputs(context)
         if inputs is None:
             return False
@@ -96,12 +98,12 @@ class PolledController:
         # Compared now and in the next pass, too: the broker that was watched may be ahead of the one that is read.
         self._fresh, self._inputs = False, inputs
         if self._is_due(context):
-            self._polled = context.now
+            self._polled, self._signalled = context.now, False
             self._poll_sides(both=context.everything)
         return self._dirty and not self._waits(context)
 
     def _is_due(self, context: PassContext) -> bool:
-        return context.everything or context.signalled > 0 or self._rested(context)
+        return context.everything or self._signalled or self._rested(context)
 
     def _rested(self, context: PassContext) -> bool:
         return self._polled is None or context.now - self._polled >= self._rest(context)

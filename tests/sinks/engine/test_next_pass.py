@@ -43,7 +43,7 @@ def test_a_controller_in_trouble_is_asked_when_it_is_tried_again() -> None:
     def fails(context: PassContext) -> bool:
         raise CoordinatorUnavailable("away")
 
-    context = cast(PassContext, type("At", (), {"now": 10.0, "everything": False}))
+    context = cast(PassContext, type("At", (), {"now": 10.0, "everything": False, "requested": ()}))
     attempts.ask(cast(Controller, one), context, KindTrouble(), fails)
     assert due((one, 1.0), attempts=attempts) == 11.0
 

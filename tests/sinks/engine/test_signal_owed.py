@@ -9,10 +9,14 @@ import pytest
 
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
+from sinks.engine.model import Kind
 from sinks.engine.report import Report
-from sinks.faults import ClusterUnreachable
+from sinks.engine.retry_schedule import LONGEST_WAIT
+from sinks.faults import ClusterUnreachable, RightsMissing
+from sinks.flow_settings import Pace
 from sinks.kinds.controller import PassContext
-from tests.sinks.builders import overrides_of, put_topic, set_config, world_in_step
+from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
+from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.scripted_pass import ScriptedPass
 
 
@@ -60,3 +64,58 @@ def test_pass_that_failed_is_tried_again_when_its_retry_is_due_however_far_the_n
     passes.error = ClusterUnreachable("silent for a moment")
     task.step(None)
     assert task.due_at() == 101.0
+
+
+def test_signal_that_comes_while_topics_are_in_trouble_is_looked_for_once_they_are_out_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, signal = world_in_step(), OneSignal()
+    world.reconcile._components = replace(world.reconcile._components, signal=signal)
+    for _ in range(4):
+        world.run_pass()
+
+    def denied(context: PassContext) -> bool:
+        raise RightsMissing("for a moment")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.controller(Kind.TOPIC_CONFIG), "poll", denied)
+        for _ in range(4):
+            world.run_pass()
+        set_config(world.source, "x", "retention.ms", "2")
+        signal.records = 1
+        # In trouble, topics are not asked in every pass.
+        world.run_pass(after=0.1)
+    assert world.run_pass(after=LONGEST_WAIT).everything is False
+    assert overrides_of(world.target, "a.x")["retention.ms"] == "2"
+
+
+def test_signal_that_comes_while_a_kind_rests_is_looked_for_when_its_interval_is_over() -> None:
+    pace = Pace(observe_rate=0, intervals={Kind.ACL: 3.0})
+    world, signal = World(flow_settings(pace=pace)), OneSignal()
+    put_topic(world.source, "x")
+    world.source_acls.bindings = {acl("ALLOW READ User:al TOPIC x")}
+    world.settle()
+    world.reconcile._components = replace(world.reconcile._components, signal=signal)
+    world.run_pass(after=3.0)
+    world.source_acls.bindings = {*world.source_acls.bindings, acl("ALLOW READ User:bo TOPIC x")}
+    signal.records = 1
+    world.run_pass(after=1.0)
+    world.run_pass(after=2.0)
+    assert acl("ALLOW READ User:bo TOPIC a.x") in world.target_acls.bindings
+
+
+def test_topic_that_somebody_asks_for_is_compared_though_its_kind_is_in_trouble(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = world_in_step()
+
+    def denied(context: PassContext) -> bool:
+        raise RightsMissing("until somebody grants it")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.controller(Kind.TOPIC_CONFIG), "poll", denied)
+        for _ in range(4):
+            world.run_pass(after=2.0)
+    set_config(world.source, "x", "retention.ms", "2")
+    world.run_pass("x", after=0.1)
+    assert overrides_of(world.target, "a.x")["retention.ms"] == "2"
