@@ -33,6 +33,7 @@ class FlowLedger:
         """`obeys_failover`: False for who writes on behalf of a failover itself."""
         self._guard, self._open, self._on_ledger, self._obeys = guard, open_ledger, on_ledger, obeys_failover
         self._ledger: Ledger | None = None
+        self._topic_id = ""
         self.paused: frozenset[Kind] = frozenset()
         self.ended: str | None = None
         self.failover = FailoverStatus()
@@ -46,16 +47,17 @@ class FlowLedger:
         ledger = self._ledger
         if ledger is None:
             ledger = self._opened()
+            ledger.check_same(self._topic_id)
         elif everything:
             self._read_again(ledger)
         else:
             return ledger
         self._on_ledger(ledger)
-        self._ledger, self.paused = ledger, frozenset(ledger.paused())
+        self._ledger, self._topic_id, self.paused = ledger, ledger.topic_id, frozenset(ledger.paused())
         return ledger
 
     def read_anew(self) -> Ledger:
-        """As if nothing of it had been read before. Raises as `read`."""
+        """As if nothing of it had been read before; only which topic it was is remembered. Raises as `read`."""
         self._ledger = None
         return self.read(everything=True)
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from sinks.engine import ownership
 from sinks.engine.lease_records import LeaseRecord
 from sinks.engine.ledger_entries import Contents, Entry, EntryKey, Remembered, entry_record, history_record
-from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS, is_there
+from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS, gone, id_of, is_there, same_id
 from sinks.engine.model import Change, Key, Kind, Outcome
 from sinks.engine.seal import Seal
 from sinks.engine.times import milliseconds, utc_now
@@ -42,9 +42,10 @@ class Ledger:
     ) -> None:
         """`writer` None: to read only. `permit`: called before each write, raises where it must not be.
 
+        `topic_id`: of the topic that was read; "" before, and on brokers without ids.
         Raises ClusterUnreachable, RightsMissing, LedgerUntrusted.
         """
-        self.topic, self._permit = topic, permit
+        self.topic, self.topic_id, self._permit = topic, "", permit
         self._reader, self._writer, self._factor, self._now, self._seal = reader, writer, factor, now, seal
         self._contents = Contents()
         self._there = False
@@ -64,9 +65,14 @@ class Ledger:
         """
         if not is_there(self.topic, self._reader):
             if self._there:
-                raise LedgerUntrusted(self._gone("is gone, and was there before"))
+                raise gone(self.topic, self._reader.alias, "is gone, and was there before")
             return
+        self.topic_id = id_of(self.topic, self._reader, self.topic_id)
         self._take_in()
+
+    def check_same(self, topic_id: str) -> None:
+        """Raises LedgerUntrusted where its topic is another than the one that had this id."""
+        same_id(self.topic, self._reader.alias, topic_id, self.topic_id)
 
     def catch_up(self) -> None:
         """As `refresh`; of a topic that was there it is not asked whether it is still sound."""
@@ -76,29 +82,22 @@ class Ledger:
             self.refresh()
 
     def _take_in(self) -> None:
-        read = self._reader.read_log_from(self.topic, self._read_to)
+        read, alias = self._reader.read_log_from(self.topic, self._read_to), self._reader.alias
         if read.whole and self._read_to:
-            raise LedgerUntrusted(self._gone("ends before what was read of it: it was deleted and recreated"))
+            raise gone(self.topic, alias, "ends before what was read of it: it was deleted and recreated")
         if self._unread - {key for _, key, _ in read.records}:
-            raise LedgerUntrusted(self._gone("lacks records that were written to it: it lost its tail"))
+            raise gone(self.topic, alias, "lacks records that were written to it: it lost its tail")
         try:
             self._contents = self._contents.taken([(key, value) for _, key, value in read.records], self._seal)
         except LedgerUntrusted as error:
             raise LedgerUntrusted(
-                f"{self.topic} on the cluster {self._reader.alias} cannot be trusted, and nothing is written: {error}. "
+                f"{self.topic} on the cluster {alias} cannot be trusted, and nothing is written: {error}. "
                 "docs/safety.md says what to do"
             ) from error
         self._there = True
         self._unread.clear()
         if read.records:
             self._read_to = read.records[-1].position + 1
-
-    def _gone(self, what: str) -> str:
-        return (
-            f"{self.topic} on the cluster {self._reader.alias} {what}. Nothing is written, since what was paused and "
-            "what Lockstep created is not known any more. If that is on purpose, stop the job, say "
-            "`lockstep ledger reset`, pause again what must stay paused, and start it"
-        )
 
     def get(self, entry: Entry, *key: str) -> str | None:
         """The value remembered, or None."""

@@ -50,3 +50,25 @@ def _check_compacted(topic: str, alias: str, configs: TopicConfigs) -> None:
             "what Lockstep created. Nothing is written. If records may be gone already, delete the topic and begin "
             "anew; if not, set cleanup.policy=compact on it"
         )
+
+
+def gone(topic: str, alias: str, what: str) -> LedgerUntrusted:
+    """What to say of a ledger that is not the one it was, or lacks what was in it."""
+    return LedgerUntrusted(
+        f"{topic} on the cluster {alias} {what}. Nothing is written, since what was paused and what Lockstep created "
+        "is not known any more. If that is on purpose, stop the job, say `lockstep ledger reset`, pause again what "
+        "must stay paused, and start it"
+    )
+
+
+def id_of(topic: str, reader: Reader, known: str) -> str:
+    """The topic's id (KIP-516), "" on brokers without ids. Raises LedgerUntrusted where it was `known` as another."""
+    found = reader.topic_ids([topic]).get(topic) or known
+    return same_id(topic, reader.alias, known, found)
+
+
+def same_id(topic: str, alias: str, known: str, found: str) -> str:
+    """The id that is `found`, as is a topic's that nobody deleted. Raises LedgerUntrusted for another than `known`."""
+    if known and found and found != known:
+        raise gone(topic, alias, "was deleted and recreated: it has another topic id than before")
+    return found or known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sinks.engine.ledger_entries import Entry
+from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS
 from sinks.faults import LedgerUntrusted
 from tests.sinks.builders import World, put_topic, set_config, world_in_step
 
@@ -40,3 +41,41 @@ def test_no_pass_goes_on_between_the_full_comparisons_that_a_ledger_stops(world:
     with pytest.raises(LedgerUntrusted):
         world.run_pass(after=1.0)
     assert world.target.writes == 0
+
+
+def recreated(world: World) -> None:
+    """The ledger's topic is deleted and made again, with all that was in it but what is paused."""
+    topic = world.settings.internal.ledger
+    kept = [(key, value) for key, value in world.target.topics[topic].records if b"PAUSED" not in key]
+    world.target.delete_topics([topic])
+    world.target.create_log(topic, 1, LEDGER_TOPIC_CONFIGS)
+    world.target.append_log(topic, [*kept, *kept])
+    world.target.writes = 0
+
+
+def test_ledger_that_was_recreated_stops_the_flow_however_long_the_new_one_is(world: World) -> None:
+    world.ledger().put({(Entry.PAUSED, ("topic-config",)): "true"})
+    world.run_pass(everything=True)
+    recreated(world)
+    set_config(world.source, "x", "retention.ms", "2")
+    for _ in range(2):
+        with pytest.raises(LedgerUntrusted, match="another topic id than before"):
+            world.run_pass(everything=True)
+    assert world.target.writes == 0
+
+
+def test_ledger_that_was_recreated_while_another_process_led_stops_the_flow(world: World) -> None:
+    world.run_pass(everything=True)
+    recreated(world)
+    flow_ledger = world.reconcile._ledger
+    for _ in range(2):
+        with pytest.raises(LedgerUntrusted, match="another topic id than before"):
+            flow_ledger.read_anew()
+
+
+def test_brokers_without_topic_ids_have_a_ledger_all_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world.target, "topic_ids", lambda topics: dict.fromkeys(topics, ""))
+    put_topic(world.source, "z")
+    world.run_pass(everything=True)
+    world.run_pass(everything=True)
+    assert "a.z" in world.target.topics
