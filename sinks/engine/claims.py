@@ -2,16 +2,20 @@
 
 An ACL, a user or a quota that two sources have exists once on the target, and one flow owns it. Each flow publishes the
 keys that it desires of a kind; a planned deletion of a key that another flow claims is refused instead, and so is every
-deletion while another flow that is expected to publish has not done so. In between two passes a deletion may still meet
-a new claim: its flow finds the item missing at its next comparison, and creates it.
+deletion while another flow that is expected to publish has not done so. A source that shows nothing may not have been
+seen: what its flow claimed before stands, and after a restart, where the flow's ledger says that it claimed anything,
+nobody knows. In between two passes a deletion may still meet a new claim: its flow finds the item missing at its next
+comparison, and creates it.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Change, Key, Kind, Op
 from sinks.engine.plan import Refusal
 from streaming.flow import Flow
@@ -40,20 +44,27 @@ class Claims:
             self._claimed.get(kind, {}).pop(flow, None)
             self._owned.pop((kind, flow), None)
 
-    def publish(
-        self, flow: Flow, kind: Kind, keys: Iterable[Key], owned: Iterable[Key] = (), shown: bool = True
-    ) -> None:
-        """All keys that the flow desires now, and those that it owns.
-
-        `shown`: whether its source shows anything at all. One that shows nothing may not have been seen: what the flow
-        claimed before stands then, and other flows go on without deleting that.
-        """
+    def publish(self, flow: Flow, kind: Kind, keys: Iterable[Key], owned: Iterable[Key] = ()) -> None:
+        """All keys that the flow desires now, and those that it owns."""
         with self._lock:
-            flows = self._claimed.setdefault(kind, {})
-            claimed = frozenset(keys) if shown else flows.get(flow) or frozenset()
+            flows, claimed = self._claimed.setdefault(kind, {}), frozenset(keys)
             # Equal sets stay one object, so that comparing what others claim costs nothing.
             flows[flow] = claimed if flows.get(flow) != claimed else flows[flow]
             self._owned[kind, flow] = frozenset(owned)
+
+    def publish_unseen(self, flow: Flow, kind: Kind, claimed_before: bool, owned: Iterable[Key] = ()) -> None:
+        """Its source shows nothing. What the flow claimed in this process stands; if that is not known, it claims
+        nothing, unless it claimed anything in a process before."""
+        with self._lock:
+            flows = self._claimed.setdefault(kind, {})
+            if flows.get(flow) is None:
+                flows[flow] = None if claimed_before else frozenset()
+            self._owned[kind, flow] = frozenset(owned)
+
+    def claims_any(self, flow: Flow, kind: Kind) -> bool:
+        """Whether the flow is known to want anything of this kind."""
+        with self._lock:
+            return bool(self._claimed.get(kind, {}).get(flow))
 
     def of_others(self, flow: Flow, kind: Kind) -> tuple[tuple[Flow, frozenset[Key] | None], ...]:
         """What the other flows claim: another value than before may end what was held."""
@@ -103,19 +114,28 @@ class Claims:
 
 @dataclass(frozen=True)
 class Claim:
-    """What one flow claims of one kind."""
+    """What one flow claims of one kind. `before`: it claimed anything in a process before, as its ledger says."""
 
     claims: Claims
     flow: Flow
     kind: Kind
+    before: bool = False
+
+    def recalled(self, ledger: Ledger) -> Claim:
+        """With what the flow's ledger knows."""
+        return replace(self, before=ledger.get(Entry.CLAIMED, self.kind.value) is not None)
 
     def publish(self, keys: Iterable[Key], owned: Iterable[Key] = (), shown: bool = True) -> None:
-        """See `Claims.publish`."""
-        self.claims.publish(self.flow, self.kind, keys, owned, shown)
+        """`shown`: whether the source shows anything at all. See `Claims.publish`, `Claims.publish_unseen`."""
+        if shown:
+            self.claims.publish(self.flow, self.kind, keys, owned)
+        else:
+            self.claims.publish_unseen(self.flow, self.kind, self.before, owned)
 
-    def publish_nothing(self) -> None:
-        """A cluster that does not support the kind leaves the flow with nothing to want."""
-        self.publish(())
+    def remember(self, ledger: Ledger) -> None:
+        """Keeps in the flow's ledger that it claims anything; only where other flows keep this kind on the target."""
+        if self.of_others() and self.claims.claims_any(self.flow, self.kind):
+            ledger.put({(Entry.CLAIMED, (self.kind.value,)): "true"})
 
     def hold(self, changes: Iterable[Change]) -> tuple[list[Change], list[Refusal]]:
         """See `Claims.hold`."""

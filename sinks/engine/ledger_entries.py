@@ -45,6 +45,7 @@ class Entry(str, Enum):
     DIVERGENCE = "DIVERGENCE"
     EXACT_OFFSETS = "EXACT_OFFSETS"
     DRILL = "DRILL"
+    CLAIMED = "CLAIMED"
 
 
 EntryKey = tuple[Entry, tuple[str, ...]]

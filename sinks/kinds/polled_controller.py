@@ -67,7 +67,7 @@ class Rules:
     refused_rest: float = 10.0
     needs: str = ""
     close: Callable[[], None] = lambda: None
-    unsupported: Callable[[], None] = lambda: None
+    unsupported: Callable[[PassContext], None] = lambda context: None
 
 
 class PolledController:
@@ -99,7 +99,7 @@ class PolledController:
         self._fresh, self._inputs = False, inputs
         if self._is_due(context):
             self._polled, self._signalled = context.now, False
-            self._poll_sides(both=context.everything)
+            self._poll_sides(context)
         return self._dirty and not self._waits(context)
 
     def _is_due(self, context: PassContext) -> bool:
@@ -117,26 +117,27 @@ class PolledController:
         every pass."""
         return bool(self._last.errors or self._unsupported or self._untried) and self._polled != context.now
 
-    def _poll_sides(self, both: bool) -> None:
+    def _poll_sides(self, context: PassContext) -> None:
         if self._watches is None:
             self._dirty = True
             return
         source, target = self._watches
+        both = context.everything
         try:
             # Noted one by one: a watch reports a difference once, and the other side may fail.
             for watch in (source, target) if both else (source,):
                 if watch.changed():
                     self._dirty = self._fresh = True
         except NotSupported as error:
-            self._lacks(error)
+            self._lacks(context, error)
         except RightsMissing as error:
             self._dirty, self._last = True, self._denied(error)
         else:
             if both and self._unsupported is not None:
                 self._unsupported, self._dirty = None, True
 
-    def _lacks(self, error: NotSupported) -> None:
-        self._rules.unsupported()
+    def _lacks(self, context: PassContext, error: NotSupported) -> None:
+        self._rules.unsupported(context)
         if self._unsupported is None:
             log.info("%s: %s is left alone: %s", self._flow.name, self._rules.kind, error)
         self._unsupported, self._dirty, self._fresh, self._last = str(error), False, False, Plan(self._flow)
@@ -146,7 +147,7 @@ class PolledController:
         try:
             seen = self._rules.survey(context)
         except NotSupported as error:
-            self._lacks(error)
+            self._lacks(context, error)
             return Comparison(Plan(self._flow))
         except RightsMissing as error:
             seen = Surveyed(self._denied(error), ())

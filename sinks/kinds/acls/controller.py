@@ -36,12 +36,14 @@ def assemble(assembly: Assembly) -> Assembled:
             return Fences(ours, reverse.current() if again else reverse.known)
 
         owned, sides = context.ledger.owned(Kind.ACL), (assembly.source.acls, assembly.target.acls)
-        seen = survey_acls(assembly.settings, *sides, context.listed, owned, claim, fences)
+        mine = claim.recalled(context.ledger)
+        seen = survey_acls(assembly.settings, *sides, context.listed, owned, mine, fences)
         assembly.principals.current = seen.principals
 
         def remember() -> None:
             if seen.staged is not None:
                 context.ledger.put(staged_entries(seen.staged, context.ledger.values(Entry.STAGED)))
+            mine.remember(context.ledger)
 
         return Surveyed(seen.plan, seen.present, remember, seen.alike)
 
@@ -52,7 +54,7 @@ def assemble(assembly: Assembly) -> Assembled:
         rest=REST,
         signalled_rest=SIGNALLED_REST,
         needs="reading ACLs needs DESCRIBE on the CLUSTER of both sides",
-        unsupported=claim.publish_nothing,
+        unsupported=lambda context: claim.recalled(context.ledger).publish((), shown=False),
     )
     watches = assembly.source.acl_watch(), assembly.target.acl_watch()
     controller = PolledController(assembly.settings.flow, rules, watches)

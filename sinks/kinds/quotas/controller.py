@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sinks.engine.adoption import Alike
 from sinks.engine.claims import Claim
 from sinks.engine.model import Kind
@@ -33,12 +35,12 @@ def assemble(assembly: Assembly) -> Assembled:
 
     rules = Rules(
         kind=Kind.CLIENT_QUOTA,
-        survey=lambda context: survey(assembly, context, source, target, claim),
+        survey=lambda context: survey(assembly, context, source, target, claim.recalled(context.ledger)),
         rest=REST,
         signalled_rest=REST,
         needs="reading client quotas needs DESCRIBE_CONFIGS on the CLUSTER of both sides",
         close=close,
-        unsupported=claim.publish_nothing,
+        unsupported=lambda context: claim.recalled(context.ledger).publish((), shown=False),
     )
     return Assembled([PolledController(assembly.settings.flow, rules)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
 
@@ -71,4 +73,4 @@ def survey(
     def alike() -> Alike:
         return Alike({key: "" for key, value in desired.wanted.items() if existing.get(key) == value})
 
-    return Surveyed(plan, present, alike=alike)
+    return Surveyed(plan, present, partial(claim.remember, context.ledger), alike)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from functools import partial
 
 from sinks.engine.model import Kind
 from sinks.kinds.acls.survey import principals_of
@@ -56,10 +57,11 @@ def assemble(assembly: Assembly) -> Assembled:
 
     def survey(context: PassContext) -> Surveyed:
         source, target = assembly.source.users, assembly.target.users
-        wanted = survey_users(assembly.settings, source, target, named(context) or {}, provider, context.ledger, claim)
+        mine = claim.recalled(context.ledger)
+        wanted = survey_users(assembly.settings, source, target, named(context) or {}, provider, context.ledger, mine)
         logins.take_turn(wanted.users, context.now)
         plan = wanted.plan.noting(logins.refusals(), logins.notes())
-        return Surveyed(plan, wanted.present, alike=wanted.alike)
+        return Surveyed(plan, wanted.present, partial(mine.remember, context.ledger), wanted.alike)
 
     rules = Rules(
         kind=Kind.SCRAM_USER,
@@ -68,7 +70,7 @@ def assemble(assembly: Assembly) -> Assembled:
         rest=REST,
         signalled_rest=REST,
         needs="reading SCRAM users needs DESCRIBE on the CLUSTER of both sides",
-        unsupported=claim.publish_nothing,
+        unsupported=lambda context: claim.recalled(context.ledger).publish((), shown=False),
     )
     writer = UserWriter(assembly.target.users, provider)
     return Assembled([PolledController(assembly.settings.flow, rules)], {Kind.SCRAM_USER: writer})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sinks.engine.claims import Claims
+from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Change, Kind
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_cluster import MemoryCluster
@@ -156,3 +159,78 @@ def test_user_whom_its_flow_needs_no_more_gets_new_passwords_from_the_one_that_d
         world.provider.known["alice"] = ("hush-2", "2")
     passes(one, other)
     assert one.target_users.stored[ALICE].password == "hush-2"
+
+
+def restarted(*worlds: World) -> None:
+    """One process has all of them."""
+    claims = Claims()
+    for world in worlds:
+        world.claims = claims
+    for world in worlds:
+        world.restart()
+
+
+def made_by_hand(world: World) -> None:
+    """The flow wants ACLs, and owns none of them."""
+    world.source_acls.bindings = {TOPIC, GROUP}
+    world.target_acls.bindings.add(replace(TOPIC, resource_name="c.x"))
+
+
+def test_after_a_restart_a_source_without_acls_frees_none_that_its_flow_wanted() -> None:
+    one, other = two_worlds()
+    made_by_hand(other)
+    passes(one, other)
+    assert not other.ledger().owned(Kind.ACL)
+    restarted(one, other)
+    other.source_acls.bindings = set()
+    one.source_acls.bindings.remove(GROUP)
+    passes(other, one)
+    assert GROUP in one.target_acls.bindings
+
+
+def test_after_a_restart_a_source_without_users_frees_none_that_its_flow_wanted() -> None:
+    one, other = two_worlds(Kind.SCRAM_USER)
+    passes(one, other)
+    restarted(one, other)
+    other.source_users.stored = {}
+    one.source_acls.bindings.remove(acl("ALLOW READ User:alice TOPIC x"))
+    passes(other, one)
+    assert ALICE in one.target_users.stored
+
+
+def test_after_a_restart_a_source_without_quotas_frees_none_that_its_flow_wanted() -> None:
+    one, other = two_worlds(Kind.CLIENT_QUOTA)
+    passes(one, other)
+    restarted(one, other)
+    other.others[PORT]["c"].quotas = {}
+    one.others[PORT]["a"].quotas = {Entity(user="bob"): {"producer_byte_rate": 2.0}}
+    passes(other, one)
+    assert Entity(user="alice") in one.others[PORT]["b"].quotas
+
+
+def test_after_a_restart_a_source_without_its_authorizer_frees_nothing_that_its_flow_wanted() -> None:
+    one, other = two_worlds()
+    made_by_hand(other)
+    passes(one, other)
+    restarted(one, other)
+    other.source_acls.authorizer = False
+    one.source_acls.bindings.remove(GROUP)
+    passes(other, one)
+    assert GROUP in one.target_acls.bindings
+
+
+def test_flow_whose_source_never_showed_anything_holds_nobody_up_after_a_restart() -> None:
+    one, other = two_worlds()
+    other.source_acls.bindings = set()
+    passes(one, other)
+    restarted(one, other)
+    one.source_acls.bindings.remove(GROUP)
+    passes(other, one)
+    assert GROUP not in one.target_acls.bindings
+
+
+def test_ledger_of_a_flow_that_is_alone_says_nothing_of_claims() -> None:
+    world = World(flow_settings(enabled=[Kind.ACL]), source_acls=MemoryAcls("a", {GROUP}))
+    put_topic(world.source, "x")
+    world.settle()
+    assert world.ledger().values(Entry.CLAIMED) == {}
