@@ -27,9 +27,9 @@ def without_resent(
     if not young:
         return dict(found)
     here = _since(source, {where: one.oldest or 0 for where, one in young.items()})
-    theirs, cut_there = _read(target, {pairs[where]: there[pairs[where]] for where in young}, limits)
+    theirs, cut_there = read_prints(target, {pairs[where]: there[pairs[where]] for where in young}, limits)
     starts = {where: min(here.get(where, one.since or 0), one.since or 0) for where, one in young.items()}
-    ours, cut_here = _read(source, starts, limits)
+    ours, cut_here = read_prints(source, starts, limits)
     compacted = source.compacted({where.topic for where in young}) | target.compacted(
         {pairs[where].topic for where in young}
     )
@@ -65,10 +65,13 @@ def _since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> dict[To
     return {context.where: offset for context, offset in seen.items() if offset is not None}
 
 
-def _read(
+def read_prints(
     reader: RecordReader, starts: Mapping[TopicPartition, int], limits: ReadLimits
 ) -> tuple[dict[TopicPartition, list[Print]], set[TopicPartition]]:
-    """The records from there to the log's end, and the partitions of which that was not reached."""
+    """The records from there to the log's end, and the partitions of which that was not reached.
+
+    Raises ClusterUnreachable, RightsMissing.
+    """
     found: dict[TopicPartition, list[Print]] = {where: [] for where in starts}
     ends = reader.ends(list(starts)).items
 

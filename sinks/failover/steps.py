@@ -9,9 +9,10 @@ from functools import partial
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Key, Kind
 from sinks.failover.arrival import Arrival
-from sinks.failover.divergence import divergences, forget_divergences, takeover_ends
+from sinks.failover.divergence import divergences, forget_divergences
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.fencing import Fence, prove_still
+from sinks.failover.moved_clients import WrittenSince, written_since
 from sinks.failover.scene import Scene
 from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step
 from sinks.failover.takeover import arrivals_at_takeover
@@ -79,25 +80,32 @@ def _prove_fence(scene: Scene) -> None:
 
 
 def _lift_fence(scene: Scene) -> None:
-    record = scene.journal.record
-    if record.doing is Command.UNFENCE:
-        _warn_of_moved(scene)
     lift_fence(scene)
+    record = scene.journal.record
+    if record.doing is Command.UNFENCE and record.state not in ENDED:
+        _warn_of_moved(scene)
     if record.doing and TRANSITIONS[record.state, record.doing].then is State.MIRRORING:
         forget_divergences(scene.journal.ledger)
 
 
 def _warn_of_moved(scene: Scene) -> None:
     """What clients that have moved already wrote on the target: it stays there, where MM2 copies on behind it."""
-    kept = takeover_ends(divergences(scene.journal.ledger))
-    if scene.journal.record.state in ENDED or not kept:
+    known, target = divergences(scene.journal.ledger), scene.settings.flow.target
+    try:
+        found = written_since(scene, known) if known else WrittenSince()
+    except LockstepError as error:
+        # The fence is lifted: what is only said must not end the command.
+        scene.say(f"CAREFUL: whether clients that have moved wrote on {target} cannot be told: {error}")
         return
-    with closing(scene.target.records("read_uncommitted")) as target:
-        ends = target.ends(list(kept)).items
-    if grown := [where for where, log in ends.items() if log.end > kept[where]]:
+    if found.foreign:
         scene.say(
-            f"CAREFUL: since they were drained something was written to {shown(topics_of(grown))} on "
-            f"{scene.settings.flow.target}. It stays there, and is on no source: move these clients back"
+            f"CAREFUL: since they were drained something was written to {shown(topics_of(found.foreign))} on {target}. "
+            "It stays there, and is on no source: move these clients back"
+        )
+    if found.unknown:
+        scene.say(
+            f"CAREFUL: {shown(topics_of(found.unknown))} on {target} has grown since it was drained, and whether that "
+            "is MM2 or clients that have moved cannot be told: see that none is left there"
         )
 
 

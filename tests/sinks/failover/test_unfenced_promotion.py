@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 
 from sinks.engine.ledger_entries import Entry
-from sinks.failover.commands import cutover, drain, fence, promote, unfence
+from sinks.failover.commands import cutover, promote, unfence
 from sinks.failover.divergence import divergences
 from sinks.failover.record import NotNow
 from sinks.failover.states import State, Step
 from streaming.errors import LockstepError
-from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage
 from tests.sinks.kinds.acls.acl_builders import acl
 
@@ -53,20 +52,3 @@ def test_once_rights_may_be_granted_it_is_said_what_to_do_instead_and_nothing_is
         unfence(built.scene())
     assert built.world.source_acls.bindings == fenced
     assert promote(built.scene()).state is State.PROMOTED
-
-
-def test_who_unfences_is_told_of_copies_that_clients_have_written() -> None:
-    built = stage()
-    fence(built.scene())
-    drain(built.scene())
-    built.there.logs[TopicPartition("a.x", 1)].append(b"moved", b"1", 9000)
-    assert unfence(built.scene()).state is State.MIRRORING
-    assert [line for line in built.said if "CAREFUL" in line and "a.x" in line and "a.y" not in line]
-
-
-def test_who_unfences_copies_that_nobody_has_written_is_not_alarmed() -> None:
-    built = stage()
-    fence(built.scene())
-    drain(built.scene())
-    unfence(built.scene())
-    assert not [line for line in built.said if "CAREFUL" in line]

@@ -1,0 +1,91 @@
+"""Who takes a fence back is told what clients that have moved wrote on the target, and nothing else."""
+
+from __future__ import annotations
+
+from sinks.failover.commands import drain, fence, unfence
+from sinks.failover.states import State
+from sinks.failover.steps import lift_fence
+from sinks.kafka.ports.record_reader import Stamp
+from streaming.mm2.records import TopicPartition
+from tests.sinks.failover.scenes import Stage, stage
+
+COPY = TopicPartition("a.x", 1)
+
+
+def drained() -> Stage:
+    built = stage()
+    fence(built.scene())
+    drain(built.scene())
+    return built
+
+
+def warnings(built: Stage) -> list[str]:
+    return [line for line in built.said if "CAREFUL" in line]
+
+
+def test_what_moved_clients_wrote_is_named() -> None:
+    built = drained()
+    built.there.logs[COPY].append(b"moved", b"1", 9000)
+    assert unfence(built.scene()).state is State.MIRRORING
+    (line,) = warnings(built)
+    assert "something was written to a.x on b" in line
+    assert "a.y" not in line
+
+
+def test_copies_that_nobody_wrote_alarm_nobody() -> None:
+    built = drained()
+    unfence(built.scene())
+    assert not warnings(built)
+
+
+def test_records_that_mm2_sends_again_alarm_nobody() -> None:
+    built = drained()
+    for record in built.here.logs[TopicPartition("x", 1)].records[4:] * 2:
+        built.there.logs[COPY].append(record.key, record.value, record.timestamp)
+    unfence(built.scene())
+    assert not warnings(built)
+
+
+def test_records_that_came_once_the_fence_was_lifted_alarm_nobody_who_runs_it_again() -> None:
+    built = drained()
+    # A process did it, and died before it could say so.
+    lift_fence(built.scene())
+    for topic in ("x", "y"):
+        built.write(topic, records=5)
+    built.copy()
+    unfence(built.scene())
+    assert not warnings(built)
+
+
+def test_record_of_a_moved_client_is_found_among_those_that_mm2_sends_again() -> None:
+    built = drained()
+    for record in built.here.logs[TopicPartition("x", 1)].records[4:]:
+        built.there.logs[COPY].append(record.key, record.value, record.timestamp)
+    built.there.logs[COPY].append(b"moved", b"1", 1005)
+    unfence(built.scene())
+    assert "something was written to a.x on b" in warnings(built)[0]
+
+
+def test_copy_with_timestamps_of_its_own_is_one_of_which_nobody_can_tell() -> None:
+    built = drained()
+    built.there.logs[COPY].append(b"moved", b"1", 9000, Stamp.APPEND)
+    unfence(built.scene())
+    (line,) = warnings(built)
+    assert "cannot be told" in line
+
+
+def test_fence_is_lifted_though_nobody_can_tell_who_wrote() -> None:
+    built = drained()
+    built.there.reachable = False
+    assert unfence(built.scene()).state is State.MIRRORING
+    assert built.world.source_acls.bindings == set()
+    assert "cannot be told" in warnings(built)[0]
+
+
+def test_copy_of_a_partition_that_the_source_cannot_show_is_one_of_which_nobody_can_tell() -> None:
+    built = drained()
+    built.there.logs[COPY].append(b"moved", b"1", 9000)
+    del built.here.logs[TopicPartition("x", 1)]
+    unfence(built.scene())
+    (line,) = warnings(built)
+    assert "cannot be told" in line
