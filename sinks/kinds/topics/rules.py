@@ -6,6 +6,7 @@ deleted only where `lockstep.sync.topic.deletes.enabled` asks for it, and all th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -23,10 +24,18 @@ OWN = ("lockstep-ledger", "lockstep-audit", "lockstep-topics", "lockstep-groups"
 
 OURS = "is one of Lockstep's own topics on the target: exclude the source's topic, or name it otherwise"
 
+SHARED = (
+    "{} of the source would all be this topic: leave all but one out (topics.exclude), or give each a name of its own "
+    "in the replication policy"
+)
+SHOWN = 3
+"""How many names such a reason gives."""
+
 
 @dataclass(frozen=True)
 class DesiredTopics:
-    """`remote`: upstream name to remote name. `refused`: those whose remote name Kafka would not accept.
+    """`remote`: upstream name to remote name. `refused`: remote names that Kafka would not accept, or that several
+    topics of the source would have.
 
     `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
     """
@@ -47,18 +56,25 @@ def is_replicated(settings: FlowSettings, topic: str) -> bool:
 def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> DesiredTopics:
     """What of the source's topics the target should have, by MM2's `shouldReplicateTopic`."""
     remote: dict[str, str] = {}
-    refused: list[Refusal] = []
+    refused: dict[str, str] = {}
     names = {topic: settings.policy.format_remote_topic(settings.flow.source, topic) for topic in source}
-    for topic, name in names.items():
-        if not is_replicated(settings, topic):
-            continue
-        if reason := _unfit(name, settings):
-            refused.append(Refusal(Kind.TOPIC, Op.CREATE, (name,), reason))
+    wanted = {topic: name for topic, name in names.items() if is_replicated(settings, topic)}
+    sharing = Counter(wanted.values())
+    for topic, name in wanted.items():
+        if reason := _unfit(name, settings) or (_shared(name, wanted) if sharing[name] > 1 else None):
+            refused[name] = reason
         else:
             remote[topic] = name
     # A topic whose metadata came back with an error is there, but shows no partition.
     partitions = {name: source[topic] for topic, name in remote.items() if source[topic]}
-    return DesiredTopics(remote, tuple(refused), partitions, frozenset(names.values()))
+    refusals = tuple(Refusal(Kind.TOPIC, Op.CREATE, (name,), reason) for name, reason in refused.items())
+    return DesiredTopics(remote, refusals, partitions, frozenset(names.values()))
+
+
+def _shared(name: str, wanted: Mapping[str, str]) -> str:
+    """Why nothing is kept of it: each of these topics would undo what is kept of the others."""
+    topics = sorted(topic for topic, remote in wanted.items() if remote == name)
+    return SHARED.format(" and ".join(topics[:SHOWN]))
 
 
 def _unfit(name: str, settings: FlowSettings) -> str | None:

@@ -10,7 +10,7 @@ from sinks.engine.plan import Refusal
 from sinks.faults import ItemFault
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.rules import desired_topics, is_still_wanted, plan_topic_deletions, plan_topics
-from streaming.mm2.replication_policy import IdentityReplicationPolicy
+from streaming.mm2.replication_policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from tests.sinks.builders import config_change, flow_settings, topic_change
 
 LONGEST = "x" * 247
@@ -104,6 +104,23 @@ def test_locksteps_own_topics_are_never_replicated() -> None:
 def test_a_topic_whose_partitions_cannot_be_seen_is_not_created() -> None:
     desired = desired_topics({"x": 0, "y": 1}, flow_settings())
     assert plan_topics(desired, {}, {"a.x": (), "a.y": ()}, 1) == [topic_change("a.y", None, 1)]
+
+
+class LowerCase(DefaultReplicationPolicy):
+    """Remote topics in lower case."""
+
+    def format_remote_topic(self, source_cluster_alias: str, topic: str) -> str:
+        return super().format_remote_topic(source_cluster_alias, topic).lower()
+
+
+def test_topics_that_would_be_one_on_the_target_are_left_alone_with_the_reason() -> None:
+    desired = desired_topics({"Orders": 3, "orders": 1, "y": 1}, flow_settings(policy=LowerCase()))
+    assert desired.remote == {"y": "a.y"}
+    ((refused, reason),) = [(one.key, one.reason) for one in desired.refused]
+    assert refused == ("a.orders",)
+    assert "Orders and orders of the source" in reason
+    # What is there of it stays.
+    assert "a.orders" in desired.upstream
 
 
 @pytest.mark.parametrize(
