@@ -11,13 +11,14 @@ from pathlib import Path
 from app.job.changed_lines import ChangedLine, changed_lines
 from app.private_files import file_stamp
 from app.properties.keys import Live
-from app.settings import ConfigurationError, Settings
+from app.settings import Settings
+from streaming.errors import LockstepError
 
 log = logging.getLogger(__name__)
 
 
-Adopt = Callable[[Settings, Sequence[ChangedLine]], None]
-"""Called with what holds from now on, and how it differs."""
+Adopt = Callable[[Settings, Sequence[ChangedLine]], Settings]
+"""Called with what the file says now, and how it differs; returns what holds from now on."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +65,23 @@ class Reloading:
             self._reload()
 
     def _reload(self) -> None:
+        """Whatever becomes of it, the job goes on, and whoever asked is answered."""
         try:
-            settings = self._reread(self._settings)
-        except ConfigurationError as error:
+            self._reload_all()
+        except LockstepError as error:
             reason = "; ".join(error.lines)
             log.error("%s was read again and is not used, nothing changed: %s", self._path, reason)
             self._finish(Reloaded(error=reason))
-            return
+        except Exception as error:
+            log.exception("%s was read again and is not used: a defect of Lockstep's, please report it", self._path)
+            self._finish(Reloaded(error=f"{type(error).__name__} (a defect of Lockstep's; its log has the details)"))
+
+    def _reload_all(self) -> None:
+        settings = self._reread(self._settings)
         found = [line for line in changed_lines(self._settings, settings) if line.live is not None]
         for line in found:
             log.log(logging.WARNING if line.live is Live.JOB else logging.INFO, "changed: %s", line)
-        self._adopt(settings, found)
-        self._settings = settings
+        self._settings = self._adopt(settings, found)
         self._finish(Reloaded(tuple(str(line) for line in found)))
 
     def _finish(self, reloaded: Reloaded) -> None:

@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +26,7 @@ from app.job.preflight_watch import preflights
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
 from app.job.reloading import Reloading
+from app.job.settings_in_force import in_force
 from app.overrides.closed import permitted
 from app.overrides.watch import OverrideWatch
 from app.properties.keys import Live
@@ -98,14 +98,14 @@ class Job:
     def _committed(self, flow: Flow) -> None:
         self._passes[flow.target].give(flow, Reason.STREAM)
 
-    def _adopt(self, settings: Settings, changed: Sequence[ChangedLine]) -> None:
-        """Goes on with other settings, as far as they can change in a running job."""
-        settings = replace(settings, clusters=self._settings.clusters, overrides=self._settings.overrides)
+    def _adopt(self, settings: Settings, changed: Sequence[ChangedLine]) -> Settings:
+        """Goes on with other settings, as far as they can change in a running job: those that hold now."""
+        settings = in_force(self._settings, settings)
         running = {id(flow) for flow in self._settings.flows}
         self._adopted.adopt(settings.flows)
         for flow in settings.flows:
             mine = [one for one in changed if one.live is not Live.JOB and flow.flow in one.flows]
-            if mine and flow.flow in self._tasks:
+            if mine:
                 changes = [SettingChange(one.key, one.before, one.after) for one in mine]
                 task, names = self._tasks[flow.flow], [one.name for one in mine]
                 if id(flow) in running:
@@ -129,6 +129,7 @@ class Job:
         for task in waiting:
             task.request_pass((), 0)
         self._report()
+        return settings
 
     def _report(self) -> None:
         settings = self._settings

@@ -12,6 +12,7 @@ from app.job.changed_lines import ChangedLine, changed_lines
 from app.job.reloading import Reloaded, Reloading
 from app.properties.keys import Live
 from app.settings import Settings, load
+from streaming.errors import WrongUsage
 from streaming.flow import Flow
 
 AB, BA = Flow("a", "b"), Flow("b", "a")
@@ -36,9 +37,10 @@ class File:
     def read(self, before: Settings | None = None) -> Settings:
         return load(self.path, before=before)
 
-    def adopt(self, settings: Settings, changed: object) -> None:
+    def adopt(self, settings: Settings, changed: object) -> Settings:
         assert isinstance(changed, list)
         self.adopted.append((settings, [str(one) for one in changed]))
+        return settings
 
     def write(self, text: str) -> None:
         before = self.path.stat()
@@ -150,3 +152,20 @@ def test_values_of_secrets_are_not_shown(tmp_path: Path) -> None:
     (changed,) = found(tmp_path, "password.encoder.secret=tell-nobody-of-this\n").values()
     assert "tell-nobody" not in repr(changed)
     assert str(changed) == "password.encoder.secret: not set -> [hidden]"
+
+
+@pytest.mark.parametrize("error", [WrongUsage("there is no file"), RuntimeError("s3cret")], ids=["gone", "defect"])
+def test_whatever_a_reading_raises_the_job_goes_on_and_who_asked_is_told(file: File, error: Exception) -> None:
+    def fails(before: Settings) -> Settings:
+        raise error
+
+    reread, file.reloading._reread = file.reloading._reread, fails
+    file.reloading.request()
+    file.tick(1)
+    said = file.reloading._last.error or ""
+    assert ("there is no file" in said) == isinstance(error, WrongUsage)
+    assert "s3cret" not in said
+    file.reloading._reread = reread
+    file.write(BASE.replace("orders", "bills"))
+    file.tick()
+    assert len(file.adopted) == 1

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.job.adopted_flows import AdoptedFlows
+from app.job.settings_in_force import in_force
 from app.main import app
 from app.overrides.with_overrides import load_with_overrides
 from app.settings import ConfigurationError, Settings, load
@@ -193,3 +194,11 @@ def test_settings_that_wait_when_the_job_ends_are_closed(plugins: Plugins) -> No
     adopted.adopt(plugins.load(THREE).flows)
     adopted.close()
     assert plugins.closed == NAMES
+
+
+def test_flow_that_a_running_job_takes_over_with_a_restart_alone_is_closed(plugins: Plugins) -> None:
+    before = plugins.load("")
+    after = plugins.load("b->a.enabled=true\nb->a.group.filter.class=acme_closed:Groups\n", before=before)
+    assert plugins.closed == []
+    in_force(before, after)
+    assert plugins.closed == plugins.made == ["Groups"]
