@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,6 +13,8 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.rd_rights import ask_allowed
 from streaming.errors import LockstepError
 from streaming.query_plan import ClusterSource, QueryPlan
+
+log = logging.getLogger(__name__)
 
 READ = "READ"
 
@@ -58,10 +61,18 @@ def _denied(source: ClusterSource) -> frozenset[str]:
 
 
 def readable(plan: QueryPlan, probe: SourceProbe) -> Readable:
-    """Probes every source of a plan."""
-    found = [probe(source) for source in plan.sources]
+    """Probes every source of a plan. Raises nothing: without an answer no query would ever start."""
+    found = [_probed(source, probe) for source in plan.sources]
     sources = tuple(sorted((one for one, _ in found if one), key=lambda one: (one.alias, one.pattern)))
     return Readable(replace(plan, sources=sources), tuple(dict.fromkeys(reason for _, reason in found if reason)))
+
+
+def _probed(source: ClusterSource, probe: SourceProbe) -> tuple[ClusterSource | None, str | None]:
+    try:
+        return probe(source)
+    except Exception as error:
+        log.exception("what can be read of %s is not known: a defect of Lockstep's, please report it", source.alias)
+        return None, f"what can be read of {source.alias} is not known: {type(error).__name__}"
 
 
 Run = Callable[[Callable[[], None]], None]

@@ -90,7 +90,7 @@ class CommitStream:
     def _try_to_start(self, now: float) -> None:
         if not self._asked:
             self._asked = True
-            self._run(lambda: self._answers.put(self._probe(self.alias, self.options)))
+            self._run(lambda: self._answers.put(self._probed()))
         try:
             found = self._answers.get_nowait()
         except Empty:
@@ -113,6 +113,14 @@ class CommitStream:
         self._reason = None
         log.info("%s of %s is read as a stream", COMMITS_TOPIC, self.alias)
         self._wake_all()
+
+    def _probed(self) -> CommitSource | str:
+        try:
+            return self._probe(self.alias, self.options)
+        except Exception as error:
+            # Without an answer nobody would ask again.
+            log.exception("%s of %s: a defect of Lockstep's, please report it", COMMITS_TOPIC, self.alias)
+            return f"whether {COMMITS_TOPIC} of {self.alias} can be read is not known: {type(error).__name__}"
 
     def _failed(self, trace: str, now: float) -> None:
         failure = self._restarts.diagnose(trace)

@@ -217,6 +217,9 @@ class FlowReconcile:
                 observer.passed(report)
             except LockstepError as error:
                 log.warning("%s: %s", self.settings.flow.name, error)
+            except Exception:
+                # The pass is over: what it did is recorded, whoever was to hear of it.
+                log.exception("%s: a defect of Lockstep's, please report it", self.settings.flow.name)
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought; the next pass takes it in."""

@@ -8,6 +8,7 @@ import pytest
 
 from sinks.engine.ledger import Entry
 from sinks.engine.model import Kind
+from sinks.engine.report import Report
 from sinks.faults import (
     ItemFault,
     Observed,
@@ -157,3 +158,21 @@ def test_too_many_deletions_stop_the_kind_and_delete_nothing() -> None:
     assert "1 of 3" in report.trouble.faulted[Kind.TOPIC]
     assert [refusal.key for refusal in report.plan.refused] == [("a.x",)]
     assert "a.x" in world.target.topics
+
+
+class Broken:
+    """An observer with a defect."""
+
+    def passed(self, report: Report) -> None:
+        raise ValueError("a defect")
+
+    def close(self, *, replaced: bool) -> None:
+        """Nothing to close."""
+
+
+def test_defect_of_an_observer_costs_no_pass(world: World) -> None:
+    world.observers.append(Broken())
+    world.restart()
+    set_config(world.source, "x", "retention.ms", "2")
+    assert world.run_pass().outcomes
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
