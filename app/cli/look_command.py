@@ -38,7 +38,8 @@ def look(
 ) -> None:
     """Asks the running job for a pass now.
 
-    With --wait, exit 1: that pass was not done in time; exit 3: it was, and something still differs, or is paused.
+    With --wait, exit 1: that pass was not done in time; exit 3: it was, and something still differs, is
+    paused, or could not be compared.
     """
     settings = loaded(config, flow)
     if topics:
@@ -64,9 +65,11 @@ def _left_over(document: Mapping[str, Any], name: str, done: bool) -> Iterator[s
     yield from paused_lines([Kind(kind) for kind in document.get("paused", {}).get(name, ())])
     for kind, count in document.get("drift", {}).get(name, {}).items() if done else ():
         yield f"{kind}: {count} still differ; `lockstep status` says why"
+    for kind, reason in document.get("not_compared", {}).get(name, {}).items() if done else ():
+        yield f"{kind}: could not be compared: {reason or '`lockstep status` says more'}"
 
 
 def _look_code(document: Mapping[str, Any]) -> int:
     if not all(document["looked"].values()):
         return FAILED
-    return PENDING if document.get("paused") or document.get("drift") else DONE
+    return PENDING if any(document.get(left) for left in ("paused", "drift", "not_compared")) else DONE

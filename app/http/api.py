@@ -156,15 +156,18 @@ class Api:
         return as_json({"looked": looked, **self._left_over(looked)})
 
     def _left_over(self, flows: Collection[str]) -> dict[str, Any]:
-        """By flow, what a pass did not bring in step: kinds that are paused, differences by kind, why it stopped."""
+        """By flow, what a pass did not bring in step: kinds that are paused, differences by kind, why others could not
+        be compared, why it stopped."""
         found = {flow.name: task.status() for flow, task in self._tasks.items() if flow.name in flows}
         kinds = {name: status.kinds.items() for name, status in found.items()}
         paused = {name: [kind.value for kind, one in rows if one.task is Task.PAUSED] for name, rows in kinds.items()}
         drift = {name: {kind.value: one.drift for kind, one in rows if one.drift} for name, rows in kinds.items()}
+        unseen = {name: {k.value: one.reason for k, one in rows if one.is_uncompared} for name, rows in kinds.items()}
         stopped = {name: status.reason for name, status in found.items() if status.state is FlowState.ERROR}
         return {
             "paused": {name: rows for name, rows in paused.items() if rows},
             "drift": {name: rows for name, rows in drift.items() if rows},
+            "not_compared": {name: rows for name, rows in unseen.items() if rows},
             "stopped": stopped,
         }
 

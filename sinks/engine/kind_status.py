@@ -46,7 +46,7 @@ def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -
     return KindStatus(
         task=Task.FAULTED if fault else Task.ACTIVE,
         reason=reason,
-        drift=len(drifting) if drifting or kind not in report.trouble.faulted else None,
+        drift=len(drifting) if drifting or not (unobserved or kind in report.trouble.faulted) else None,
         last_success=before.last_success if drifting or unobserved or fault else now,
         refused=refused,
     )

@@ -54,6 +54,11 @@ class KindStatus:
     refused: tuple[Refusal, ...] = ()
     since: datetime | None = None
 
+    @property
+    def is_uncompared(self) -> bool:
+        """Whether a pass wanted to compare it, and could not."""
+        return self.task in (Task.ACTIVE, Task.FAULTED) and self.drift is None
+
     def as_json(self) -> dict[str, Any]:
         """One entry of `kinds`."""
         return {

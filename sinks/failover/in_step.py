@@ -35,8 +35,9 @@ def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummar
     changed = Counter(change.kind for change in report.plan.changes if not change.kind.row.content)
     refused = Counter(refusal.kind for refusal in report.plan.refused)
     paused = {kind: f"paused; `lockstep resume {kind}` starts it again" for kind in report.paused if kind in kinds}
+    unseen = {error.kind: error.reason for error in reversed(report.plan.errors) if error.kind in kinds}
     drift = {kind: changed[kind] + refused[kind] for kind in kinds}
-    return InStep(drift, refused, paused | report.trouble.faulted, *_of_groups(groups))
+    return InStep(drift, refused, unseen | paused | report.trouble.faulted, *_of_groups(groups))
 
 
 def in_step_of_status(status: FlowStatus, groups: GroupSummary) -> InStep:
@@ -44,7 +45,7 @@ def in_step_of_status(status: FlowStatus, groups: GroupSummary) -> InStep:
     kinds = {kind: one for kind, one in status.kinds.items() if one.task not in TASKS_LEFT_OUT}
     faulted = {
         kind: one.reason or one.task.value.lower() for kind, one in kinds.items() if one.task is not Task.ACTIVE
-    } | {kind: "not compared yet" for kind, one in kinds.items() if one.task is Task.ACTIVE and one.drift is None}
+    } | {kind: one.reason or "not compared yet" for kind, one in kinds.items() if one.is_uncompared}
     # Content moves on all the time: of it only what is refused is a difference, as for a command.
     drift = {kind: len(one.refused) if kind.row.content else one.drift or 0 for kind, one in kinds.items()}
     refused = {kind: len(one.refused) for kind, one in kinds.items() if one.refused}

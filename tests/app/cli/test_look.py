@@ -25,6 +25,8 @@ from sinks.engine.ledger_entries import Entry
 from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind
 from sinks.engine.status import Task
+from sinks.faults import RightsMissing
+from sinks.kinds.controller import PassContext
 from tests.sinks.builders import FLOW, World, put_topic, set_config
 
 BASE = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
@@ -93,6 +95,16 @@ def test_a_pass_after_which_something_still_differs_is_exit_3(job: RunningJob) -
     said = job.command("look", "--wait", "20")
     assert said.exit_code == 3
     assert "topic-config: 1 still differ; `lockstep status` says why" in said.stdout
+
+
+def test_a_pass_that_could_not_compare_a_kind_says_why_and_is_exit_3(job: RunningJob) -> None:
+    def denied(context: PassContext) -> bool:
+        raise RightsMissing("DESCRIBE_CONFIGS is missing")
+
+    job.world.controller(Kind.TOPIC_CONFIG).poll = denied  # type: ignore[method-assign]  # it is asked as before
+    said = job.command("look", "--wait", "20")
+    assert said.exit_code == 3
+    assert "topic-config: could not be compared: DESCRIBE_CONFIGS is missing" in said.stdout
 
 
 def test_a_flow_that_is_stopped_says_why_and_is_exit_1(job: RunningJob) -> None:

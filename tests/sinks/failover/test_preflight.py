@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sinks.engine.kind_status import kind_status
 from sinks.engine.model import Kind, Op
 from sinks.engine.plan import Plan, Refusal
 from sinks.engine.report import Report
@@ -17,7 +18,7 @@ from sinks.failover.preflight import FailoverStatus, Preflight, preflight_of
 from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
 from streaming.mm2.records import TopicPartition
-from tests.sinks.builders import FLOW, NOON, config_change
+from tests.sinks.builders import FLOW, NOON, World, config_change, put_topic
 from tests.sinks.failover.test_checks import WELL
 
 GROUPS = GroupSummary({"SYNCED": 4, "TOO_OLD": 1}, {"late": 7, "early": 2})
@@ -104,6 +105,18 @@ def test_a_kind_that_is_paused_makes_a_flow_not_ready_for_a_command_as_well() ->
     report = Report(plan, paused=frozenset({Kind.ACL, Kind.SCRAM_USER}))
     found = in_step_of_pass(report, [Kind.ACL, Kind.TOPIC_CONFIG], GROUPS)
     assert (found.drift, list(found.faulted)) == ({Kind.ACL: 0, Kind.TOPIC_CONFIG: 1}, [Kind.ACL])
+
+
+def test_a_kind_that_may_not_be_read_makes_a_flow_not_ready_for_the_job_and_for_a_command() -> None:
+    world = World()
+    put_topic(world.source, "x")
+    world.settle()
+    world.source_acls.denied = {"describe"}
+    report = world.run_pass(everything=True)
+    of_job = kind_status(Kind.ACL, KindStatus(Task.ACTIVE, drift=0), report, NOON)
+    assert of_job.drift is None
+    found = in_step_of_status(status(ACL=of_job), GROUPS), in_step_of_pass(report, [Kind.ACL], GROUPS)
+    assert all("DESCRIBE on the CLUSTER" in one.faulted[Kind.ACL] for one in found)
 
 
 def test_the_facts_of_a_flow_that_was_not_looked_at_are_not_well() -> None:
