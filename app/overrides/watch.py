@@ -47,7 +47,7 @@ class OverrideWatch:
 
     def differing(self) -> frozenset[Flow]:
         """The flows whose ledger holds something else than is in force; each such content counts once."""
-        differ = {flow: seen for flow, seen in self._seen.items() if seen != (self._used.get(flow) or {})}
+        differ = {flow: seen for flow, seen in dict(self._seen).items() if seen != (self._used.get(flow) or {})}
         reported, self._reported = self._reported, dict(differ)
         return frozenset(flow for flow, seen in differ.items() if reported.get(flow) != seen)
 
