@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sinks.failover.arrival import Arrival
+from sinks.failover.kept_end_offsets import UNSEEN
 from sinks.failover.source_end_offsets import EndOffsets
 from sinks.failover.tails import Behind
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import History
 from streaming.mm2.records import TopicPartition
+
+NEVER_SEEN = "where its log on the source ends was never seen"
 
 
 def predicted(
@@ -26,14 +29,15 @@ def predicted(
 ) -> dict[TopicPartition, Arrival]:
     """By partition of the source. `copies`: the logs on the target; `remote`: names there.
 
-    A partition without a sync may lose all that it has.
+    A partition without a sync may lose all that it has; of one whose end was never seen nobody can tell.
     """
     return {
-        where: Arrival(where, _behind(end, histories.get(where), copies.get(TopicPartition(remote[topic], number))))
+        where: Arrival(where, problem=NEVER_SEEN)
+        if end == UNSEEN
+        else Arrival(where, _behind(end, histories.get(where), copies.get(TopicPartition(remote[topic], number))))
         for topic, of_one in ends.items()
         for number, end in enumerate(of_one)
         for where in [TopicPartition(topic, number)]
-        if end >= 0
     }
 
 

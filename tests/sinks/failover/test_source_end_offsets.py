@@ -7,10 +7,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
 from typing import Any
 
-from sinks.engine.ledger_entries import Entry
+import pytest
+
 from sinks.failover.source_end_offsets import SourceEndOffsetStore, known_end_offsets
+from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
-from tests.sinks.failover.scenes import look, stage
+from tests.sinks.builders import flow_settings
+from tests.sinks.failover.scenes import Stage, look, stage
 
 
 def test_ends_are_looked_at_in_their_interval_and_written_where_they_moved() -> None:
@@ -34,14 +37,55 @@ def test_ends_are_looked_at_in_their_interval_and_written_where_they_moved() -> 
     assert reads == [1, 1, 2, 2, 4]
 
 
-def test_topics_that_are_gone_leave_the_kept_ends() -> None:
+def kept_of(built: Stage) -> dict[str, tuple[int, ...]]:
+    """By topic, as the ledger has them."""
+    seen = known_end_offsets(built.ledger())
+    return {topic: tuple(ends) for topic, ends in seen.ends.items()} if seen else {}
+
+
+def test_topic_that_is_gone_for_certain_leaves_the_kept_ends_after_a_minute() -> None:
     built = stage()
     keeper = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor())
     look(built, 1000.0, keeper)
-    for topic in ("x", "y"):
-        del built.world.source.topics[topic]
-    look(built, 1010.0, keeper)
-    assert built.ledger().values(Entry.SOURCE_ENDS) == {}
+    del built.world.source.topics["y"], built.here.logs[TopicPartition("y", 0)]
+    for now in (1010.0, 1040.0):
+        look(built, now, keeper)
+        assert "y" in kept_of(built)
+    look(built, 1071.0, keeper)
+    assert kept_of(built) == {"x": (10, 10)}
+
+
+def test_topics_that_a_listing_lacks_are_asked_for_all_the_same() -> None:
+    built = stage()
+    keeper = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor())
+    look(built, 1000.0, keeper)
+    built.write("y")
+    built.world.source.topics.clear()
+    for now in (1010.0, 1040.0, 1071.0):
+        look(built, now, keeper)
+    assert kept_of(built) == {"x": (10, 10), "y": (11,)}
+
+
+def test_topic_that_is_replicated_no_more_leaves_the_kept_ends_at_once() -> None:
+    built = stage()
+    look(built, 1000.0, SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor()))
+    built.world.settings = flow_settings({"topics": "x"})
+    look(built, 1010.0, SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor()))
+    assert kept_of(built) == {"x": (10, 10)}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_end_that_cannot_be_seen_any_more_stays_as_it_was_seen_last_and_as_old(restarted: bool) -> None:
+    built, times = stage(), iter([1.0, 2.0, 3.0])
+    keepers = [SourceEndOffsetStore(built.here, 5.0, lambda: next(times), InlineExecutor()) for _ in range(2)]
+    look(built, 1000.0, keepers[0])
+    del built.here.logs[TopicPartition("x", 1)]
+    built.write("x")
+    look(built, 1010.0, keepers[restarted])
+    assert kept_of(built) == {"x": (11, 10), "y": (10,)}
+    seen = known_end_offsets(built.ledger())
+    assert seen is not None
+    assert seen.at_ms == 1
 
 
 def test_a_source_that_takes_its_time_holds_up_no_pass_and_its_ends_are_written_after_a_later_one() -> None:
