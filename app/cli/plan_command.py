@@ -26,9 +26,9 @@ from app.cli.plan_file import ReviewedPlan, check_writable, write_plan
 from app.cli.plan_text import kinds_by_reason, print_outcomes, print_plan
 from app.passes import SinglePass, expected_claims, single_pass
 from app.settings import Settings
+from sinks.engine.compared import Compared
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan
-from sinks.engine.reconcile import Compared
 from sinks.faults import DigestMismatch
 from streaming.errors import LockstepError, WrongUsage
 from streaming.number_of import number_of

@@ -132,6 +132,7 @@ def flow_in_job(
             observers=[*hooks.observers, *listening],
             on_ledger=hooks.on_ledger,
             leadership=leadership,
+            is_awaited=partial(hooks.claims.is_awaited, flow.flow),
             close=close,
         ),
     )

@@ -34,6 +34,13 @@ class Attempts:
             self._signalled[id(controller)] = 0
         return bool(answer)
 
+    def compare_claims(self, controllers: Iterable[Controller], context: PassContext) -> None:
+        """Polls and compares kinds of which flows claim items from each other, and settles nothing. As `ask`."""
+        trouble = KindTrouble()
+        claiming = [one for one in controllers if any(kind.row.of_principals for kind in one.kinds)]
+        for one in [one for one in claiming if self.poll(one, context, trouble)]:
+            self.ask(one, context, trouble, one.compare)
+
     def ask(
         self, controller: Controller, context: PassContext, trouble: KindTrouble, step: Callable[[PassContext], T]
     ) -> T | None:

@@ -61,6 +61,11 @@ class Claims:
                 flows[flow] = None if claimed_before else frozenset()
             self._owned[kind, flow] = frozenset(owned)
 
+    def is_awaited(self, flow: Flow) -> bool:
+        """Whether other flows hold what they would delete until they know what this one wants."""
+        with self._lock:
+            return any(flow in flows and len(flows) > 1 for flows in self._claimed.values())
+
     def claims_any(self, flow: Flow, kind: Kind) -> bool:
         """Whether the flow is known to want anything of this kind."""
         with self._lock:

@@ -22,7 +22,8 @@ class FlowComponents:
     """What a flow's passes are made of. `list_topics`: both clusters' topics, listed now. `topic_ids`: of topics on the
     target, by name. `on_ledger`: called whenever the ledger was read, and may raise what stops the flow.
     `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps in the ledger
-    what a failover will want to know. `leadership`: asked before anything is written. `close`: lets go of the clusters.
+    what a failover will want to know. `leadership`: asked before anything is written. `is_awaited`: whether other flows
+    of this process wait for what this one claims. `close`: lets go of the clusters.
     """
 
     list_topics: Callable[[], Listed]
@@ -38,4 +39,5 @@ class FlowComponents:
     obeys_failover: bool = True
     keep: Callable[[PassContext], None] = lambda context: None
     leadership: Leadership = field(default_factory=Unled)
+    is_awaited: Callable[[], bool] = lambda: False
     close: Callable[[], None] = lambda: None

@@ -13,12 +13,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 
 from sinks.engine.apply import apply_steps
 from sinks.engine.attempts import Attempts
 from sinks.engine.audit_events import SettingChange
+from sinks.engine.compared import Compared
 from sinks.engine.deletion_limit import DeletionLimit
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_ledger import FlowLedger
@@ -27,11 +28,12 @@ from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.next_pass import due_at
-from sinks.engine.plan import Plan, join_plans
+from sinks.engine.plan import join_plans
 from sinks.engine.recorder import Recorder
 from sinks.engine.report import Report, Stopwatch, with_status
+from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.controller import Comparison, Controller, PassContext, StreamListener
+from sinks.kinds.controller import PassContext, StreamListener
 from sinks.kinds.listing import NOTHING_LISTED, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -40,17 +42,6 @@ log = logging.getLogger(__name__)
 
 WriteProgress = Callable[[int, int], None]
 """Called with (changes written, changes to write)."""
-
-
-@dataclass(frozen=True)
-class Compared:
-    """What differs now, and with whom to settle it. Nothing is written yet."""
-
-    context: PassContext
-    plan: Plan
-    comparisons: Sequence[tuple[Controller, Comparison]]
-    trouble: KindTrouble
-    watch: Stopwatch
 
 
 class FlowReconcile:
@@ -66,6 +57,7 @@ class FlowReconcile:
         self.leadership, obeys = components.leadership, components.obeys_failover
         self._ledger = FlowLedger(components.guard, components.open_ledger, components.on_ledger, obeys_failover=obeys)
         self._compared_at: float | None = None
+        self._claimed_at = float("-inf")
         self._intervals = KindIntervals(settings.pace.intervals)
         self._limit = DeletionLimit(settings.limits)
         self._attempts, self._recorder = Attempts(), Recorder(components.audit, components.topic_ids)
@@ -77,8 +69,20 @@ class FlowReconcile:
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
         """Once through. Raises what stops this flow (`kind_trouble.stops_flow`), NotLeading where another leads it."""
-        with self.leading():
-            return self.apply(self.compare(requested, everything))
+        try:
+            with self.leading():
+                return self.apply(self.compare(requested, everything))
+        except NotLeading:
+            self._claim_all_the_same()
+            raise
+
+    def _claim_all_the_same(self) -> None:
+        """Which process leads this flow is nothing to those beside it that this one leads: they wait for its claims."""
+        now, interval = self._clock(), self.settings.pace.full_comparison_interval
+        if self._components.is_awaited() and now - self._claimed_at >= interval:
+            self._claimed_at = now
+            with suppress(LockstepError):
+                self._attempts.compare_claims(self._components.controllers, self._observe((), True))
 
     @contextmanager
     def leading(self) -> Iterator[None]:
@@ -86,12 +90,11 @@ class FlowReconcile:
 
         Raises NotLeading, and what opening the ledger raises.
         """
-        leadership = self._components.leadership
-        with leadership.hold():
-            if not leadership.leads():
+        with self.leadership.hold():
+            if not self.leadership.leads():
                 # Another may have led until now: nothing that was read before holds any more.
                 self._compared_at = None
-                leadership.claim(self._ledger.read_anew())
+                self.leadership.claim(self._ledger.read_anew())
             yield
 
     @property

@@ -198,6 +198,7 @@ class World:
             topic_ids=self.target.topic_ids,
             observers=self.observers,
             leadership=self.leadership,
+            is_awaited=partial(self.claims.is_awaited, self.settings.flow),
         )
         self.reconcile = FlowReconcile(self.settings, components, self.clock)
 
