@@ -50,7 +50,7 @@ MOST_WAITING_EVENTS = 10_000
 
 
 class Audit:
-    """The audit topic of one flow; made at the first event.
+    """The audit topic of one flow; made at the first event, and anew where it was deleted.
 
     An event that could not be written waits, and is written before the next ones: an event may then stand there twice,
     but none is lost while the process lives, up to MOST_WAITING_EVENTS.
@@ -80,8 +80,10 @@ class Audit:
             return
         if not self._created:
             self._writer.create_log(self._topic, self._factor, AUDIT_TOPIC_CONFIGS)
-            self._created = True
+        # Unless it succeeds, somebody may have deleted the topic.
+        self._created = False
         self._writer.append_log(self._topic, list(self._waiting))
+        self._created = True
         self._waiting.clear()
         if self.dropped:
             log.warning("%s: %d events were dropped while it could not be written", self._topic, self.dropped)

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sinks.faults import IncrementalUnsupported, ItemFault, Observed
+from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, Observed
 from sinks.kafka.memory.memory_answers import GONE, answer, permit
 from sinks.kafka.ports.cluster import (
     CHUNK,
@@ -165,6 +165,10 @@ class MemoryCluster:
 
     def append_log(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         self._answer()
+        if topic not in self.topics:
+            raise ClusterUnreachable(
+                f"cluster {self.alias}: no record for {topic}, which is not there, was acknowledged"
+            )
         self.topics[topic].records.extend(records)
 
     def read_log(self, topic: str, last: int | None = None) -> list[tuple[bytes, bytes | None]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from sinks.engine.audit import AUDIT_TOPIC_CONFIGS, MOST_WAITING_EVENTS, Audit, process_identity
@@ -12,7 +14,7 @@ from sinks.engine.plan import Refusal, make_plan
 from sinks.engine.recorder import Recorder
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.memory.memory_cluster import MemoryCluster
-from tests.sinks.builders import FLOW, NOON, config_change, topic_change
+from tests.sinks.builders import FLOW, NOON, config_change, set_config, topic_change, world_in_step
 
 TOPIC = "lockstep-audit.a.internal"
 
@@ -168,3 +170,15 @@ def test_a_password_that_a_command_wrote_is_an_event_of_its_cluster_without_the_
     assert source.named_key == {"cluster": "a", "user": "alice", "mechanism": "SCRAM-SHA-512"}
     assert (source.op, source.after, source.result) == ("update", '{"iterations":8192}', "applied")
     assert (target.result, target.error) == ("failed", "DENIED: no")
+
+
+def test_audit_topic_that_somebody_deleted_is_made_anew_and_no_event_is_lost() -> None:
+    world = world_in_step()
+    topic = world.settings.internal.audit
+    for value in ("2", "3"):
+        world.target.delete_topics([topic])
+        set_config(world.source, "x", "retention.ms", value)
+        with suppress(ClusterUnreachable):
+            world.run_pass()
+        world.run_pass()
+        assert [event.after for event in world.events()] == [f'"{value}"']
