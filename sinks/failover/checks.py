@@ -182,15 +182,13 @@ def _groups(facts: ReadinessFacts) -> Iterator[Check]:
 def _target(facts: ReadinessFacts) -> Iterator[Check]:
     wrong = [f"{topic} {here} and {there}" for topic, (here, there) in sorted(facts.partitions.items())]
     remedy = "add partitions on the target; where it has more, keys go elsewhere there" if wrong else ""
-    yield Check(
-        "partition counts", CheckResult.FAILED if wrong else CheckResult.OK, shown(wrong) or "equal", "equal", remedy
-    )
+    result = CheckResult.FAILED if wrong else CheckResult.OK
+    yield Check("partition counts", result, shown(wrong) or "equal", "equal", remedy)
     remote, seen = set(facts.remote), facts.replicas
     offline = sorted(str(where) for where in seen.offline if where.topic in remote)
     remedy = "bring the target's brokers back" if offline else ""
-    yield Check(
-        "offline on the target", CheckResult.FAILED if offline else CheckResult.OK, shown(offline) or "0", "0", remedy
-    )
+    result = CheckResult.FAILED if offline else CheckResult.OK
+    yield Check("offline on the target", result, shown(offline) or "0", "0", remedy)
     lagging = sorted(str(where) for where in seen.under_replicated if where.topic in remote)
     remedy = "see why replicas of the target lag" if lagging else ""
     figure = shown(lagging) or "0"
@@ -199,9 +197,11 @@ def _target(facts: ReadinessFacts) -> Iterator[Check]:
     )
     wanted = facts.wanted_in_sync
     closed = sorted(topic for topic in remote & wanted.keys() if seen.in_sync.get(topic, 0) < wanted[topic])
+    unseen = sorted((remote & seen.factors.keys()) - wanted.keys())
     remedy = "nobody may write these with acks=all: lower min.insync.replicas, or add replicas" if closed else ""
-    name = "replicas in sync for min.insync.replicas"
-    yield Check(name, CheckResult.FAILED if closed else CheckResult.OK, shown(closed) or "enough", "enough", remedy)
+    name, unknown = "replicas in sync for min.insync.replicas", f"not known of {shown(unseen)}" if unseen else ""
+    result = CheckResult.FAILED if closed else CheckResult.UNKNOWN if unseen else CheckResult.OK
+    yield Check(name, result, shown(closed) or unknown or "enough", "enough", remedy)
     single = sorted(topic for topic in remote if seen.factors.get(topic) == 1)
     remedy = "raise the replication factor of these topics: one broker's loss is theirs" if single else ""
     figure = f"{number_of(len(single), 'topic')} with one replica on {number_of(seen.brokers, 'broker')}"

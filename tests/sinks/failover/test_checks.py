@@ -119,3 +119,9 @@ def test_what_belongs_to_one_cluster_alone_is_found_by_names_and_configs() -> No
         "a schema registry keeps its schemas in _schemas",
         "tiered storage",
     ]
+
+
+def test_where_nobody_knows_how_many_replicas_must_be_in_sync_nobody_knows_whether_they_are() -> None:
+    found = check("replicas in sync for min.insync.replicas", wanted_in_sync={})
+    assert found.result is CheckResult.UNKNOWN
+    assert "a.x" in found.figure
