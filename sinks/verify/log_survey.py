@@ -174,9 +174,9 @@ def _since(
         }
     if scope.since_ms is not None:
         times = [PartitionTime(where, scope.since_ms) for where in logs]
-        seen = records.offsets_for_times(times).items
-        offsets = {time.where: offset for time, offset in seen.items()}
-        return {where: _or(offsets.get(where), log.end) for where, log in logs.items()}
+        # None: nothing is as young. Where nobody could tell, everything is compared.
+        seen = {time.where: offset for time, offset in records.offsets_for_times(times).items.items()}
+        return {where: _or(seen[where], log.end) if where in seen else log.start for where, log in logs.items()}
     if scope.last is not None:
         return {where: max(log.start, log.end - scope.last) for where, log in logs.items()}
     return {where: log.start for where, log in logs.items()}
