@@ -26,10 +26,17 @@ class ItemFault:
 
 
 class ClusterUnreachable(LockstepError):
-    """No answer from a cluster within the time limit. Retriable: the next pass tries again."""
+    """No answer from a cluster within the time limit. Retriable: the next pass tries again.
+
+    `both`: none from either cluster of a flow.
+    """
 
     code = "CLUSTER_UNREACHABLE"
     remedy = "check that the cluster is up, and that bootstrap.servers of its alias leads there"
+
+    def __init__(self, message: str, both: bool = False) -> None:
+        super().__init__(message)
+        self.both = both
 
 
 def where_it_is(alias: str) -> str:

@@ -98,13 +98,14 @@ def of_each_flow(
     settings: Settings, found: Callable[[FlowSettings, FlowClusters], Sequence[Any]], name: str
 ) -> tuple[list[dict[str, Any]], list[Failed]]:
     """A row for each flow with what was found under this name; and the flows that failed, which are complained of."""
-    from app.wiring import both_clusters
+    from app.wiring import both_clusters, guard
 
     flows: list[dict[str, Any]] = []
     failed: list[Failed] = []
     for one in settings.flows:
         try:
             with both_clusters(settings, one) as clusters:
+                guard(one, clusters.source, clusters.target).ids()
                 flows.append({"source": one.flow.source, "target": one.flow.target, name: found(one, clusters)})
         except LockstepError as error:
             complain(f"{one.flow.name}: {error}")

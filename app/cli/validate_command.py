@@ -46,6 +46,7 @@ def validate(
     for one in settings.flows:
         try:
             with both_clusters(settings, one) as clusters:
+                guard(one, clusters.source, clusters.target).ids()
                 flows.append(_rights(settings, one, clusters) if rights else _survey(one, clusters))
         except LockstepError as error:
             found = [*client_mistakes(settings, one), error]

@@ -64,7 +64,9 @@ class FlowLedger:
     def _opened(self) -> Ledger:
         try:
             ledger = self._guard.open(self._open)
-        except ClusterUnreachable:
+        except ClusterUnreachable as unreachable:
+            if unreachable.both:
+                raise
             ledger = self._guard.open_for_target(self._open, to_write=False)
             self._note_failover(ledger)
             if not self.ended:
@@ -75,7 +77,9 @@ class FlowLedger:
     def _read_again(self, ledger: Ledger) -> None:
         try:
             self._guard.check_ids()
-        except ClusterUnreachable:
+        except ClusterUnreachable as unreachable:
+            if unreachable.both:
+                raise
             self._guard.check_target_id()
             ledger.refresh()
             self._note_failover(ledger)

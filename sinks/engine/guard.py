@@ -15,11 +15,12 @@ from collections.abc import Callable, Collection, Mapping
 
 import orjson
 
+from sinks.background import begun
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import ENTRY_SCHEMA, Entry, EntryKey
 from sinks.engine.pins import NoPins, Pins, PinStore
 from sinks.engine.seal import unsealed
-from sinks.faults import LedgerUntrusted, RightsMissing, WrongCluster
+from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, WrongCluster
 from sinks.kafka.ports.cluster import Reader
 from streaming.errors import LockstepError
 from streaming.flow import Flow
@@ -50,9 +51,9 @@ class Guard:
     def check_ids(self) -> dict[str, str]:
         """The ids by alias, of what both addresses lead to. Needs no ledger, writes nothing: to be called first.
 
-        Raises WrongCluster, LedgerUntrusted (the local file), ClusterUnreachable.
+        Raises WrongCluster, LedgerUntrusted (the local file), ClusterUnreachable with each cluster that is.
         """
-        ids = {alias: cluster.cluster_id() for alias, cluster in self._clusters.items()}
+        ids = self.ids()
         source, target = self._flow.source, self._flow.target
         if ids[source] == ids[target]:
             raise WrongCluster(
@@ -63,6 +64,22 @@ class Guard:
             self._check_known(alias, found)
         if self._pins.of(self._flow) is None and not self._seen:
             self._check_roles(ids)
+        return ids
+
+    def ids(self) -> dict[str, str]:
+        """The ids by alias, unchecked. Raises ClusterUnreachable, which names each cluster that gives no answer."""
+        asked = {alias: begun(one.cluster_id, f"cluster id {alias}") for alias, one in self._clusters.items()}
+        ids: dict[str, str] = {}
+        silent: list[ClusterUnreachable] = []
+        for alias, answer in asked.items():
+            try:
+                ids[alias] = answer.result()
+            except ClusterUnreachable as error:
+                silent.append(error)
+        if len(silent) > 1:
+            raise ClusterUnreachable(" ".join(map(str, silent)), both=True)
+        if silent:
+            raise silent[0]
         return ids
 
     def _check_known(self, alias: str, found: str) -> None:

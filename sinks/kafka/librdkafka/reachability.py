@@ -7,13 +7,13 @@ a pass are better off with the reason soon.
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as StillWaiting
 from typing import Final, TypeVar
 
+from sinks.background import begun
 from sinks.faults import ClusterUnreachable, where_it_is
 from sinks.kafka.request_timeout import request_timeout
 
@@ -87,6 +87,19 @@ class Reachability:
         """A request has waited its whole time limit: whoever asks the same right afterwards need not do so, too."""
         self._gave_up = self._clock(), reason
 
+    def watch(self) -> None:
+        """Finds out in the background whether it refuses connections: who asks it next need not wait to know."""
+
+        def look() -> None:
+            until = self._clock() + REFUSED_FOR - CHECK_EVERY
+            while refusal(self._servers) is not None:
+                if self._clock() >= until:
+                    self._silent = True
+                    return
+                time.sleep(CHECK_EVERY)
+
+        begun(look, f"refuses {self._alias}")
+
     def answer(self, request: Callable[[], A]) -> A:
         """What a request comes to, which any broker of the cluster can answer. Raises what it raises, and
         ClusterUnreachable once all addresses have refused connections for REFUSED_FOR; where the cluster gave no answer
@@ -97,21 +110,8 @@ class Reachability:
         if self._silent and (reason := trouble(self._servers, CONNECTS_WITHIN)) is not None:
             raise self._unreachable(reason)
         self._silent = True
-        answer = self._unless_refused(self._begun(request))
+        answer = self._unless_refused(begun(request, f"request {self._alias}"))
         self._silent = False
-        return answer
-
-    def _begun(self, request: Callable[[], A]) -> Future[A]:
-        answer: Future[A] = Future()
-
-        def ask() -> None:
-            try:
-                answer.set_result(request())
-            except BaseException as error:  # noqa: BLE001 - raised where the answer is waited for
-                answer.set_exception(error)
-
-        # No pool: a process that ends does not wait for what will never be answered.
-        threading.Thread(target=ask, name=f"request {self._alias}", daemon=True).start()
         return answer
 
     def _unless_refused(self, answer: Future[A]) -> A:
@@ -128,8 +128,15 @@ class Reachability:
                 refused_since = None
             elif refused_since is None:
                 refused_since = now
+                self._watch_others()
             elif now - refused_since >= REFUSED_FOR:
                 raise self._unreachable(reason)
+
+    def _watch_others(self) -> None:
+        """Where one cluster is down the other often is as well: both are found out in the time of one."""
+        for other in list(_KNOWN.values()):
+            if other is not self and not other._silent:
+                other.watch()
 
     def _unreachable(self, reason: str) -> ClusterUnreachable:
         return ClusterUnreachable(f"cluster {self._alias}: {reason}; {where_it_is(self._alias)}")

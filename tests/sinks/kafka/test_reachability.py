@@ -11,7 +11,15 @@ import pytest
 
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable, RightsMissing
-from sinks.kafka.librdkafka.reachability import JUST_NOW, REFUSED_FOR, Reachability, addresses, check_reachable, trouble
+from sinks.kafka.librdkafka.reachability import (
+    JUST_NOW,
+    REFUSED_FOR,
+    Reachability,
+    addresses,
+    check_reachable,
+    reachability,
+    trouble,
+)
 from tests.sinks.builders import Clock
 
 SOON = 5.0
@@ -48,6 +56,23 @@ def test_what_refused_once_is_given_up_at_once_the_next_time() -> None:
     with pytest.raises(ClusterUnreachable):
         cluster.answer(never)
     assert time.monotonic() - begun < 1
+
+
+def test_while_one_cluster_refuses_it_is_found_out_whether_the_others_do() -> None:
+    first, second = (reachability(alias, {"bootstrap.servers": refusing()}) for alias in ("a", "b"))
+    with pytest.raises(ClusterUnreachable):
+        first.answer(never)
+    begun = time.monotonic()
+    with pytest.raises(ClusterUnreachable, match=r"cluster b: .*refuses connections"):
+        second.answer(never)
+    assert time.monotonic() - begun < 1
+
+
+def test_a_cluster_that_answers_is_asked_as_ever_while_another_refuses(listening: str) -> None:
+    down, up = reachability("a", {"bootstrap.servers": refusing()}), reachability("b", {"bootstrap.servers": listening})
+    with pytest.raises(ClusterUnreachable):
+        down.answer(never)
+    assert up.answer(lambda: 1) == 1
 
 
 def test_what_waited_its_whole_time_is_not_waited_for_again_right_afterwards(listening: str) -> None:

@@ -1,0 +1,56 @@
+"""Clusters that refuse connections: a command names all of them, in one error, and soon."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.local.ports import free_ports
+from app.main import app
+
+SOON = 10.0
+"""Seconds for a command on a busy machine; a time limit of the clients alone is 15."""
+
+
+@pytest.fixture(scope="module")
+def down(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The properties of a flow between two clusters that are not there."""
+    a, b = free_ports(2)
+    file = tmp_path_factory.mktemp("down") / "mm2.properties"
+    file.write_text(
+        f"clusters=a,b\na.bootstrap.servers=127.0.0.1:{a}\nb.bootstrap.servers=127.0.0.1:{b}\na->b.enabled=true\n"
+        f"lockstep.checkpoint.dir={file.parent}/checkpoints\n"
+    )
+    return file
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["validate"],
+        ["validate", "--rights"],
+        ["plan"],
+        ["topics"],
+        ["groups"],
+        ["status"],
+        ["look", "t"],
+        ["verify"],
+        ["offsets"],
+        ["offsets", "translate", "--topic", "t", "--partition", "0", "--offset", "1"],
+        ["preflight"],
+        ["cutover"],
+        ["drill"],
+        ["adopt", "acl"],
+    ],
+    ids=" ".join,
+)
+def test_every_cluster_that_refuses_is_named(words: list[str], down: Path) -> None:
+    begun = time.monotonic()
+    said = CliRunner().invoke(app, [*words, "--config", str(down)])
+    assert said.exit_code == 1
+    for alias in ("a", "b"):
+        assert said.output.count(f"is {alias}.bootstrap.servers right, and the cluster up?") == 1
+    assert time.monotonic() - begun < SOON
