@@ -47,10 +47,16 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
+
+
 def main() -> None:
     """The console script. What is raised on purpose is one message on stderr, never a stack trace."""
     # SIGTERM ends a command as Ctrl-C does: what it made for itself is taken away. The job has handlers of its own.
     signal.signal(signal.SIGTERM, _interrupt)
+    # py4j logs the stack trace of a Ctrl-C, and raises it as well.
+    logging.getLogger().addFilter(_is_no_interrupt)
     if logging.lastResort is not None:
         # What commands log, warnings above all.
         logging.lastResort.setFormatter(PrintableFormatter())

@@ -58,7 +58,7 @@ def local_path(folder: str) -> Path | None:
 def make_new_folder(folder: str, option: str) -> None:
     """Makes it for its owner alone; an empty one is taken as it is. A folder elsewhere is left to who writes there.
 
-    Raises WrongUsage for a link, and for what is there already and no empty folder; LockstepError.
+    Raises WrongUsage for a link, and for what is there already and no empty folder, and where none can be made.
     """
     path = local_path(folder)
     if path is None:
@@ -71,7 +71,7 @@ def make_new_folder(folder: str, option: str) -> None:
         path.mkdir(FOLDER_FOR_OWNER, parents=True, exist_ok=True)
         path.chmod(FOLDER_FOR_OWNER)
     except OSError as error:
-        raise LockstepError(f"{option} {folder}: {error.strerror}") from error
+        raise WrongUsage(f"{option} {folder}: {error.strerror}") from error
 
 
 def write_report(path: Path, data: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -14,14 +15,15 @@ import orjson
 import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
-from app.cli.output import Output, print_json, print_line, print_table
+from app.cli.output import Output, complain, print_json, print_line, print_table
 from app.cli.printable import one_line
 from app.cli.since import parse_since
 from app.properties.nearest import nearest
 from app.wiring import both_clusters
 from sinks.engine.audit_events import EVENT_KINDS, Event, events_of, read_audit
 from sinks.engine.times import utc_now, utc_text
-from sinks.kafka.ports.cluster import Tail
+from sinks.faults import ClusterUnreachable
+from sinks.kafka.ports.cluster import Reader, Tail
 
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="Only events from then on: 15m, 1h, 2d ago, or a time in UTC.")
@@ -82,7 +84,10 @@ def audit(
     with ExitStack() as stack:
         ends = [(one, stack.enter_context(both_clusters(settings, one)).target) for one in settings.flows]
         if follow:
-            _follow([stack.enter_context(closing(t.follow_log(one.internal.audit))) for one, t in ends], wanted, output)
+            for _, target in ends:
+                target.cluster_id()
+            tails = [stack.enter_context(closing(t.follow_log(one.internal.audit))) for one, t in ends]
+            _follow(tails, [AnswerWatch(target) for _, target in ends], wanted, output)
             return
         events = [event for one, t in ends for event in read_audit(one.internal.audit, t) if wanted.has(event)]
     events.sort(key=lambda event: event.at)
@@ -92,7 +97,28 @@ def audit(
         print_table("", EVENT_COLUMNS, [_row(event) for event in events])
 
 
-def _follow(tails: Sequence[Tail], wanted: EventFilter, output: Output) -> None:
+class AnswerWatch:
+    """Says once that a cluster does not answer, and that it answers again: who follows a log waits for ever."""
+
+    def __init__(self, cluster: Reader) -> None:
+        self._cluster, self._silent = cluster, False
+
+    def check(self) -> None:
+        """Asks the cluster, and says on stderr what changed since the last time."""
+        try:
+            self._cluster.cluster_id()
+        except ClusterUnreachable as error:
+            if not self._silent:
+                complain(f"{error} Its events are shown once it answers again")
+            self._silent = True
+            return
+        if self._silent:
+            complain(f"cluster {self._cluster.alias}: answers again")
+        self._silent = False
+
+
+def _follow(tails: Sequence[Tail], watches: Sequence[AnswerWatch], wanted: EventFilter, output: Output) -> None:
+    checked_at = time.monotonic()
     while True:
         for tail in tails:
             for event in filter(wanted.has, events_of(tail.next(FOLLOW_SECONDS))):
@@ -101,10 +127,17 @@ def _follow(tails: Sequence[Tail], wanted: EventFilter, output: Output) -> None:
                 else:
                     print_line("  ".join("-" if cell is None else one_line(str(cell)) for cell in _row(event)))
         sys.stdout.flush()
+        if time.monotonic() - checked_at >= CHECK_SECONDS:
+            for watch in watches:
+                watch.check()
+            checked_at = time.monotonic()
 
 
 FOLLOW_SECONDS = 0.5
 """How long one flow's topic is waited for before the next flow's turn comes."""
+
+CHECK_SECONDS = 10.0
+"""How often the clusters of followed topics are asked whether they answer."""
 
 
 def _as_json(event: Event) -> dict[str, Any]:

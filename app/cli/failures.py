@@ -37,6 +37,10 @@ PARSER_ERROR: Final[Any] = next(base for base in reversed(typer.BadParameter.__m
 """Click's `ClickException`, of Click or of the copy that some versions of Typer bring."""
 
 
+TYPERS_OWN: Final = "Value error, "
+"""What some versions of Typer put before a choice that there is not."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailureDocument:
     """`error` of a document of JSON. `remedy`: None where the message says it."""
@@ -111,6 +115,7 @@ def _outcome(command: Callable[[], object]) -> tuple[int, FailureDocument | None
         complain_of(error)
         return WRONG_USAGE if isinstance(error, WrongUsage) else FAILED, failure_of(error)
     except PARSER_ERROR as error:
+        error.message = error.message.removeprefix(TYPERS_OWN)
         error.show()
         return int(error.exit_code), FailureDocument(WrongUsage.code, error.format_message(), WrongUsage.remedy)
     except typer.Abort:

@@ -27,4 +27,7 @@ def parse_since(text: str | None, now: datetime) -> datetime:
         found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
         raise typer.BadParameter(f"{text}: write {ALLOWED}", param_hint="--since") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
+    found = found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
+    if found > now:
+        raise typer.BadParameter(f"{text}: this is in the future; write {ALLOWED}", param_hint="--since")
+    return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JError
 
 from app.local.jars import kafka_jars, pyspark_jar
@@ -16,6 +17,33 @@ from streaming.errors import LockstepError
 OPTIONS = ("-Xmx256m", "-Xshare:auto", "-XX:+UseSerialGC", *QUICK_START)
 GATEWAY_ENDS_WITHIN = 20.0
 """Seconds."""
+
+
+class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
+    """Once Ctrl-C ended a wait for Java, nobody waits for it any more: what is left to be closed ends with the process.
+
+    py4j itself would close the connection by a method that this kind of connection lacks (py4j's pull request 440).
+    """
+
+    _interrupted = False
+
+    def send_command(self, *arguments: Any, **options: Any) -> Any:
+        """Raises KeyboardInterrupt, from the first one on at once."""
+        if self._interrupted:
+            raise KeyboardInterrupt
+        try:
+            return super().send_command(*arguments, **options)
+        except (KeyboardInterrupt, AttributeError) as error:
+            if not isinstance(error.__context__ if isinstance(error, AttributeError) else error, KeyboardInterrupt):
+                raise
+            # Nor does it tell Java of objects that are garbage.
+            self._interrupted, self.is_connected = True, False
+            raise KeyboardInterrupt from None
+
+
+class _Gateway(JavaGateway):  # type: ignore[misc]  # py4j brings no types
+    def _create_gateway_client(self) -> GatewayClient:
+        return _Client(gateway_parameters=self.gateway_parameters)
 
 
 @contextmanager
@@ -40,7 +68,7 @@ def kafka_jvm() -> Iterator[JavaGateway]:
     except (OSError, ValueError, Py4JError) as error:
         # ValueError: it ended before it said its port.
         raise LockstepError(f"{program} does not start: run `{program} {' '.join(OPTIONS)} -version`") from error
-    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
+    gateway = _Gateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
     try:
         yield gateway
     finally:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from threading import BoundedSemaphore
 
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
+from sinks.background import begun
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Key
@@ -31,12 +32,15 @@ class Unreadable(LockstepError):
 
 def read_overrides(settings: Settings) -> dict[Flow, InLedger | Unreadable]:
     """What each flow's ledger holds, or why that is not known."""
-    if len(settings.flows) == 1:
-        # Ctrl-C ends a wait in this thread; the threads of a pool are waited for.
-        return {flow.flow: _read(settings, flow) for flow in settings.flows}
-    with ThreadPoolExecutor(LEDGERS_AT_ONCE) as pool:
-        found = pool.map(lambda flow: _read(settings, flow), settings.flows)
-        return {flow.flow: stored for flow, stored in zip(settings.flows, found, strict=True)}
+    turns = BoundedSemaphore(LEDGERS_AT_ONCE)
+
+    def read(flow: FlowSettings) -> InLedger | Unreadable:
+        with turns:
+            return _read(settings, flow)
+
+    # In no pool, whose threads Ctrl-C would wait for.
+    found = {one.flow: begun(partial(read, one), f"ledger {one.flow.name}") for one in settings.flows}
+    return {flow: stored.result() for flow, stored in found.items()}
 
 
 def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:

@@ -54,5 +54,11 @@ def test_a_folder_is_not_made_through_a_link_nor_where_anything_is(tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "file", "link", "theirs"]
 
 
+def test_a_folder_that_cannot_be_made_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("theirs")
+    with pytest.raises(WrongUsage, match=r"--export .*: Not a directory"):
+        make_new_folder(str(tmp_path / "file" / "records"), "--export")
+
+
 def test_a_folder_of_another_file_system_is_left_to_who_writes_there() -> None:
     make_new_folder("hdfs://namenode/records", "--export")

@@ -10,10 +10,11 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.audit_command import EventFilter, _as_json, _row, _wanted
+from app.cli.audit_command import AnswerWatch, EventFilter, _as_json, _row, _wanted
 from app.cli.since import BEGINNING
 from sinks.engine.audit_events import EVENT_KINDS, PAUSE, SETTING, Event
 from sinks.engine.model import Kind
+from sinks.kafka.memory.memory_cluster import MemoryCluster
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 
@@ -76,6 +77,19 @@ def test_people_see_the_values_without_quotes() -> None:
     at, flow, *_, key, before, after, result, error = _row(event())
     assert (at, flow, key) == ("2026-11-22T12:00:00Z", "a->b", "a.orders retention.ms")
     assert (before, after, result, error) == ("1", "2", "applied", None)
+
+
+def test_who_follows_hears_once_that_a_cluster_is_silent_and_that_it_answers_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cluster = MemoryCluster("b")
+    watch = AnswerWatch(cluster)
+    for reachable in (True, False, False, True, True):
+        cluster.reachable = reachable
+        watch.check()
+    silent, again = capsys.readouterr().err.splitlines()
+    assert silent.startswith("b: no answer")
+    assert again == "cluster b: answers again"
 
 
 @given(st.sampled_from(EVENT_KINDS), st.lists(st.text(), max_size=9), st.none() | st.text())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -67,20 +66,6 @@ def test_ctrl_c_is_130_as_shells_have_it() -> None:
     assert exit_code_of(raising(KeyboardInterrupt()), ()) == 130
 
 
-def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path: Path) -> None:
-    """At once, though it waits for a cluster that takes connections and says nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as silent, socket.create_server(("127.0.0.1", 0)) as other:
-        here, there = (f"127.0.0.1:{one.getsockname()[1]}" for one in (silent, other))
-        (tmp_path / "m.properties").write_text(FILE.replace("h:1", here).replace("h:2", there))
-        words = ["topics", "--timeout", "60", "--config", str(tmp_path / "m.properties")]
-        with subprocess.Popen([*LOCKSTEP, *words], stderr=subprocess.PIPE, text=True) as run:
-            silent.settimeout(60)
-            silent.accept()
-            run.terminate()
-            _, said = run.communicate(timeout=30)
-    assert (run.returncode, said) == (130, "")
-
-
 def test_a_command_that_printed_its_document_prints_no_other_one(capsys: pytest.CaptureFixture[str]) -> None:
     def command() -> object:
         print_json({"flows": []})
@@ -133,6 +118,12 @@ def test_wrong_usage_is_exit_2_and_a_document(
     said = CliRunner().invoke(app, ["m.properties" if word == "FILE" else word for word in words] + list(JSON))
     assert said.exit_code == 2
     assert json.loads(said.stdout)["error"]["code"] in ("WRONG_USAGE", "CONFIGURATION")
+
+
+def test_a_choice_that_there_is_not_is_named_in_our_words_alone(tmp_path: Path) -> None:
+    said = CliRunner().invoke(app, ["status", "-o", "yaml"])
+    assert said.exit_code == 2
+    assert "'-o' / '--output': 'yaml' is not one of 'text', 'json'." in said.stderr
 
 
 def test_without_a_file_in_the_working_folder_the_error_says_to_name_one(

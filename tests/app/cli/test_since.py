@@ -33,3 +33,9 @@ def test_any_other_text_is_refused_with_what_is_allowed(text: str) -> None:
     with pytest.raises(typer.BadParameter) as refused:
         parse_since(text, NOW)
     assert ALLOWED in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["2026-11-23", "2026-11-22T12:00:01Z"])
+def test_a_time_to_come_is_refused_for_nothing_is_there_since_then(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="in the future"):
+        parse_since(text, NOW)

@@ -54,3 +54,11 @@ def test_every_cluster_that_refuses_is_named(words: list[str], down: Path) -> No
     for alias in ("a", "b"):
         assert said.output.count(f"is {alias}.bootstrap.servers right, and the cluster up?") == 1
     assert time.monotonic() - begun < SOON
+
+
+@pytest.mark.parametrize("words", [["audit"], ["audit", "--follow"], ["pause", "acl"], ["failover"]], ids=" ".join)
+def test_what_needs_the_target_alone_names_the_target_alone(words: list[str], down: Path) -> None:
+    said = CliRunner().invoke(app, [*words, "--config", str(down)])
+    assert said.exit_code == 1
+    assert "is b.bootstrap.servers right" in said.output
+    assert "is a.bootstrap.servers right" not in said.output
