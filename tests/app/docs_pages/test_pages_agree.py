@@ -1,0 +1,110 @@
+"""What README and the pages name is there: commands and options, targets of make, links, metrics, keys, paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli.lazy_commands import COMMANDS, HELP
+from app.local.jars import PROJECT
+from app.properties.known import read_names
+from sinks.engine.metrics import Metrics
+
+PAGES = sorted([*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md")])
+MADE_LATER = frozenset({"conf/mirror.properties", "docs/benchmarks-verify.md"})
+"""What users make, and pages that a benchmark makes."""
+
+IN_CODE = re.compile(r"```.*?\n(.*?)```|``(.+?)``|`([^`\n]+)`", re.DOTALL)
+COMMAND = re.compile(r"(?:^\s*|bin/|\" |&& )lockstep ([a-z]+)((?: [^#|;&]*)?)")
+
+
+def code(page: Path) -> Iterator[str]:
+    """Every line of code of a page, in a block or in its text."""
+    for found in IN_CODE.finditer(page.read_text()):
+        yield from next(filter(None, found.groups())).splitlines()
+
+
+@cache
+def command_of(name: str) -> Any:
+    """The command, as Click has it."""
+    return COMMANDS[name].load(name)
+
+
+def options_of(name: str, words: list[str]) -> set[str]:
+    """Of a command, or of the one below it that these words name."""
+    command = command_of(name)
+    for word in words:
+        command = getattr(command, "commands", {}).get(word, command)
+    return {option for one in command.params for option in one.opts} | {"-h", "--help"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_every_command_that_is_named_is_there_with_its_options(page: Path) -> None:
+    for line in code(page):
+        for name, rest in COMMAND.findall(line):
+            assert name in {*COMMANDS, HELP}, line
+            words = rest.split()
+            said = {word.strip("[]().,…").split("=")[0] for word in words if word.strip("[(").startswith("-")}
+            assert name == HELP or said - {"", "-", "--"} <= options_of(name, words), line
+
+
+def test_an_option_that_there_is_not_would_be_noticed() -> None:
+    assert "--group" in options_of("offsets", [])
+    assert "--group" not in options_of("offsets", ["translate"])
+    assert COMMAND.findall(".venv/bin/lockstep plan --out FILE  # as is") == [("plan", " --out FILE  ")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        there = (page.parent / name).resolve() if name else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """Of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return frozenset(re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings)
+
+
+def test_every_target_of_make_that_is_named_is_there() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        for line in code(page):
+            assert set(re.findall(r"^\s*make ([a-z]+)", line)) <= targets, (page, line)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_every_path_and_module_that_is_named_is_there(page: Path) -> None:
+    for line in code(page):
+        for path in re.findall(r"(?<![\w/.-])((?:conf|docs|bench|tests|app|sinks|streaming)/[\w./-]*\w)", line):
+            assert (PROJECT / path).exists() or path in MADE_LATER, (path, line)
+        for module in re.findall(r"python -m (bench[\w.]*)", line):
+            path = PROJECT / module.replace(".", "/")
+            assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), line
+
+
+def test_every_metric_that_is_named_is_exported() -> None:
+    exported = {family.name for family in Metrics("").families}
+    for page in PAGES:
+        for name in re.findall(r"`(lockstep_\w+)[`{]", page.read_text()):
+            assert re.sub(r"_(bucket|sum|count)$", "", name) in exported or name in exported, (page, name)
+
+
+def test_every_key_that_is_named_is_read() -> None:
+    """`lockstep.policies` and its like are modules."""
+    modules = {f"lockstep.{path.stem}" for path in (PROJECT / "lockstep").glob("*.py")}
+    for page in PAGES:
+        for name in re.findall(r"(?<![\w./-])(lockstep\.[a-z.]+[a-z])(?=[`=\s])", page.read_text()):
+            if not any(name == one or name.startswith(one + ".") for one in modules):
+                assert {name, name.removeprefix("lockstep.")} & read_names(), (page, name)
