@@ -36,7 +36,7 @@ from streaming.errors import WrongUsage
 from streaming.number_of import number_of
 
 ExportOption = Annotated[
-    Path | None, typer.Option("--export", help="A new folder for the records that never crossed, as Parquet.")
+    Path | None, typer.Option("--export", help="A new folder for the records that the source alone has, as Parquet.")
 ]
 DiscardOption = Annotated[int | None, typer.Option("--discard", min=0, help="So many of them may stay behind.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the flow the other way round.")]

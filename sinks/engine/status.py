@@ -73,7 +73,7 @@ class KindStatus:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeats:
-    """The newest heartbeat of a flow: when it was emitted (ms), and how long it took to the target, if it crossed."""
+    """The newest heartbeat of a flow: when it was emitted (ms), and how long it took to the target, if copied."""
 
     timestamp_ms: int
     latency_ms: int | None = None

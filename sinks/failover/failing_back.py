@@ -64,7 +64,7 @@ def describe(scene: Scene, found: Unreplicated) -> str:
     topics = ", ".join(f"{topic} {count}" for topic, count in found.by_topic().items())
     most = "" if found.exact else "at most "
     records = f"{most}{number_of(found.count, 'record')} on {scene.settings.flow.source}"
-    return f"{records} never crossed{': ' + topics if topics else ''}"
+    return f"{records} never reached {scene.settings.flow.target}{': ' + topics if topics else ''}"
 
 
 def resume(scene: Scene, *, take_over: bool = False) -> FailoverRecord:

@@ -1,4 +1,4 @@
-"""Records that never crossed, as Parquet."""
+"""Records that never reached the target, as Parquet."""
 
 from __future__ import annotations
 

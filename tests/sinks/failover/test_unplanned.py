@@ -122,7 +122,7 @@ def test_records_that_never_crossed_are_counted_and_keep_the_flow_from_going_bac
     with pytest.raises(NotNow, match="has 3 records that never reached b"):
         failback(built.scene(), export=None, discard=2, write_reverse=lambda: None)
     assert built.record().state is State.INVALIDATED
-    assert "3 records on a never crossed: x 3" in built.said
+    assert "3 records on a never reached b: x 3" in built.said
 
 
 def test_exported_records_are_those_that_never_crossed() -> None:
