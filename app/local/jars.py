@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,9 @@ MODULE = """<ivy-module version="2.0">
 """
 DEPENDENCY = '    <dependency org="{}" name="{}" rev="{}" transitive="{}"/>'
 IVY_LINES = 12
+PART = "part-"
+"""What the name of a folder begins with into which jars are being fetched."""
+
 SHOWN_EVERY = 10
 """Jars between two lines of progress where stderr is no terminal."""
 
@@ -96,7 +100,10 @@ def checksums(libs: Path) -> dict[str, str]:
 
 
 def _fetch(root: Path, folder: Path, jars: JarSet) -> None:
-    with tempfile.TemporaryDirectory(dir=root, prefix="part-") as part:
+    for left in root.glob(f"{PART}*"):
+        # Of a process that was killed: this one alone has the lock.
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=root, prefix=PART) as part:
         libs = download(Path(part), folder, jars)
         _check(jars.expected(), checksums(libs), jars)
         libs.rename(folder)

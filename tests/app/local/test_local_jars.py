@@ -94,6 +94,13 @@ def test_a_download_that_fails_leaves_nothing_and_says_what_to_mend_and_what_ivy
     assert {path.name for path in (tmp_path / "root").iterdir()} == {"lock"}
 
 
+def test_what_a_killed_download_left_is_taken_away_by_the_next_one(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
+    set_up(ivy)
+    (tmp_path / "jars" / "part-killed" / "cache").mkdir(parents=True)
+    fetched(jars, tmp_path / "jars")
+    assert sorted(path.name for path in (tmp_path / "jars").iterdir()) == [jars.name, "lock"]
+
+
 @pytest.mark.parametrize(
     ("then", "said"),
     [
