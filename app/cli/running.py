@@ -45,8 +45,13 @@ def ask(settings: Settings, method: str, path: str, within: float, body: object 
         with httpx.Client(trust_env=False, timeout=within, headers=headers) as client:
             answer = client.request(method, where + path, json=body)
         document: dict[str, Any] = dict(answer.json())
-    except (httpx.HTTPError, ValueError, TypeError) as error:
+    except httpx.HTTPError as error:
         raise NoJobAnswers(f"no job answers at {where} ({error}): start it with `lockstep run`") from error
+    except (ValueError, TypeError) as error:
+        raise NoJobAnswers(
+            f"what answers at {where} is no job of Lockstep's: lockstep.http.host and lockstep.http.port must be those "
+            "of the running job"
+        ) from error
     if answer.status_code == UNAUTHORIZED:
         raise JobRefused(f"the job at {where} does not take this file's lockstep.http.token: give both the same one")
     if not answer.is_success and answer.status_code != NOTHING_CHANGED:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,16 @@ def test_the_token_goes_through_no_proxy(tmp_path: Path, monkeypatch: pytest.Mon
 def test_where_nobody_listens_the_command_says_how_to_start_a_job(tmp_path: Path) -> None:
     with pytest.raises(NoJobAnswers, match="start it with `lockstep run`"):
         ask_reload(settings(tmp_path, free_ports(1)[0]))
+
+
+def test_a_server_of_somebody_else_is_called_no_job_of_ours(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        try:
+            with pytest.raises(NoJobAnswers, match=r"is no job of Lockstep's: lockstep\.http\.host"):
+                ask_reload(settings(tmp_path, other.server_port))
+        finally:
+            other.shutdown()
 
 
 @pytest.mark.parametrize(
