@@ -93,6 +93,17 @@ def test_every_name_that_a_manifest_refers_to_is_defined_by_another() -> None:
     assert {("ConfigMap", name) for name in volumes} <= defined
 
 
+def test_what_must_not_be_lost_is_on_the_volume_that_stays(secrets: None, tmp_path: Path) -> None:
+    file = tmp_path / "mm2.properties"
+    file.write_text(every("ConfigMap")[0]["data"]["mm2.properties"])
+    for one in [*every("Deployment"), *every("SparkApplication")]:
+        volumes = [volume for volumes in found(one, "volumes") for volume in volumes]
+        mounts = [mount for mounts in found(one, "volumeMounts") for mount in mounts]
+        stays = {volume["name"] for volume in volumes if "persistentVolumeClaim" in volume}
+        places = [mount["mountPath"] for mount in mounts if mount["name"] in stays]
+        assert any(load(file).job.checkpoint_dir.is_relative_to(place) for place in places), one["apiVersion"]
+
+
 @pytest.mark.parametrize("application", every("SparkApplication"), ids=lambda one: str(one["apiVersion"]))
 def test_an_operator_starts_spark_with_the_projects_own_defaults_and_jars(application: dict[str, Any]) -> None:
     given = application["spec"]["sparkConf"]
@@ -152,6 +163,26 @@ def test_the_charts_file_has_no_mistake(secrets: None, tmp_path: Path) -> None:
     check_properties(
         values["properties"] + added[1].replace("    ", "").replace("{{ .Values.port }}", str(PORT)), tmp_path
     )
+
+
+def test_the_charts_pod_is_that_of_the_manifest_but_for_what_its_values_say() -> None:
+    """Line by line, for who has no helm."""
+    chart, plain = (
+        [line.strip() for line in path.read_text().partition("    spec:\n")[2].splitlines()]
+        for path in (CHART / "templates" / "deployment.yaml", CONF / "kubernetes" / "deployment.yaml")
+    )
+    assert [line for line in plain if line not in chart and "#" not in line] == [
+        "image: lockstep:0.1.0",
+        f"args: [{', '.join(RUN)}]",
+        "envFrom: [{secretRef: {name: lockstep}}]",
+        f"ports: [{{name: http, containerPort: {PORT}}}]",
+        "resources:",
+        "requests: {cpu: 500m, memory: 2Gi}",
+        "limits: {memory: 3Gi}",
+        "configMap: {name: lockstep}",
+        "persistentVolumeClaim: {claimName: lockstep}",
+    ]
+    assert "      path: /metrics\n" in (CHART / "templates" / "servicemonitor.yaml").read_text()
 
 
 def test_helm_renders_a_chart_that_agrees_with_the_manifests() -> None:

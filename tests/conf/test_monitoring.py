@@ -36,6 +36,21 @@ OF_MM2 = {
 `metric.names.formats = legacy,new`."""
 
 
+EXPORTER = PROJECT / "conf" / "prometheus" / "mm2-jmx-exporter.yml"
+
+
+def test_every_metric_of_mm2_is_of_an_object_that_the_exporter_includes() -> None:
+    names = yaml.safe_load(EXPORTER.read_text())["includeObjectNames"]
+    patterns = [re.fullmatch(r"([\w.]+):(?:type=([\w-]+),)?\*", name) for name in names]
+    begins = [
+        "_".join([found[1].replace(".", "_"), *([found[2].replace("-", "_")] if found[2] else [])]) + "_"
+        for found in patterns
+        if found is not None
+    ]
+    assert len(begins) == len(names)
+    assert [name for name in OF_MM2 if not name.startswith(tuple(begins))] == []
+
+
 def exported() -> dict[str, set[str]]:
     """Each sample that Prometheus can have, with its labels."""
     found: dict[str, set[str]] = {}
