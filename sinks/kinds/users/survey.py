@@ -46,7 +46,9 @@ def survey_users(
     needed = users_of(principals, acls.protected)
     owned = {key for key in ledger.owned(Kind.SCRAM_USER) if f"{PRINCIPAL}{key[0]}" not in acls.protected}
     upstream = source.describe(needed.keys())
-    downstream = target.describe({*needed.values(), *(user for user, _ in owned)})
+    # Also those whose creation was begun: who was revoked meanwhile is needed no more, and may be there.
+    begun = ledger.unsettled(Kind.SCRAM_USER)
+    downstream = target.describe({*needed.values(), *(user for user, _ in owned | begun)})
     desired = desired_users(needed, upstream, known_versions(provider, upstream))
     # A source that shows none of the users that there were is taken for one that could not be seen.
     blank = bool(owned) and not upstream

@@ -74,6 +74,17 @@ def test_user_without_a_credential_is_drift_and_fails_nobody_else() -> None:
     assert [(refusal.key, refusal.reason) for refusal in report.plan.refused] == [(ALICE, "no credential")]
 
 
+def test_user_who_was_revoked_before_anybody_wrote_down_who_created_him_is_deleted(world: World) -> None:
+    place = (Kind.SCRAM_USER.value, *ALICE)
+    # The process died between the creation and its record.
+    world.ledger().put({(Entry.OWNED, place): None, (Entry.VERSION, place): None, (Entry.INTENT, place): ""})
+    world.source_acls.bindings = {acl("ALLOW READ User:bob TOPIC x")}
+    world.restart()
+    for _ in range(4):
+        world.run_pass(after=REST)
+    assert ALICE not in world.target_users.stored
+
+
 def test_user_whom_no_acl_names_any_more_is_deleted_if_lockstep_created_him(world: World) -> None:
     world.source_acls.bindings = {acl("ALLOW READ User:bob TOPIC x")}
     world.run_pass(after=REST)
