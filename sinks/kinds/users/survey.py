@@ -44,11 +44,13 @@ def survey_users(
     """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
     acls = settings.acls
     needed = users_of(principals, acls.protected)
-    owned = {key for key in ledger.owned(Kind.SCRAM_USER) if f"{PRINCIPAL}{key[0]}" not in acls.protected}
+    created = ledger.owned(Kind.SCRAM_USER)
+    owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
     upstream = source.describe(needed.keys())
-    # Also those whose creation was begun: who was revoked meanwhile is needed no more, and may be there.
+    # Also those whose creation was begun, for they may be there though they are needed no more; who is left out here
+    # counts as gone, and is not Lockstep's any more.
     begun = ledger.unsettled(Kind.SCRAM_USER)
-    downstream = target.describe({*needed.values(), *(user for user, _ in owned | begun)})
+    downstream = target.describe({*needed.values(), *(user for user, _ in created | begun)})
     desired = desired_users(needed, upstream, known_versions(provider, upstream))
     # A source that shows none of the users that there were is taken for one that could not be seen.
     blank = bool(owned) and not upstream

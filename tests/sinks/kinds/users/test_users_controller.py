@@ -11,7 +11,7 @@ from sinks.engine.model import Kind
 from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
-from sinks.kinds.acls.principals import ADOPT, NamedPrincipals
+from sinks.kinds.acls.principals import ADOPT, PROTECTED, NamedPrincipals
 from sinks.kinds.users.controller import REST
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
@@ -83,6 +83,17 @@ def test_user_who_was_revoked_before_anybody_wrote_down_who_created_him_is_delet
     for _ in range(4):
         world.run_pass(after=REST)
     assert ALICE not in world.target_users.stored
+
+
+def test_user_who_is_protected_for_a_while_stays_locksteps(world: World) -> None:
+    rules = world.settings.acls
+    world.source_acls.bindings.add(acl("ALLOW READ User:bob TOPIC x"))
+    for protected in (NamedPrincipals(PROTECTED, "alice"), rules.protected):
+        world.settings = replace(world.settings, acls=replace(rules, protected=protected))
+        world.restart()
+        for _ in range(4):
+            world.run_pass(after=REST)
+    assert world.ledger().owned(Kind.SCRAM_USER) == {ALICE, BOB}
 
 
 def test_user_whom_no_acl_names_any_more_is_deleted_if_lockstep_created_him(world: World) -> None:
