@@ -18,12 +18,12 @@ from sinks.engine.model import Kind
 from sinks.failover.arrival import pairs_of, unlisted
 from sinks.failover.arrival_memory import ArrivalMemory, ArrivalsSeen
 from sinks.failover.checks import ReadinessFacts
+from sinks.failover.divergence import as_at_takeover
 from sinks.failover.fence_rules import fenced_topics
 from sinks.failover.in_step import InStep, in_step_of_pass
 from sinks.failover.losses import losses_of, untold
 from sinks.failover.record import FailoverRecord
 from sinks.failover.red_flags import red_flags
-from sinks.failover.takeover import as_at_takeover
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster

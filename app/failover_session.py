@@ -16,11 +16,10 @@ from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.audit import process_identity
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
-from sinks.failover.copy_check import CopyCheck
 from sinks.failover.fencing import Proof
 from sinks.failover.journal import Journal, StateObserver
 from sinks.failover.record import Begun
-from sinks.failover.scene import Choices, Scene
+from sinks.failover.scene import Choices, CopyCheck, Scene
 from sinks.failover.steps import failover_steps
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings

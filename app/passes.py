@@ -8,9 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from app.flow_lease import lease
 from app.settings import Settings
-from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
+from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger
 from sinks.engine.claims import Claims
 from sinks.engine.compared import Compared
 from sinks.engine.flow_components import FlowComponents

@@ -5,16 +5,20 @@ What only the running job has is in `app.job.flow_wiring`.
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from app.local.java_gateway import kafka_jvm
 from app.settings import Settings
 from sinks.engine.audit import Audit, process_identity
 from sinks.engine.guard import Guard
+from sinks.engine.leadership import Identity
+from sinks.engine.lease import Lease
 from sinks.engine.ledger import Ledger
 from sinks.engine.pins import PinFile
 from sinks.engine.seal import Seal
@@ -25,8 +29,8 @@ from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import CountRequest, Reader, count_nothing
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kafka.ports.unwatched import UnwatchedConfigs, UnwatchedGroups, UnwatchedList
-from sinks.kafka.request_timeout import request_timeout
+from sinks.kafka.ports.watches import UnwatchedConfigs, UnwatchedGroups, UnwatchedList
+from sinks.kafka.request_timeout import longest_write, request_timeout
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -121,3 +125,26 @@ def _unwatched_ports(settings: Settings, flow: FlowSettings, cluster: KafkaClust
         records=cluster.records,
         java=lambda: JavaAdmin(cluster.alias, jvm.gateway, client, count_nothing),
     )
+
+
+def lease(
+    settings: Settings,
+    flow: FlowSettings,
+    command: str,
+    *,
+    patience: float = 0.0,
+    wake: Callable[[], None] = lambda: None,
+) -> Lease:
+    """The leadership of a flow, for a process that runs this command; `patience` and `wake` as in Lease.
+
+    Opens nothing before the first claim. Raises LockstepError for client settings that cannot be used.
+    """
+    target, seal = flow.flow.target, Seal(flow.flow.name, flow.safety.ledger_secret)
+    client = settings.cluster(target, flow.flow).admin
+    opened, reserve = partial(KafkaCluster, target, client), longest_write(target, client)
+    return Lease(flow.flow.name, opened, seal, process(command), reserve, patience=patience, wake=wake)
+
+
+def process(command: str) -> Identity:
+    """This process, for others to read."""
+    return Identity(f"lockstep-{command}-{os.getpid()}", socket.gethostname())

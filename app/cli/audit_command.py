@@ -17,7 +17,7 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import Output, complain, print_json, print_line, print_table
 from app.cli.printable import one_line
-from app.cli.since import parse_since
+from app.cli.time_options import parse_since
 from app.properties.nearest import nearest
 from app.wiring import both_clusters
 from sinks.engine.audit_events import EVENT_KINDS, Event, events_of, read_audit

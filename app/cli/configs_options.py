@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.seconds import seconds
+from app.cli.time_options import seconds
 from app.configs_tool.flags import EntityType
 
 ClusterOption = Annotated[str | None, typer.Option("--cluster", help="An alias of the properties file.")]

@@ -11,7 +11,7 @@ from app.cli.failover_options import DryRunOption, OneFlowOption
 from app.cli.failover_output import one_flow, saying
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_table
-from app.cli.seconds import seconds
+from app.cli.time_options import seconds
 from app.failover_session import FailoverCall, failover_session, group_rows
 from sinks.failover.drill import Drill, DrillResult
 from streaming.errors import WrongUsage

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.seconds import seconds
+from app.cli.time_options import seconds
 from sinks.failover.unplanned import TYPED_UNKNOWN
 
 OneFlowOption = Annotated[

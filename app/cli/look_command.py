@@ -11,7 +11,7 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOpti
 from app.cli.output import DONE, FAILED, PENDING, Output, print_json, print_line
 from app.cli.plan_text import paused_lines
 from app.cli.running import JobRefused, ask, ask_reload
-from app.cli.seconds import seconds
+from app.cli.time_options import seconds
 from sinks.engine.model import Kind
 
 
@@ -43,7 +43,7 @@ def look(
     """
     settings = loaded(config, flow)
     if topics:
-        from app.cli.topic_names import topics_of_flows
+        from app.cli.wrong_names import topics_of_flows
 
         topics_of_flows(settings, topics)
     body = {"topics": topics or [], "flows": [one.flow.name for one in settings.flows], "wait_seconds": wait}

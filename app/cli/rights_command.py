@@ -22,7 +22,7 @@ from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.rd_rights import ask_allowed
-from sinks.kafka.ports.allowed import Allowed
+from sinks.kafka.ports.acls import Allowed
 from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.chosen_groups import chosen_groups
 from streaming.errors import WrongUsage

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 from typer.main import get_command
 
-from app.cli.seconds import seconds
+from app.cli.time_options import seconds
 from app.settings.reading import USUAL, Reading
 from sinks.kafka.request_timeout import LONGEST, SHORTEST
 

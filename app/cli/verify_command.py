@@ -15,8 +15,8 @@ from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.plan_file import check_writable
-from app.cli.since import parse_since
-from app.cli.topic_names import topics_of_flows
+from app.cli.time_options import parse_since
+from app.cli.wrong_names import topics_of_flows
 from app.private_files import make_new_folder, write_report
 from app.settings import Settings
 from sinks.engine.times import utc_now

@@ -26,8 +26,8 @@ from app.configs_tool.alter import (
 )
 from app.configs_tool.precedence import own_levels
 from sinks.faults import RightsMissing
+from sinks.kafka.ports.brokers import Partition, Partitions, Troubled
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ConfigValues, ResourceType
-from sinks.kafka.ports.partitions import Partition, Partitions, Troubled
 from streaming.errors import LockstepError, WrongUsage
 from streaming.number_of import number_of
 

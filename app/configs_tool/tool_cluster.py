@@ -17,11 +17,11 @@ from app.properties.parse import read
 from app.settings import load
 from app.settings.reading import USUAL, Reading
 from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.librdkafka.rd_partitions import KafkaPartitions
+from sinks.kafka.librdkafka.rd_brokers import KafkaPartitions
 from sinks.kafka.librdkafka.reachability import check_reachable
+from sinks.kafka.ports.brokers import Partitions
 from sinks.kafka.ports.cluster import count_nothing
 from sinks.kafka.ports.config_levels import ConfigLevels
-from sinks.kafka.ports.partitions import Partitions
 from sinks.kafka.request_timeout import WHOLE
 from streaming.errors import WrongUsage
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from app.flow_lease import lease
 from app.settings import Settings
-from app.wiring import audit, connect, guard, ledger
+from app.wiring import audit, connect, guard, lease, ledger
 from sinks.engine.claims import Claims
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.ledger import Ledger

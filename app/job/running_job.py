@@ -17,9 +17,8 @@ from app.http.page_history import FlowHistory, sampling
 from app.job.adopted_flows import AdoptedFlows
 from app.job.batch import Batch
 from app.job.changed_lines import ChangedLine
-from app.job.closing import side_by_side
 from app.job.commit_streams import CommitStreams
-from app.job.ending_signals import ending_signals
+from app.job.ending import ending_signals, side_by_side
 from app.job.flow_passes import FlowPasses
 from app.job.flow_wiring import JobHooks, flow_in_job
 from app.job.preflight_watch import preflights

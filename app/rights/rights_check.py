@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from app.rights.flow_rights import EVERY, Right
-from sinks.kafka.ports.allowed import Allowed
+from sinks.kafka.ports.acls import Allowed
 from streaming.number_of import number_of
 
 

@@ -16,8 +16,7 @@ from app.properties.shown import hidden_texts
 from app.settings.acl_settings import acl_rules, check_principals, credential_provider, disabled_reasons
 from app.settings.cluster_sections import check_aliases, cluster_settings
 from app.settings.contradictions import READ_BY, check_flow, check_plugins
-from app.settings.failover_settings import failover_rules
-from app.settings.safety_settings import safety
+from app.settings.safety_settings import failover_rules, safety
 from sinks.engine.model import Kind
 from sinks.failover.listener import FailoverListener
 from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Listeners, OffsetsSource, Pace, Verifying

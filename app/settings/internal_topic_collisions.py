@@ -1,8 +1,9 @@
-"""Flows that share an internal topic: each would take what MM2 wrote of the other for its own, and skip records."""
+"""Topics of one flow that concern another: MM2's, which no two may share, and Lockstep's own on one target."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from app.properties.keys import CLUSTERS, OFFSET_SYNCS_LOCATION, POLICY
 from app.properties.mistakes import Findings
@@ -66,3 +67,14 @@ def _report(
         f"the other's for its own: choose a {POLICY.name} that makes other names{moved}, or leave one flow out",
         POLICY.name,
     )
+
+
+def of_others(flow: FlowSettings, flows: Iterable[FlowSettings]) -> tuple[str, ...]:
+    """The names of Lockstep's own topics of other flows into the same target, which their policies may choose."""
+    others = (one for one in flows if one.flow != flow.flow and one.flow.target == flow.flow.target)
+    return tuple(sorted({name for one in others for name in one.internal.ours}))
+
+
+def knowing(flow: FlowSettings, flows: Iterable[FlowSettings]) -> FlowSettings:
+    """The same flow, which knows these."""
+    return replace(flow, internal=replace(flow.internal, of_other_flows=of_others(flow, flows)))

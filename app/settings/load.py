@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from app.http.request_rules import is_loopback
 from app.properties import keys
 from app.properties.check import check
 from app.properties.config_providers import config_providers, resolve_all
+from app.properties.keys import HTTP_HOST, HTTP_TOKEN
 from app.properties.mistakes import Findings
 from app.properties.parse import read
 from app.properties.scoped_keys import Properties
@@ -23,13 +25,10 @@ from app.settings.cluster_sections import (
 )
 from app.settings.contradictions import check_broker_configs, check_collisions, check_cycles
 from app.settings.flow_sections import chosen_flows, enabled_flows, flow_settings
-from app.settings.http_settings import check_http
-from app.settings.internal_topic_collisions import check_internal_topics
+from app.settings.internal_topic_collisions import check_internal_topics, knowing, of_others
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings
 from app.settings.metric_reporters import reporters
-from app.settings.mm2_lines import check_mm2_lines
-from app.settings.old_names import check_old_names
-from app.settings.own_topics_of_flows import knowing, of_others
+from app.settings.mm2_lines import check_mm2_lines, check_old_names
 from app.settings.plugin_reconfiguration import flow_that_stays
 from app.settings.reading import USUAL, Reading
 from app.settings.stored_overrides import Overrides, override_entries
@@ -105,7 +104,7 @@ def _check_lines(
     for settings in clusters.values():
         check_servers(properties, settings, findings)
     check_shared_servers(properties, clusters, enabled, findings)
-    check_http(properties, findings)
+    _check_http(properties, findings)
     for flow in enabled:
         check_mm2_lines(properties, flow, findings)
 
@@ -189,3 +188,13 @@ def _overrides(
         for alias in (flow.source, flow.target)
     }
     return {where: one.within(timeout) for where, one in found.items() if one != clusters[where[1]]}
+
+
+def _check_http(properties: Properties, findings: Findings) -> None:
+    """A server that others than this machine can reach needs a token, by which they prove who they are."""
+    if not is_loopback(properties.get(HTTP_HOST)) and not properties.entry(HTTP_TOKEN.name):
+        findings.mistake(
+            properties.entry(HTTP_HOST.name),
+            f"is no loopback address, so others can ask the job: set {HTTP_TOKEN.name}, best as a reference such as "
+            "${env:LOCKSTEP_HTTP_TOKEN}",
+        )

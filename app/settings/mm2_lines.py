@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from app.plugins import OLD_NAMES
 from app.properties import keys
 from app.properties.mistakes import Findings, PropertyLine
 from app.properties.scoped_keys import Properties
@@ -110,3 +111,11 @@ LINE_RULES: Mapping[str, Callable[[PropertyLine, Properties, Flow], str | None]]
     EMIT_HEARTBEATS: _no_heartbeats,
 }
 """By the key: what is to be said of a line; None where nothing is."""
+
+
+def check_old_names(properties: Properties, findings: Findings) -> None:
+    """Warns of each with its new name."""
+    for entry in properties.by_key.values():
+        for old in (part.strip() for part in entry.value.split(",")):
+            if old in OLD_NAMES:
+                findings.warn(entry, f"{old} is now called {OLD_NAMES[old]}; the old name goes with the next version")

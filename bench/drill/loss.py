@@ -13,7 +13,7 @@ from bench.drill.source_load import Topic
 from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.prediction import predicted
+from sinks.failover.losses import predicted
 from sinks.failover.source_end_offsets import known_end_offsets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import LogRange

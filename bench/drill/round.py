@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
@@ -18,10 +19,27 @@ from bench.drill.outcome_rows import AFTER, CALM, DURING, VERIFIED_AFTER, VERIFI
 from bench.drill.readers import Commits, DrillReader, readers
 from bench.drill.snapshot import Logs, Snapshot, Target, read_logs, remote
 from bench.drill.source_load import Load, Topic, create, running
-from bench.drill.still import Still
 from bench.drill.verified import verified_offsets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.mm2.records import TopicPartition
+
+T = TypeVar("T")
+
+
+class Still(Generic[T]):
+    """A condition for `wait_for`: what `look` gives, `seen` last, has been the same for so many seconds."""
+
+    def __init__(self, look: Callable[[], T], seconds: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._look, self._seconds, self._now = look, seconds, now
+        self.seen, self._since = look(), now()
+
+    def __call__(self) -> bool:
+        """Looks again."""
+        seen = self._look()
+        if seen != self.seen:
+            self.seen, self._since = seen, self._now()
+        return self._now() - self._since >= self._seconds
+
 
 COPIED_WITHIN = 300.0
 """Seconds for whatever MM2 has to do."""

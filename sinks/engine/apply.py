@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from sinks.engine.chunks import chunks
 from sinks.engine.kind_trouble import stops_flow
 from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.plan import Plan
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault
 from streaming.errors import LockstepError
+
+T = TypeVar("T")
 
 CHANGES_IN_A_REQUEST = 500
 """Changes in one write request, of a kind whose row says nothing else."""
@@ -74,3 +75,9 @@ def _requests(plan: Plan) -> Iterator[tuple[Kind, Sequence[Change]]]:
 def _together(change: Change) -> tuple[Kind, int]:
     # Config changes of a topic go out together, whatever their operation: each topic is all or nothing.
     return change.kind, 0 if change.kind.row.together else change.order[0]
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in order, at most `size` at a time."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -12,7 +12,7 @@ from sinks.engine.leadership import Leadership, Unled
 from sinks.engine.ledger import Ledger
 from sinks.engine.recorder import TopicIds
 from sinks.engine.report import Observer
-from sinks.kafka.ports.metadata_signal import MetadataSignal, NoSignal
+from sinks.kafka.ports.watches import MetadataSignal, NoSignal
 from sinks.kinds.controller import Controller, PassContext
 from sinks.kinds.listing import Listed
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sinks.engine.model import Key
-from sinks.failover.copy_check import CopyCheck
 from sinks.failover.divergence import divergences, takeover_ends
 from sinks.failover.fence_rules import fence_acls, fenced_topics, shown
 from sinks.failover.fencing import FenceBroken, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
-from sinks.failover.scene import Scene
+from sinks.failover.scene import CopyCheck, Scene
 from sinks.failover.states import Command, State, Step
 from sinks.failover.steps import NotDrained, describe_missing, lift_fence, missing_records
 from streaming.number_of import number_of

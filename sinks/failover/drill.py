@@ -16,9 +16,8 @@ from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas, all_records
 from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence, NoAuthorizer
-from sinks.failover.scene import Scene
+from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.unreplicated import not_among
-from sinks.failover.wait_lines import WaitLines
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.record_reader import Record, RecordReader

@@ -1,4 +1,4 @@
-"""What the commands of a failover work on: a flow's two clusters, its journal, and what was chosen."""
+"""What the commands of a failover work on: a flow's two clusters, its journal, what was chosen, how it is waited."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import pairs_of, unlisted
-from sinks.failover.copy_check import CopyCheck
 from sinks.failover.fence_rules import fenced_topics, shown
 from sinks.failover.fencing import Proof, Waiting
 from sinks.failover.journal import Journal
@@ -18,6 +17,55 @@ from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.listing import Listed, list_both
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+
+LINE_INTERVAL = 10.0
+"""Seconds between two lines of one wait."""
+
+
+@dataclass
+class WaitLines:
+    """Of one wait, which begins when this is made. `clock`: seconds that only go on; `within`: how long it may take."""
+
+    say: Callable[[str], None]
+    clock: Callable[[], float]
+    within: float
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self._said = self.clock()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has taken too long."""
+        return self.clock() > self.began + self.within
+
+    def go_on(self, what: str) -> None:
+        """Says what it waits for, unless it has just done so."""
+        now = self.clock()
+        if now - self._said >= LINE_INTERVAL:
+            self._said = now
+            self.say(f"waiting for {what}: {now - self.began:.0f} s, at most {self.within:g} s")
+
+
+Compare = Callable[[Collection[str], Mapping[TopicPartition, int]], None]
+"""Compares the records of these topics of the source; raises where they differ. Partitions of the target end at the
+offsets that are given: what clients have written behind them is no copy."""
+
+
+@dataclass
+class CopyCheck:
+    """Of one command. `compared`: topics of which nothing need be compared any more."""
+
+    compare: Compare
+    compared: set[str] = field(default_factory=set)
+
+    def run(self, topics: Collection[str], ends: Mapping[TopicPartition, int]) -> bool:
+        """Whether there was something to compare. Raises what `compare` raises."""
+        left = set(topics) - self.compared
+        if left:
+            self.compare(left, ends)
+            self.compared |= left
+        return bool(left)
 
 
 @dataclass(frozen=True)

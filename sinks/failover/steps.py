@@ -9,15 +9,13 @@ from functools import partial
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Key, Kind
 from sinks.failover.arrival import Arrival
-from sinks.failover.divergence import divergences, forget_divergences
+from sinks.failover.divergence import arrivals_at_takeover, divergences, forget_divergences
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.fencing import Fence, prove_still
 from sinks.failover.moved_clients import WrittenSince, written_since
-from sinks.failover.scene import Scene
+from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step
-from sinks.failover.takeover import arrivals_at_takeover
 from sinks.failover.unplanned import Prediction, keep_divergence, predict
-from sinks.failover.wait_lines import WaitLines
 from sinks.kinds.acls.staged_writes import granted_later
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

@@ -7,14 +7,13 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from sinks.failover.arrival import Arrival, pairs_of, unlisted
-from sinks.failover.divergence import Divergence, keep_divergences
+from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
 from sinks.failover.fence_rules import fenced_topics
-from sinks.failover.prediction import predicted
+from sinks.failover.losses import predicted
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import EndOffsets, end_offsets_by_topic, known_end_offsets
 from sinks.failover.states import Command, State
-from sinks.failover.takeover import arrivals_at_takeover, as_at_takeover
 from sinks.kinds.offsets.stored_histories import stored_histories
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of

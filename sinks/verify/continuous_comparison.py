@@ -16,14 +16,13 @@ from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
 from sinks.verify.log_survey import SurveyedSide, compacted_topics, moved_starts
-from sinks.verify.metered_jobs import MeteredJobs
 from sinks.verify.newly_exact import NewlyExact
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_progress import Cut, PartitionProgress
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.piece_selection import SelectedPiece, select_pieces
 from sinks.verify.record_checks import RecordChecks
-from sinks.verify.record_jobs import RecordJobs
+from sinks.verify.record_jobs import MeteredJobs, RecordJobs
 from sinks.verify.windows import LEAST_WINDOW, Window, cut
 from streaming.mm2.records import TopicPartition
 

@@ -1,11 +1,12 @@
-"""What reads the records of both sides: Spark, or lists in a test."""
+"""What reads the records of both sides, Spark or lists in a test, and notes how much it read where a rate holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from streaming.verify.rows import DigestRow, KeyRow, KeySums, PartitionRead, RecordRows, SoughtRecord
+from sinks.verify.byte_budget import ByteBudget
+from streaming.verify.rows import SOURCE, DigestRow, KeyRow, KeySums, PartitionRead, RecordRows, SoughtRecord
 
 Reads = Sequence[PartitionRead]
 """Partitions of one side. Those of both sides have the same ids and as many cells."""
@@ -27,3 +28,45 @@ class RecordJobs(Protocol):
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[Sequence[KeySums], Sequence[KeyRow]]:
         """Of compacted topics: sums of each partition, and at most so many keys whose last records do not agree, the
         first by offset."""
+
+
+class MeteredJobs:
+    """`RecordJobs` that take from a budget what was read, of the side of which more was."""
+
+    def __init__(self, jobs: RecordJobs, budget: ByteBudget) -> None:
+        self._jobs, self._budget = jobs, budget
+
+    def digests(self, source: Reads, target: Reads) -> Iterator[DigestRow]:
+        """As the jobs do. Their sizes are exact."""
+        sizes: dict[tuple[int, int], int] = {}
+        for row in self._jobs.digests(source, target):
+            sizes[row.side, row.id] = sizes.get((row.side, row.id), 0) + row.size
+            yield row
+        for one in source:
+            self._budget.measured(one.topic, _offsets(one), sizes.get((SOURCE, one.id), 0))
+        sides = [sum(size for (side, _), size in sizes.items() if side == wanted) for wanted in (0, 1)]
+        self._budget.spend(max(sides))
+
+    def pairs(self, source: Reads, target: Reads, times: bool, most: int) -> RecordRows:
+        """As the jobs do."""
+        self._estimate(source)
+        return self._jobs.pairs(source, target, times, most)
+
+    def find_on_source(self, partitions: Reads, wanted: Sequence[SoughtRecord]) -> Mapping[SoughtRecord, int]:
+        """Looks through no partition that is larger than what may be read at once."""
+        chosen = [one for one in partitions if _offsets(one) <= self._budget.largest(one.topic)]
+        ids = {one.id for one in chosen}
+        self._estimate(chosen)
+        return self._jobs.find_on_source(chosen, [one for one in wanted if one.id in ids]) if chosen else {}
+
+    def last_values(self, source: Reads, target: Reads, most: int) -> tuple[Sequence[KeySums], Sequence[KeyRow]]:
+        """As the jobs do."""
+        self._estimate(source)
+        return self._jobs.last_values(source, target, most)
+
+    def _estimate(self, source: Reads) -> None:
+        self._budget.spend(sum(self._budget.size(one.topic, _offsets(one)) for one in source))
+
+
+def _offsets(one: PartitionRead) -> int:
+    return one.bounds[-1] - one.bounds[0]

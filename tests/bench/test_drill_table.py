@@ -19,12 +19,11 @@ from bench.drill.outcome_rows import (
     rows,
 )
 from bench.drill.readers import ANYWHERE, END, NEAR, DrillReader
-from bench.drill.round import DrillSize
+from bench.drill.round import DrillSize, Still
 from bench.drill.run import DrillSeries, Way, read
 from bench.drill.section import section
 from bench.drill.snapshot import Snapshot
 from bench.drill.source_load import TOPIC_KINDS, Topic
-from bench.drill.still import Still
 from streaming.mm2.records import TopicPartition
 
 BUSY = TOPIC_KINDS[0]

@@ -17,8 +17,8 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.rd_groups import KafkaGroups
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kafka.ports.group_watch import GroupWatch, PlainGroupWatch
 from sinks.kafka.ports.groups import Groups, LogRange, Offsets
+from sinks.kafka.ports.watches import GroupWatch, PlainGroupWatch
 from streaming.mm2.records import TopicPartition
 
 SOON = 30.0

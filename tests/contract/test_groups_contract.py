@@ -14,8 +14,8 @@ from app.local.java import QUICK_START, JavaProcess
 from app.local.waiting import wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kafka.ports.group_watch import GroupWatch
 from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.watches import GroupWatch
 from streaming.mm2.records import TopicPartition
 from tests.contract.group_looks import RECORDS, SOON, Stage, commit, in_memory, of_broker
 

@@ -17,7 +17,7 @@ from sinks.kafka.jvm.jvm_configs import JvmWatch
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
 from sinks.kafka.ports.cluster import Cluster, TopicSpec
-from sinks.kafka.ports.config_watch import Watch
+from sinks.kafka.ports.watches import Watch
 
 SOON = 30.0
 

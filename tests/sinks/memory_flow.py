@@ -13,8 +13,8 @@ from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kafka.ports.group_watch import PlainGroupWatch
 from sinks.kafka.ports.users import LoginTrial, no_login
+from sinks.kafka.ports.watches import PlainGroupWatch
 from sinks.kinds.users.credentials import Credential
 
 

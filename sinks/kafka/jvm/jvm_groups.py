@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from sinks.faults import CoordinatorUnavailable, RightsMissing
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
-from sinks.kafka.ports.group_watch import POLLED_AT_ONCE
+from sinks.kafka.ports.watches import POLLED_AT_ONCE
 from streaming.errors import LockstepError
 
 GROUPS_IN_A_REQUEST = 500

@@ -1,8 +1,8 @@
-"""A cluster's brokers, replicas and open transactions through librdkafka."""
+"""A cluster's brokers, replicas, partitions and open transactions through librdkafka."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import confluent_kafka as rd
@@ -10,7 +10,8 @@ import confluent_kafka as rd
 from sinks.faults import Observed
 from sinks.kafka.librdkafka.admin import LATEST_OFFSET, Admin
 from sinks.kafka.librdkafka.error_codes import item_fault
-from sinks.kafka.ports.brokers import Replicas
+from sinks.kafka.ports.brokers import Replicas, Troubled
+from sinks.kafka.ports.cluster import CountRequest, count_nothing
 from streaming.mm2.records import TopicPartition
 
 # The package's own types leave it out.
@@ -49,6 +50,29 @@ class KafkaBrokers:
             {asked[one]: found.offset for one, (found, error) in settled.items() if error is None},
             {asked[one]: item_fault(error) for one, (_, error) in settled.items() if error is not None},
         )
+
+    def _metadata(self) -> Any:
+        return self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))
+
+
+class KafkaPartitions:
+    """`Partitions` from the cluster's metadata. Opens no connection before the first request."""
+
+    def __init__(self, alias: str, properties: Mapping[str, str], count_request: CountRequest = count_nothing) -> None:
+        self._admin = Admin(alias, properties, count_request)
+
+    def topics(self) -> list[str]:
+        return sorted(self._metadata().topics)
+
+    def troubled(self) -> Troubled:
+        offline, under_replicated = set(), set()
+        for name, topic in self._metadata().topics.items():
+            for number, partition in topic.partitions.items():
+                if partition.leader < 0:
+                    offline.add((name, number))
+                if len(partition.isrs) < len(partition.replicas):
+                    under_replicated.add((name, number))
+        return Troubled(frozenset(offline), frozenset(under_replicated))
 
     def _metadata(self) -> Any:
         return self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))

@@ -11,7 +11,7 @@ from confluent_kafka.admin import NewTopic
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import item_fault
 from sinks.kafka.librdkafka.group_process import GroupProcess
-from sinks.kafka.ports.allowed import Allowed
+from sinks.kafka.ports.acls import Allowed
 
 NAMES_IN_A_REQUEST = 500
 """Topics or groups in one request."""

@@ -1,8 +1,9 @@
-"""The ACLs of a cluster: what the sink asks for."""
+"""The ACLs of a cluster, and what its client may do there: what the sink asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sinks.faults import ItemFault
@@ -39,3 +40,16 @@ class AclWatch(Protocol):
         """The next poll reports a change."""
 
     def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Operations by Kafka's upper-case words. A topic or group that cannot be seen has Kafka's error name instead.
+
+    `creatable`: for names asked about, whether such a topic may be created.
+    """
+
+    cluster: frozenset[str]
+    topics: Mapping[str, frozenset[str] | str] = field(default_factory=dict)
+    creatable: Mapping[str, bool] = field(default_factory=dict)
+    groups: Mapping[str, frozenset[str] | str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A cluster's brokers and replicas, and its open transactions: what decides whether it could take over."""
+"""A cluster's brokers, replicas and open transactions: whether it could take over, and what a config did to it."""
 
 from __future__ import annotations
 
@@ -30,3 +30,24 @@ class Brokers(Protocol):
 
     def stable_ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
         """Last stable offsets: before the end where a transaction is open (`read_committed`)."""
+
+
+Partition = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Troubled:
+    """Partitions in trouble, by topic and number: `offline` have no leader, `under_replicated` miss replicas."""
+
+    offline: frozenset[Partition] = frozenset()
+    under_replicated: frozenset[Partition] = frozenset()
+
+
+class Partitions(Protocol):
+    """Looks at all topics."""
+
+    def topics(self) -> list[str]:
+        """Their names, in order. Raises ClusterUnreachable, RightsMissing."""
+
+    def troubled(self) -> Troubled:
+        """Those in trouble now. Raises ClusterUnreachable, RightsMissing."""

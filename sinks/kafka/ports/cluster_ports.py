@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 from sinks.kafka.ports.acls import Acls, AclWatch
 from sinks.kafka.ports.cluster import Cluster
 from sinks.kafka.ports.config_levels import ConfigLevels
-from sinks.kafka.ports.config_watch import Watch
-from sinks.kafka.ports.group_watch import GroupWatch
 from sinks.kafka.ports.groups import Groups
 from sinks.kafka.ports.permitted import Permit, permitted
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kafka.ports.users import LoginTrial, Users, no_login
+from sinks.kafka.ports.watches import GroupWatch, Watch
 
 T = TypeVar("T")
 

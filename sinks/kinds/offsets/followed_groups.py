@@ -13,8 +13,8 @@ from typing import NamedTuple
 from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings, OffsetsSource
 from sinks.kafka.ports.group_reader_around import GroupReaderAround
-from sinks.kafka.ports.group_watch import POLLED_AT_ONCE, GroupWatch
 from sinks.kafka.ports.groups import GroupReader, Offsets
+from sinks.kafka.ports.watches import POLLED_AT_ONCE, GroupWatch
 from sinks.kinds.controller import CommitsFrom
 from sinks.kinds.offsets.chosen_groups import is_followed
 from sinks.kinds.offsets.commit_feed import CommitFeed, NewCommits

@@ -12,13 +12,13 @@ from sinks.engine.model import Key, Kind, Op, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
-from sinks.kafka.ports.config_watch import Watch
+from sinks.kafka.ports.watches import Watch
 from sinks.kinds.assembly import Assembled, Assembly, CompareProgress, no_progress
 from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
 from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.deletions import TopicDeletions
-from sinks.kinds.topics.drifts import TopicDrifts
+from sinks.kinds.topics.effective import TopicDrifts
 from sinks.kinds.topics.poll_schedule import PollSchedule
 from sinks.kinds.topics.rules import is_still_wanted
 from sinks.kinds.topics.second_comparison import SecondComparison

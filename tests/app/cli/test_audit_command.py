@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cli.audit_command import AnswerWatch, EventFilter, _as_json, _row, _wanted
-from app.cli.since import BEGINNING
+from app.cli.time_options import BEGINNING
 from sinks.engine.audit_events import EVENT_KINDS, PAUSE, SETTING, Event
 from sinks.engine.model import Kind
 from sinks.kafka.memory.memory_cluster import MemoryCluster

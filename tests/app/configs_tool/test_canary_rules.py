@@ -10,8 +10,8 @@ import pytest
 from app.configs_tool import canary
 from app.configs_tool.canary import Canary, NotTakenBack, TakenBack
 from sinks.kafka.memory.memory_levels import MemoryLevels
+from sinks.kafka.ports.brokers import Troubled
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, ResourceType
-from sinks.kafka.ports.partitions import Troubled
 from streaming.errors import WrongUsage
 
 TWO = ConfigEntity(ResourceType.BROKER, "2")

@@ -14,7 +14,7 @@ from app.rights.flow_rights import Right, rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict, right_findings
 from app.rights.rights_table import RIGHT_RULES
 from app.settings import Settings, load
-from sinks.kafka.ports.allowed import Allowed
+from sinks.kafka.ports.acls import Allowed
 
 PROBE = "a.lockstep-rights-probe"
 PREFIX = Right("b", "TOPIC", "a.", "PREFIXED", "ALTER", "grows")

@@ -20,7 +20,7 @@ from app.local.waiting import wait_for
 from app.main import app
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.librdkafka.rd_partitions import KafkaPartitions
+from sinks.kafka.librdkafka.rd_brokers import KafkaPartitions
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigEntity
 from streaming.errors import LockstepError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sinks.failover.arrival import pairs_of
 from sinks.failover.arrival_memory import ArrivalMemory
 from sinks.failover.commands import drain, fence
-from sinks.failover.takeover import as_at_takeover
+from sinks.failover.divergence import as_at_takeover
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Stage, stage
 

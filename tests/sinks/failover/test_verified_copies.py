@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from sinks.failover.commands import cutover, drain, fence, promote, unfence
-from sinks.failover.copy_check import CopyCheck
 from sinks.failover.record import FailoverRecord
+from sinks.failover.scene import CopyCheck
 from sinks.failover.states import Command, State
 from sinks.failover.steps import NotDrained
 from streaming.mm2.records import TopicPartition

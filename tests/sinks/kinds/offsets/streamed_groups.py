@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from sinks.faults import Observed
 from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.ports.group_watch import PlainGroupWatch
 from sinks.kafka.ports.groups import Offsets
+from sinks.kafka.ports.watches import PlainGroupWatch
 from sinks.kinds.offsets.commit_feed import CommitFeed
 from sinks.kinds.offsets.followed_groups import FollowedGroups
 from streaming.commits.commit_record import CommitBatch

@@ -14,8 +14,7 @@ from sinks.engine.model import Kind
 from sinks.engine.reconcile import Report
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ResourceType
-from sinks.kinds.topics.drifts import TopicDrifts
-from sinks.kinds.topics.effective import Drift, Side
+from sinks.kinds.topics.effective import Drift, Side, TopicDrifts
 from tests.sinks.builders import World, config_change, flow_settings, put_topic, set_config
 
 WEEK, DAY, HOUR = "604800000", "86400000", "3600000"

@@ -1,11 +1,12 @@
-"""The signals that end a running job, or let it read its file again."""
+"""How a running job ends: by which signals, and everything side by side. And the signal for reading its file again."""
 
 from __future__ import annotations
 
 import logging
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -35,3 +36,13 @@ def ending_signals(stop: Callable[[], None], reload: Callable[[], None]) -> Iter
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def side_by_side(closes: Sequence[Callable[[], None]]) -> None:
+    """Calls each in a thread of its own, and returns when all are done. What one raises is logged."""
+    if not closes:
+        return
+    with ThreadPoolExecutor(len(closes), thread_name_prefix="close") as threads:
+        for future in [threads.submit(close) for close in closes]:
+            if (error := future.exception()) is not None:
+                log.error("a flow could not be closed: a defect of Lockstep's, please report it", exc_info=error)

@@ -1,7 +1,8 @@
-"""`--since`: a length of time before now, or a point in time."""
+"""Options that are a time: `--since`, and numbers of seconds."""
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta, timezone
 from typing import Final
 
@@ -30,4 +31,15 @@ def parse_since(text: str | None, now: datetime) -> datetime:
     found = found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
     if found > now:
         raise typer.BadParameter(f"{text}: this is in the future; write {ALLOWED}", param_hint="--since")
+    return found
+
+
+def seconds(text: str | float) -> float:
+    """For an option's `parser`, which gets its default as well. Raises BadParameter."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not (math.isfinite(found) and found >= 0):
+        raise typer.BadParameter(f"{text}: a number of seconds, 0 or more")
     return found

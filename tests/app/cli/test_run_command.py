@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.cli.log_formats import JSON, TEXT, log_formatter
+from app.cli.run_command import JSON, TEXT, log_formatter
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.log_context import current_pass, in_pass
 from sinks.engine.metrics import Metrics

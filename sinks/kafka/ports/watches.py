@@ -1,0 +1,121 @@
+"""What differs since the last poll: of configs, of groups, of all metadata; and watches for who polls once alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
+
+from sinks.kafka.ports.groups import GroupReader, Offsets
+
+
+class Watch(Protocol):
+    """Finds differences since its own last poll, as cheaply as it can. Not thread-safe."""
+
+    def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
+        """Topics whose configs differ from their last poll; at the first one, all of them.
+
+        A topic that could not be seen by itself counts as changed: reading it in full tells why.
+        """
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """The next poll of these reports them as changed."""
+
+    def close(self) -> None: ...
+
+
+POLLED_AT_ONCE = 2000
+"""Groups in one poll at most: more of them take turns, so that a poll costs the same."""
+
+
+class GroupWatch(Protocol):
+    """Finds differences since its own last poll, as cheaply as it can. Not thread-safe."""
+
+    def changed(self, groups: Collection[str]) -> set[str]:
+        """Those of `groups` whose committed offsets differ from their last poll; at the first one, all.
+
+        Where there are thousands, a poll may leave some for the next one.
+
+        A group that could not be seen by itself counts as changed: reading it in full tells why. Raises
+        ClusterUnreachable, RightsMissing.
+        """
+
+    def close(self) -> None:
+        """Lets go of its client."""
+
+
+class PlainGroupWatch:
+    """Compares in Python. The contract's reference for `JvmGroupWatch`."""
+
+    def __init__(self, groups: GroupReader) -> None:
+        self._groups = groups
+        self._last: dict[str, Offsets] = {}
+
+    def changed(self, groups: Collection[str]) -> set[str]:
+        seen = self._groups.committed(groups)
+        found = {group for group, offsets in seen.items.items() if self._last.get(group) != offsets}
+        self._last = dict(seen.items)
+        return found | set(seen.errors)
+
+    def close(self) -> None:
+        """Whoever made the reader closes it."""
+
+
+class MetadataSignal(Protocol):
+    """Tells whether a cluster's metadata changed at all, without polling it. A hint: it may miss a change."""
+
+    @property
+    def works(self) -> bool:
+        """Whether no signal means no change; False where no log can be watched."""
+
+    def signalled(self) -> int:
+        """How many changes were signalled since the last call."""
+
+    def close(self) -> None: ...
+
+
+class NoSignal:
+    """Never signals: for clusters whose metadata log cannot be watched."""
+
+    works = False
+
+    def signalled(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class UnwatchedConfigs:
+    """A `Watch`."""
+
+    def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
+        return {topic for shard in shards for topic in shard}
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """Nothing is remembered."""
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class UnwatchedList:
+    """A watch of a whole list, of ACLs say."""
+
+    def changed(self) -> bool:
+        return True
+
+    def forget(self) -> None:
+        """Nothing is remembered."""
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class UnwatchedGroups:
+    """A `GroupWatch`."""
+
+    def changed(self, groups: Collection[str]) -> set[str]:
+        return set(groups)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
