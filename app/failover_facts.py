@@ -38,7 +38,7 @@ and they seldom change."""
 
 
 def observe_readiness(settings: Settings, flow: FlowSettings) -> tuple[ReadinessFacts, FailoverRecord]:
-    """What is seen now, and how far a failover is. Raises LockstepError for a flow that cannot be looked at."""
+    """What is seen now, and how far a failover is. Raises LockstepError for a flow that cannot be observed."""
     with single_pass(settings, flow, obeys_failover=False) as one:
         compared = one.compare()
         kinds = [kind for kind in Kind if flow.enabled.get(kind, False)]

@@ -39,7 +39,7 @@ class CopyComparison:
 
         self._say(f"comparing what was not verified yet of {number_of(len(topics), 'topic')}")
         report = verify_rest(self._settings, self._flow, self._session, sorted(topics), ends)
-        self._say(judged(report))
+        self._say(verdict_line(report))
 
     def _session(self, offsets: int) -> Session:
         if self._spark is None:
@@ -56,7 +56,7 @@ class CopyComparison:
             self._spark.stop()
 
 
-def judged(report: FlowReport) -> str:
+def verdict_line(report: FlowReport) -> str:
     """In a line, what was found. Records that are there twice are named, and stop nothing: MM2 copies at least once,
     so that after a crash of it some are. Raises NotVerified for any other difference."""
     partitions = number_of(len(report.partitions), "partition")

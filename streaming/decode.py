@@ -191,7 +191,7 @@ def _error() -> Column:
     return reduce(lambda chain, fault: chain.when(*fault), others, F.when(*first))
 
 
-def _places_of_fields() -> dict[str, Column]:
+def _field_columns() -> dict[str, Column]:
     """Each field of the row by name, taken from where a record of the row's kind has it; null if it has none."""
     chains: dict[str, Column] = {}
     for index, kind in enumerate(_KINDS):
@@ -207,7 +207,7 @@ def _places_of_fields() -> dict[str, Column]:
 
 
 def _row() -> list[Column]:
-    fields = _places_of_fields()
+    fields = _field_columns()
     kind = F.col("_kind")
     columns = {
         **fields,

@@ -55,7 +55,7 @@ SOURCE_OPTIONS: Mapping[str, str] = {
 `failOnDataLoss`: MM2's topics are compacted and may be recreated; a hint lost is found by the next comparison.
 `fetch.max.wait.ms`: a task that reads to a known end must not wait 500 ms for more.
 The timeouts: a cluster that does not answer ends the query in about 20 s, with its reason, instead of three minutes;
-`numRetries` counts the first try, and a second one is needed where a topic goes between its listing and a look at it.
+`numRetries` counts the first try, and a second one is needed where a topic goes after it was listed.
 """
 
 SPARKS_OWN = frozenset(

@@ -67,17 +67,17 @@ class Selection:
 
 def own_configs(flags: Flags, config: Path, output: Output, ask: Callable[[str], str]) -> int:
     """The exit code. Raises WrongUsage and ConfigurationError: nothing was written."""
-    asked = Selection(config, loaded(config, None), flags.name)
+    selection = Selection(config, loaded(config, None), flags.name)
     if flags.describe:
-        return _describe(asked, flags.every, output)
+        return _describe(selection, flags.every, output)
     wanted = wanted_configs(flags.added, flags.added_file, flags.deleted)
     providers = None if flags.literal else config_providers(read(config, Findings("")), os.environ, Findings(""))
-    return _alter(asked, resolved(wanted, providers, ask), flags, output)
+    return _alter(selection, resolved(wanted, providers, ask), flags, output)
 
 
-def _describe(asked: Selection, every: bool, output: Output) -> int:
-    found = read_overrides(asked.settings)
-    concerned = {one.flow for one in asked.flows}
+def _describe(selection: Selection, every: bool, output: Output) -> int:
+    found = read_overrides(selection.settings)
+    concerned = {one.flow for one in selection.flows}
     stored: dict[Flow, InLedger] = {}
     failed: list[Failed] = []
     for flow in sorted(concerned):
@@ -87,7 +87,7 @@ def _describe(asked: Selection, every: bool, output: Output) -> int:
             failed.append((flow.name, entries))
         else:
             stored[flow] = entries
-    views, damaged = _views(asked, stored, every)
+    views, damaged = _views(selection, stored, every)
     failed += damaged
     if output is Output.JSON:
         entities = [_entity(name) | {"configs": [row.as_json() for row in rows]} for name, rows in views.items()]
@@ -102,14 +102,17 @@ def _describe(asked: Selection, every: bool, output: Output) -> int:
 
 
 def _views(
-    asked: Selection, stored: Mapping[Flow, InLedger], every: bool
+    selection: Selection, stored: Mapping[Flow, InLedger], every: bool
 ) -> tuple[dict[str, list[OwnView]], list[Failed]]:
     """By the entity's name, "" for the default of all flows; and those that are damaged, which are complained of."""
-    properties, file = read_properties(asked.config, os.environ, Findings(str(asked.config))), str(asked.config)
+    properties, file = (
+        read_properties(selection.config, os.environ, Findings(str(selection.config))),
+        str(selection.config),
+    )
     ways: dict[str, Callable[[], list[OwnView]]] = {}
-    if not asked.name:
+    if not selection.name:
         ways[""] = partial(default_views, stored, properties, file, every)
-    if asked.name != "":
+    if selection.name != "":
         ways |= {flow.name: partial(flow_views, flow, own, properties, file, every) for flow, own in stored.items()}
     views: dict[str, list[OwnView]] = {}
     damaged: list[Failed] = []
@@ -122,33 +125,33 @@ def _views(
     return views, damaged
 
 
-def _alter(asked: Selection, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:
-    before, properties = _known(asked), asked.settings.job_properties
-    flows = [one.flow for one in asked.flows]
-    there = {name for flow in flows for name in texts_at(before[flow], asked.level)}
+def _alter(selection: Selection, values: Mapping[str, str | None], flags: Flags, output: Output) -> int:
+    before, properties = _known(selection), selection.settings.job_properties
+    flows = [one.flow for one in selection.flows]
+    there = {name for flow in flows for name in texts_at(before[flow], selection.level)}
     wanted = checked(values, there, flags.custom, flags.literal, permitted(properties))
-    kept = {
+    overrides = {
         name: None if value is None else override_of(name, value, properties, flags.literal)
         for name, value in wanted.items()
     }
-    alteration = OverrideAlteration(asked.level, flows, before, wanted, kept)
+    alteration = OverrideAlteration(selection.level, flows, before, wanted, overrides)
     # All of it, with the file, must be sound: contradictions and plug-ins' own objections show here.
     sound = load(
-        asked.config,
-        overrides=_without_references(in_plain(alteration.after, properties, asked.config)),
+        selection.config,
+        overrides=_without_references(in_plain(alteration.after, properties, selection.config)),
         reading=chosen(),
     )
     closed_at_end(sound.close)
     if flags.dry_run:
-        _print_altered(asked, alteration, "validated", output)
+        _print_altered(selection, alteration, "validated", output)
         return DONE
-    done, failed = _write(asked, alteration)
+    done, failed = _write(selection, alteration)
     if not done:
         raise LockstepError("\n".join(f"not written: {reason}" for reason in failed))
     for reason in failed:
         complain(f"not written: {reason}; say the command again: what is written already stays as it is")
     _notify_job(sound)
-    _print_altered(asked, alteration, "applied", output, done if failed else (), failed)
+    _print_altered(selection, alteration, "applied", output, done if failed else (), failed)
     return FAILED if failed else DONE
 
 
@@ -160,11 +163,11 @@ def _without_references(values: Overrides) -> Overrides:
     }
 
 
-def _known(asked: Selection) -> dict[Flow, InLedger]:
+def _known(selection: Selection) -> dict[Flow, InLedger]:
     """Of all flows, since they are checked together. Raises LockstepError where one of those concerned is not known."""
-    concerned = {one.flow for one in asked.flows}
+    concerned = {one.flow for one in selection.flows}
     known: dict[Flow, InLedger] = {}
-    for flow, entries in read_overrides(asked.settings).items():
+    for flow, entries in read_overrides(selection.settings).items():
         if not isinstance(entries, Unreadable):
             known[flow] = entries
         elif flow in concerned:
@@ -172,9 +175,11 @@ def _known(asked: Selection) -> dict[Flow, InLedger]:
     return known
 
 
-def _write(asked: Selection, alteration: OverrideAlteration) -> tuple[list[str], list[str]]:
-    with open_ledgers(asked.settings, asked.flows) as ledgers:
-        return each(asked.flows, lambda one: ledgers.write(one.flow, alteration.entries, alteration.changes(one.flow)))
+def _write(selection: Selection, alteration: OverrideAlteration) -> tuple[list[str], list[str]]:
+    with open_ledgers(selection.settings, selection.flows) as ledgers:
+        return each(
+            selection.flows, lambda one: ledgers.write(one.flow, alteration.entries, alteration.changes(one.flow))
+        )
 
 
 def _notify_job(settings: Settings) -> None:
@@ -192,7 +197,7 @@ def _notify_job(settings: Settings) -> None:
 
 
 def _print_altered(
-    asked: Selection,
+    selection: Selection,
     alteration: OverrideAlteration,
     result: str,
     output: Output,
@@ -200,15 +205,15 @@ def _print_altered(
     failed: Sequence[str] = (),
 ) -> None:
     if output is Output.JSON:
-        document = _entity(asked.name or "") | {"result": result, "changes": alteration.rows()}
+        document = _entity(selection.name or "") | {"result": result, "changes": alteration.rows()}
         print_json(with_failures(document, [("not written", LockstepError(reason)) for reason in failed]))
         return
     for row in alteration.rows():
         print_line(f"  {row['name']}: {_shown_value(row['before'])} -> {_shown_value(row['after'])}")
     if result == "validated":
-        print_line(f"Validated for {_named(asked.name or '')}; nothing was written.")
+        print_line(f"Validated for {_named(selection.name or '')}; nothing was written.")
     else:
-        print_line(f"Completed updating config for {', '.join(only) or _named(asked.name or '')}.")
+        print_line(f"Completed updating config for {', '.join(only) or _named(selection.name or '')}.")
 
 
 def _entity(name: str) -> dict[str, Any]:

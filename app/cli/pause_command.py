@@ -57,9 +57,9 @@ def _notify_job(settings: Settings) -> None:
     interval = max(one.pace.full_comparison_interval for one in settings.flows)
     body = {"flows": [one.flow.name for one in settings.flows], "wait_seconds": FOLLOWS_WITHIN}
     try:
-        looked = ask(settings, "POST", "/look", FOLLOWS_WITHIN * len(settings.flows) + 5, body)["looked"]
+        followed = ask(settings, "POST", "/look", FOLLOWS_WITHIN * len(settings.flows) + 5, body)["looked"]
     except LockstepError:
         complain(f"no job answers here; one that runs elsewhere follows within {interval:g} s")
         return
-    for name in (name for name, done in looked.items() if not done):
+    for name in (name for name, done in followed.items() if not done):
         complain(f"{name}: the running job was asked, and has not followed within {FOLLOWS_WITHIN:g} s")

@@ -115,7 +115,7 @@ def check_rights(
 
     Raises LockstepError.
     """
-    needed = rights_of_flow(flow) if rights is None else rights
+    required = rights_of_flow(flow) if rights is None else rights
     remote = list_both(flow, clusters.source, clusters.target).desired.remote
     visible = {
         flow.flow.source: set(remote),
@@ -124,17 +124,17 @@ def check_rights(
     probe = flow.policy.format_remote_topic(flow.flow.source, PROBED_NAME)
     allowed: dict[str, Allowed] = {}
     for alias, topics in visible.items():
-        mine = [right for right in needed if right.cluster == alias and right.resource_type == "TOPIC"]
+        mine = [right for right in required if right.cluster == alias and right.resource_type == "TOPIC"]
         named = {right.resource_name for right in mine if right.pattern_type == "LITERAL"} - {EVERY}
         made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
         if any(right.operation == "CREATE" and right.resource_name not in named for right in mine):
             made.add(probe)
         groups = (
-            {PROBED_NAME, *_groups(flow, clusters)} if any(one.resource_type == "GROUP" for one in needed) else set()
+            {PROBED_NAME, *_groups(flow, clusters)} if any(one.resource_type == "GROUP" for one in required) else set()
         )
         client = Admin(alias, settings.cluster(alias, flow.flow).admin)
         allowed[alias] = ask_allowed(client, topics | named, made, groups)
-    return right_findings(needed, allowed, visible, probe)
+    return right_findings(required, allowed, visible, probe)
 
 
 def _groups(flow: FlowSettings, clusters: FlowClusters) -> list[str]:

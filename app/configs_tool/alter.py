@@ -34,7 +34,7 @@ ABSENT_ENTITY = frozenset({"UNKNOWN_TOPIC_OR_PART", "BROKER_NOT_AVAILABLE", "INV
 """Faults of an entity that is not there, which is then said."""
 
 
-class AlteredMeanwhile(LockstepError):
+class ConcurrentAlteration(LockstepError):
     """Another client altered the same configs after they were read. Nothing was written."""
 
 
@@ -164,7 +164,7 @@ def named(entity: ConfigEntity) -> str:
 
 def _raise_if_altered(alteration: Alteration, now: Levels) -> None:
     if altered := _altered(alteration, now, alteration.wanted):
-        raise AlteredMeanwhile(
+        raise ConcurrentAlteration(
             f"{named(alteration.entity)}: another client altered it meanwhile: {altered}; nothing was written. Look "
             "with --describe, and repeat the command if you still want it"
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from app.configs_tool.alter import (
     Alteration,
-    AlteredMeanwhile,
+    ConcurrentAlteration,
     Wait,
     checked,
     described,
@@ -96,7 +96,7 @@ class Canary:
         written.append(alteration)
         try:
             shown = write(self.levels, alteration, self.wait)
-        except (AlteredMeanwhile, RightsMissing, WrongUsage):
+        except (ConcurrentAlteration, RightsMissing, WrongUsage):
             # These say that nothing was written.
             written.pop()
             raise

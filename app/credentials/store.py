@@ -73,7 +73,7 @@ class CredentialStore:
         with self._changed() as document:
             for one in credentials:
                 _raise_if_pending(one.user, document)
-                document.users[one.user] = StoredUser(self._kept(one))
+                document.users[one.user] = StoredUser(self._encoded(one))
         return version
 
     def begin(self, user: str, password: str, *, anew: bool = False) -> Credential:
@@ -86,7 +86,7 @@ class CredentialStore:
             if not anew:
                 _raise_if_pending(user, document)
             entry = document.users.get(user, StoredUser())
-            document.users[user] = replace(entry, pending=self._kept(pending))
+            document.users[user] = replace(entry, pending=self._encoded(pending))
         return pending
 
     def promote(self, user: str, version: str) -> None:
@@ -143,18 +143,18 @@ class CredentialStore:
             name = _bound_to(user)
             document.users[user] = entry.mapped(partial(_encoded_again, self._encoder, before, name))
 
-    def _kept(self, credential: Credential) -> EncodedPassword:
+    def _encoded(self, credential: Credential) -> EncodedPassword:
         return EncodedPassword(
             credential.version, self._encoder.encode(credential.password, _bound_to(credential.user))
         )
 
-    def _decoded(self, user: str, kept: EncodedPassword | None) -> Credential | None:
-        if kept is None:
+    def _decoded(self, user: str, stored: EncodedPassword | None) -> Credential | None:
+        if stored is None:
             return None
         for encoder in (self._encoder, self._old):
             try:
                 if encoder is not None:
-                    return Credential(user, encoder.decode(kept.password, _bound_to(user)), kept.version)
+                    return Credential(user, encoder.decode(stored.password, _bound_to(user)), stored.version)
             except UndecodablePassword:
                 continue
         raise LockstepError(f"{self._wrong_secret()}: the password of {user} cannot be read")
@@ -174,8 +174,8 @@ def _encoded_again(encoder: PasswordEncoder, before: PasswordEncoder, name: str,
     return encoder.encode(before.decode(encoded, name), name)
 
 
-def _version(kept: EncodedPassword | None) -> str | None:
-    return kept.version if kept else None
+def _version(stored: EncodedPassword | None) -> str | None:
+    return stored.version if stored else None
 
 
 def _fits(encoder: PasswordEncoder, check: str) -> bool:

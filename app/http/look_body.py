@@ -13,7 +13,7 @@ from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 MAX_WAIT = 300.0
-"""Seconds that a request may wait for a look."""
+"""Seconds that a request may wait for a pass."""
 
 
 @dataclass(frozen=True, slots=True)

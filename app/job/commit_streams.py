@@ -189,12 +189,12 @@ class CommitStreams:
         for one in settings.flows:
             options = settings.cluster(one.flow.source, one.flow).consumer
             flows.setdefault((one.flow.source, frozenset(options.items())), []).append(one.flow)
-        kept = {_identity(stream): stream for stream in self._streams}
+        streams = {_identity(stream): stream for stream in self._streams}
         found = {(*key, frozenset(of)): key for key, of in flows.items()}
-        for identity, stream in kept.items():
+        for identity, stream in streams.items():
             if identity not in found:
                 stream.end()
-        self._streams = [kept.get(identity) or self._stream(*key, flows[key]) for identity, key in found.items()]
+        self._streams = [streams.get(identity) or self._stream(*key, flows[key]) for identity, key in found.items()]
 
     def _stream(self, alias: str, options: Collection[tuple[str, str]], flows: Collection[Flow]) -> CommitStream:
         feeds = {flow: self.feed(flow) for flow in flows}

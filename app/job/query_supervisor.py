@@ -135,7 +135,7 @@ class QuerySupervisor:
         self._start_at, self._query, self.fallback.running = now + wait, None, False
         name, reason = self._plan.name, failure.reason
         if failure.unreadable:
-            reason = _moved_aside(self._running.plan.checkpoint, reason)
+            reason = _moved_checkpoint(self._running.plan.checkpoint, reason)
         if reason != self._status.reason:
             log.warning("%s: the query failed, started again in %.0f s: %s", name, wait, reason)
         self._tell(QueryState.BACKING_OFF, reason, failures=1)
@@ -228,7 +228,7 @@ class _Commits:
         self._sink(batch, number)
 
 
-def _moved_aside(checkpoint: Path, reason: str) -> str:
+def _moved_checkpoint(checkpoint: Path, reason: str) -> str:
     """Puts a checkpoint that cannot be read where nobody reads it; the reason, with what became of it."""
     aside = checkpoint.with_name(f"{checkpoint.name}.damaged-{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%fZ}")
     try:

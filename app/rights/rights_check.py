@@ -50,9 +50,9 @@ def _check(right: Right, allowed: Allowed, replicated: Collection[str], probe: s
 
 def _of_groups(right: Right, allowed: Allowed) -> RightFinding:
     of_prefix = right.resource_name if right.pattern_type == "PREFIXED" else ""
-    asked = {group: words for group, words in allowed.groups.items() if group.startswith(of_prefix)}
-    seen = {group: words for group, words in asked.items() if isinstance(words, frozenset)}
-    hidden = sum(words == "GROUP_AUTHORIZATION_FAILED" for words in asked.values())
+    groups = {group: words for group, words in allowed.groups.items() if group.startswith(of_prefix)}
+    seen = {group: words for group, words in groups.items() if isinstance(words, frozenset)}
+    hidden = sum(words == "GROUP_AUTHORIZATION_FAILED" for words in groups.values())
     lacking = sorted(group for group, words in seen.items() if right.operation not in words)
     if hidden:
         return RightFinding(right, RightVerdict.MISSING, "groups may not even be seen")

@@ -86,9 +86,9 @@ class Settings:
         found = self.overrides.get((flow, alias)) if flow is not None else None
         return found or self.clusters[alias]
 
-    def close(self, kept: Settings | None = None) -> None:
-        """Closes the flows' plug-ins, each once, but those of flows that `kept` has as well. Raises nothing."""
-        going_on = {id(flow) for flow in kept.flows} if kept is not None else set()
+    def close(self, staying: Settings | None = None) -> None:
+        """Closes the flows' plug-ins, each once, but those of flows that `staying` has as well. Raises nothing."""
+        going_on = {id(flow) for flow in staying.flows} if staying is not None else set()
         for flow in self.flows:
             if id(flow) not in going_on:
                 flow.close()

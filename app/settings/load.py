@@ -67,7 +67,7 @@ def load(
         unused.pop_all()
     for one in built:
         if one.flow not in chosen:
-            _close_unless_kept(one, before)
+            _close_unless_running(one, before)
     return Settings(
         clusters={alias: settings.within(reading.timeout) for alias, settings in clusters.items()},
         flows=tuple(one for one in built if one.flow in chosen),
@@ -121,10 +121,10 @@ def _build_flows(
     for flow in enabled:
         if (one := _flow(properties, flow, findings, before)) is not None:
             built.append(one)
-            unused.callback(_close_unless_kept, one, before)
+            unused.callback(_close_unless_running, one, before)
     for at, one in enumerate(built):
         built[at] = _knowing_the_others(one, built, properties, findings, before)
-        unused.callback(_close_unless_kept, built[at], before)
+        unused.callback(_close_unless_running, built[at], before)
     return built
 
 
@@ -138,7 +138,7 @@ def _check_together(
     check_internal_topics(properties, clusters, built, findings)
 
 
-def _close_unless_kept(flow: FlowSettings, before: Settings | None) -> None:
+def _close_unless_running(flow: FlowSettings, before: Settings | None) -> None:
     if not _is_running(flow, before):
         flow.close()
 
@@ -163,8 +163,8 @@ def _knowing_the_others(
 
 
 def _flow(properties: Properties, flow: Flow, findings: Findings, before: Settings | None) -> FlowSettings | None:
-    kept = flow_that_stays(before, flow, properties, findings) if before is not None else None
-    return kept or flow_settings(properties, flow, findings)
+    staying = flow_that_stays(before, flow, properties, findings) if before is not None else None
+    return staying or flow_settings(properties, flow, findings)
 
 
 def _job(properties: Properties) -> JobSettings:

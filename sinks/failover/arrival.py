@@ -170,10 +170,10 @@ def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tai
 
 
 def _read(
-    reader: RecordReader, spans: Mapping[TopicPartition, tuple[int, int]], kept: int | None = None
+    reader: RecordReader, spans: Mapping[TopicPartition, tuple[int, int]], most: int | None = None
 ) -> dict[TopicPartition, tuple[list[Print], Why]]:
-    """The records of each stretch, the last `kept` of them, and why reading ended."""
-    found: dict[TopicPartition, deque[Print]] = {where: deque(maxlen=kept) for where in spans}
+    """The records of each stretch, the last `most` of them, and why reading ended."""
+    found: dict[TopicPartition, deque[Print]] = {where: deque(maxlen=most) for where in spans}
 
     def taker(where: TopicPartition) -> Callable[[Record], None]:
         return lambda record: found[where].append(print_of(record))

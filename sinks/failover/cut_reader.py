@@ -35,8 +35,8 @@ class AsItWas:
         }
         return Observed(items, seen.errors)
 
-    def offsets_for_times(self, moments: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
-        return self._reader.offsets_for_times(moments)
+    def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
+        return self._reader.offsets_for_times(times)
 
     def compacted(self, topics: Collection[str]) -> set[str]:
         return self._reader.compacted(topics)

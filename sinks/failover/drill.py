@@ -193,10 +193,10 @@ class Drill:
     def _groups(self, result: DrillResult, source: RecordReader, target: RecordReader) -> None:
         rows = [row for row in self.group_rows(self._group_names()) if row.where == self.there]
         for row in rows:
-            needed = all_records(source, {self.here: row.at})[self.here]
+            wanted = all_records(source, {self.here: row.at})[self.here]
             at = row.goes_on_at
             got: list[Record] = all_records(target, {self.there: at})[self.there] if at is not None else []
-            twice, skipped = len(not_among(got, needed)), len(not_among(needed, got))
+            twice, skipped = len(not_among(got, wanted)), len(not_among(wanted, got))
             result.groups.append(GroupDrill(row.group, row.error_bound, twice, skipped))
 
     def _group_names(self) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 PROOF_POLL_INTERVAL = 1.0
-"""Seconds between two looks at the ends."""
+"""Seconds between two readings of the end offsets."""
 
 FENCE_READ_WITHIN = 30.0
 """Seconds to read what came behind an end."""

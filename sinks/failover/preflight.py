@@ -16,7 +16,7 @@ from sinks.failover.record import FailoverRecord
 class Preflight:
     """`at`: when it was over, after `seconds`. `checks`: all of them; `of_clusters`: those that say what no comparison
     of a kind does. `records`: that a failover now would lose, the oldest of them `age` seconds old; None: nobody can
-    tell. Not `exact`: at most so many. `trouble`: why nothing could be looked at."""
+    tell. Not `exact`: at most so many. `trouble`: why nothing could be observed."""
 
     at: datetime
     seconds: float

@@ -33,6 +33,6 @@ def read_records(
 
         return goes_on
 
-    asked = [Span(where, start, stop, limits.most, taken(where)) for where, (start, stop) in spans.items()]
-    endings = reader.scan(asked, limits.seconds) if asked else {}
+    wanted = [Span(where, start, stop, limits.most, taken(where)) for where, (start, stop) in spans.items()]
+    endings = reader.scan(wanted, limits.seconds) if wanted else {}
     return {span.where: ending for span, ending in endings.items()}

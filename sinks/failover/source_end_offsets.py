@@ -122,7 +122,7 @@ class SourceEndOffsetStore:
         """`executor`: where the ends are read; a thread of its own, unless given."""
         self._source, self._interval, self._now_ms = source, interval, now_ms
         self._executor = executor or DaemonExecutor()
-        self._looked: float | None = None
+        self._read_at: float | None = None
         self._reading: _Reading | None = None
         self._written: dict[Key, tuple[float, object]] = {}
         self._known: dict[str, KeptEndOffsets] | None = None
@@ -132,10 +132,10 @@ class SourceEndOffsetStore:
         """Reads where it is time, and writes what moved. What goes wrong is logged: nothing depends on it now."""
         try:
             self._write_what_was_read(context)
-            if self._reading is None and (self._looked is None or context.now - self._looked >= self._interval):
-                self._looked = context.now
-                asked = self._executor.submit(self._read, self._counts(context))
-                self._reading = _Reading(int(self._now_ms()), len(context.listed.source), asked)
+            if self._reading is None and (self._read_at is None or context.now - self._read_at >= self._interval):
+                self._read_at = context.now
+                ends = self._executor.submit(self._read, self._counts(context))
+                self._reading = _Reading(int(self._now_ms()), len(context.listed.source), ends)
                 self._write_what_was_read(context)
         except LockstepError as error:
             log.warning("the source's ends are not kept for now: %s", error)

@@ -197,9 +197,9 @@ def count_missing(missing: Collection[Arrival]) -> str:
 def grant_writes(scene: Scene) -> None:
     """Makes the ALLOW WRITE ACLs on the target that were held back; from then on they are ours like others."""
     ledger = scene.journal.ledger
-    kept, settings = ledger.values(Entry.STAGED), scene.settings
-    bindings = granted_later(kept, settings.acls, settings.internal.on_target)
-    if foreign := len(kept) - len(bindings):
+    staged, settings = ledger.values(Entry.STAGED), scene.settings
+    bindings = granted_later(staged, settings.acls, settings.internal.on_target)
+    if foreign := len(staged) - len(bindings):
         scene.say(
             f"not granted: {number_of(foreign, 'ACL')} that {ledger.topic} has as held back and that cannot have been: "
             "look who wrote them (`lockstep validate --rights`)"

@@ -20,7 +20,7 @@ class Listed:
 
 
 NOTHING_LISTED = Listed({}, {}, DesiredTopics({}))
-"""Of a flow for which nothing is looked at any more."""
+"""Of a flow for which nothing is observed any more."""
 
 
 def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:

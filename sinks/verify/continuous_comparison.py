@@ -153,14 +153,14 @@ class ContinuousComparison:
 
     def _compacted(self, remote: Mapping[str, str], now: float) -> set[str]:
         """Of these topics, by their names on the source."""
-        asked = {
+        unknown = {
             topic: name
             for topic, name in remote.items()
             if topic not in self._policies or now - self._policies[topic][0] >= POLICY_FOR
         }
-        if asked:
-            found = compacted_topics(self._both.source, self._both.target, asked)
-            self._policies |= {topic: (now, topic in found) for topic in asked}
+        if unknown:
+            found = compacted_topics(self._both.source, self._both.target, unknown)
+            self._policies |= {topic: (now, topic in found) for topic in unknown}
         return {topic for topic in remote if self._policies[topic][1]}
 
     def write_down(self, now: float) -> None:

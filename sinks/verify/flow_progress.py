@@ -16,7 +16,7 @@ MOST_PARTITIONS = 500
 """Partitions in one round."""
 
 NOT_COMPARED = "NOT_COMPARED"
-"""As a verdict: partitions, or whole topics, that are on the source alone, or that could not be looked at."""
+"""As a verdict: partitions, or whole topics, that are on the source alone, or that could not be read."""
 
 PartitionPair = tuple[TopicPartition, TopicPartition]
 
@@ -49,7 +49,7 @@ class FlowProgress:
     ) -> set[TopicPartition]:
         """The partitions that are on both sides now; those of which the target lost its tail.
 
-        `found`: the logs of those that could be looked at. One that could not, for want of a leader say, stands as
+        `found`: the logs of those that could be read. One that could not, for want of a leader say, stands as
         before. `unmirrored`: topics and partitions that are on the source alone.
         """
         there = {where for where, _ in listed}

@@ -144,7 +144,7 @@ class PartitionProgress:
             return False
         self.known.take(piece.windows, report)
         self.take_verified([Stretch(piece.windows[0].upstream, piece.last.upstream_end)])
-        track.at, track.whole = self._place_behind(track, piece, report, equal), False
+        track.at, track.whole = self._pair_behind(track, piece, report, equal), False
         if of_tail:
             self.compared_to = (piece.last.upstream_end, piece.last.downstream_end)
             self.waits_at = self.copy.end if piece.waits and report.pending else None
@@ -168,7 +168,7 @@ class PartitionProgress:
                 self.left_out = without(self.left_out, one)
 
     @staticmethod
-    def _place_behind(track: Track, piece: Piece, report: PartitionReport, equal: bool) -> Pair | None:
+    def _pair_behind(track: Track, piece: Piece, report: PartitionReport, equal: bool) -> Pair | None:
         """Where both sides go on together: behind the piece, or at the beginning of its open end where that differs."""
         last = piece.last
         through = last.upstream_end if report.through is None else report.through

@@ -16,7 +16,7 @@ from streaming.mm2.records import TopicPartition
 
 
 class VerifyLevel(str, Enum):
-    """How closely is looked: each level does what the one before does, and more."""
+    """How closely records are compared: each level does what the one before does, and more."""
 
     COUNTS = "counts"
     DIGESTS = "digests"
@@ -45,7 +45,7 @@ class PartitionVerdict(str, Enum):
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing is wrong as far as it was looked at."""
+        """Whether nothing is wrong as far as it was compared."""
         return self in (PartitionVerdict.VERIFIED, PartitionVerdict.CONSISTENT)
 
 
@@ -118,7 +118,7 @@ class PartitionReport:
 
 @dataclass(frozen=True)
 class FlowReport:
-    """All partitions of a flow that were looked at, sorted. `level`: how closely. `seconds`: how long it took."""
+    """All partitions of a flow that were compared, sorted. `level`: how closely. `seconds`: how long it took."""
 
     flow: Flow
     level: VerifyLevel

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from app.failover_verify import NotVerified, judged
+from app.failover_verify import NotVerified, verdict_line
 from sinks.verify.differences import Difference
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
 from streaming.flow import Flow
@@ -20,7 +20,7 @@ def report(verdict: PartitionVerdict, differences: Mapping[Difference, int], rea
 
 
 def test_records_that_are_there_twice_stop_nothing_and_are_counted() -> None:
-    said = judged(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7, Difference.UNVERIFIABLE: 1}))
+    said = verdict_line(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7, Difference.UNVERIFIABLE: 1}))
     assert "15 records of 2 partitions" in said
     assert "7 are there once more" in said
 
@@ -28,19 +28,19 @@ def test_records_that_are_there_twice_stop_nothing_and_are_counted() -> None:
 @pytest.mark.parametrize("kind", [Difference.MISSING, Difference.CHANGED, Difference.REORDERED, Difference.EXTRA])
 def test_any_other_difference_stops_it_beside_duplicates_too(kind: Difference) -> None:
     with pytest.raises(NotVerified, match=f"x-3 .*2 {kind}"):
-        judged(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7, kind: 2}))
+        verdict_line(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7, kind: 2}))
 
 
 @pytest.mark.parametrize("verdict", [PartitionVerdict.UNVERIFIABLE, PartitionVerdict.NOT_MIRRORED])
 def test_what_could_not_be_compared_stops_it(verdict: PartitionVerdict) -> None:
     with pytest.raises(NotVerified, match=f"x-3 {verdict}"):
-        judged(report(verdict, {}, "why"))
+        verdict_line(report(verdict, {}, "why"))
 
 
 def test_windows_with_other_records_that_nobody_looked_at_stop_it() -> None:
     with pytest.raises(NotVerified):
-        judged(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7}, "1 windows have other records"))
+        verdict_line(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7}, "1 windows have other records"))
 
 
 def test_a_comparison_without_a_difference_says_how_much_was_compared() -> None:
-    assert "none is missing" in judged(report(PartitionVerdict.VERIFIED, {}))
+    assert "none is missing" in verdict_line(report(PartitionVerdict.VERIFIED, {}))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from app.failover_verify import judged
+from app.failover_verify import verdict_line
 from app.local.jars import PROJECT
 from app.local.java import QUICK_START
 from app.local.local_mirror import LocalMirror, mirror_properties
@@ -229,7 +229,7 @@ def test_records_that_a_killed_mm2_sent_again_are_duplicates_and_nothing_else_is
     report = verified(killed_mirror, spark, ComparisonScope())
     found = {one.where.topic: one for one in report.partitions}
     plain = found["killed-plain"]
-    assert "are there once more" in judged(report)
+    assert "are there once more" in verdict_line(report)
     assert plain.verdict is PartitionVerdict.DIFFERENT
     assert {str(kind): count for kind, count in plain.differences.items()} == {"DUPLICATE": 500}
     assert set(map(str, found["killed-transactions"].differences)) <= {"DUPLICATE"}

@@ -56,7 +56,7 @@ def _map_at(text: str, position: int) -> tuple[Offsets, int] | None:
     return None
 
 
-def names_of(text: str, asked: frozenset[str]) -> list[str] | None:
+def names_of(text: str, requested: frozenset[str]) -> list[str] | None:
     """The keys of such a map in order (`keySet().toString()`); None unless they are those that were asked for."""
     names = text[1:-1].split(", ") if len(text) > 2 else []
-    return names if len(names) == len(asked) and asked == set(names) else None
+    return names if len(names) == len(requested) and requested == set(names) else None

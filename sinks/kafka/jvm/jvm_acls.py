@@ -31,7 +31,7 @@ class JvmAclWatch:
         self._last: Any = None
 
     def changed(self) -> bool:
-        """Whether the ACLs differ from those of the last look; at the first look they do.
+        """Whether the ACLs differ from those of the last poll; at the first one they do.
 
         Raises NotSupported where the cluster has no authorizer, RightsMissing, ClusterUnreachable.
         """
@@ -47,7 +47,7 @@ class JvmAclWatch:
         return differs
 
     def forget(self) -> None:
-        """The next look reports a change."""
+        """The next poll reports a change."""
         self._last = None
 
     def close(self) -> None:

@@ -39,9 +39,9 @@ class JvmCommitted:
         """Of as many of these groups as were answered and understood. All requests leave before the first answer."""
         plain = [group for group in groups if group and GROUP_SEPARATOR not in group]
         chunks = [plain[start : start + GROUPS_IN_A_REQUEST] for start in range(0, len(plain), GROUPS_IN_A_REQUEST)]
-        asked = [(chunk, self._admin.listConsumerGroupOffsets(self._request(chunk))) for chunk in chunks]
+        requests = [(chunk, self._admin.listConsumerGroupOffsets(self._request(chunk))) for chunk in chunks]
         found: dict[str, Offsets] = {}
-        for chunk, result in asked:
+        for chunk, result in requests:
             found |= self._answer(chunk, result)
         return found
 

@@ -37,13 +37,13 @@ class JvmWatch:
 
     def changed(self, shards: Sequence[Sequence[str]]) -> set[str]:
         """All requests leave before the first answer is awaited, so that the broker is never idle in between."""
-        asked = [(shard, self._admin.describeConfigs(self._resources.all_of(shard))) for shard in shards if shard]
+        requests = [(shard, self._admin.describeConfigs(self._resources.all_of(shard))) for shard in shards if shard]
         found: set[str] = set()
         try:
-            for shard, result in asked:
+            for shard, result in requests:
                 found |= self._differing(shard, result)
         except LockstepError:
-            # Nobody hears of these now, so the next look must report them again.
+            # Nobody hears of these now, so the next poll must report them again.
             self.forget(found)
             raise
         forgotten = {topic for shard in shards for topic in shard if topic in self._forgotten}

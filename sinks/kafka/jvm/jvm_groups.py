@@ -41,13 +41,13 @@ class JvmGroupWatch:
         self._renew(groups)
         self._requests = [request for request in self._requests if not request.isEmpty()]
         turn, self._requests = self._requests[:REQUESTS], self._requests[REQUESTS:] + self._requests[:REQUESTS]
-        asked = [(request, self._admin.listConsumerGroupOffsets(request)) for request in turn]
+        requests = [(request, self._admin.listConsumerGroupOffsets(request)) for request in turn]
         found: set[str] = set()
         try:
-            for request, result in asked:
+            for request, result in requests:
                 found |= self._differing_groups(request, result)
         except LockstepError:
-            # Nobody hears of these now, so the next look must report them again.
+            # Nobody hears of these now, so the next poll must report them again.
             for group in found:
                 self._last.remove(group)
             raise

@@ -67,12 +67,12 @@ class JvmLevels:
     def describe(self, entities: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
         """All configs of each entity; a broker that is not there is the fault BROKER_NOT_AVAILABLE of its entity."""
         missing = self._missing(entities)
-        asked = {entity: self._resource(entity) for entity in entities if entity not in missing}
-        if not asked:
+        resources = {entity: self._resource(entity) for entity in entities if entity not in missing}
+        if not resources:
             return Observed({}, missing)
         options = self._client.DescribeConfigsOptions().includeSynonyms(True)
-        values = self._admin.describeConfigs(self._collected(asked.values()), options)
-        found, faults = self._settle(DESCRIBE, {entity: values.values().get(asked[entity]) for entity in asked})
+        values = self._admin.describeConfigs(self._collected(resources.values()), options)
+        found, faults = self._settle(DESCRIBE, {entity: values.values().get(resources[entity]) for entity in resources})
         levels = {entity: _levels(entity, self._listed(config.entries())) for entity, config in found.items()}
         return Observed(levels, missing | faults)
 
@@ -86,16 +86,16 @@ class JvmLevels:
     ) -> dict[ConfigEntity, ItemFault | None]:
         """Each entity all or nothing. Raises ClusterUnreachable, RightsMissing, IncrementalUnsupported."""
         missing = self._missing(wanted)
-        asked = {entity: self._resource(entity) for entity in wanted if entity not in missing}
-        if not asked:
+        resources = {entity: self._resource(entity) for entity in wanted if entity not in missing}
+        if not resources:
             return dict(missing)
         changes = self._jvm.java.util.HashMap()
-        for entity, resource in asked.items():
+        for entity, resource in resources.items():
             changes.put(resource, self._collected(self._operation(*change) for change in wanted[entity].items()))
         options = self._client.AlterConfigsOptions().validateOnly(validate_only)
         ask_again()
         values = self._admin.incrementalAlterConfigs(changes, options).values()
-        _, faults = self._settle(ALTER, {entity: values.get(resource) for entity, resource in asked.items()})
+        _, faults = self._settle(ALTER, {entity: values.get(resource) for entity, resource in resources.items()})
         hidden = {entity: fault_without_secrets(fault, wanted[entity]) for entity, fault in faults.items()}
         return {entity: missing.get(entity) or hidden.get(entity) for entity in wanted}
 

@@ -24,7 +24,7 @@ PASS_TIMEOUT = 5.0
 WRONG = "invalid credentials"
 """What a broker says of a wrong password (`SaslServerAuthenticator`), and of nothing else."""
 
-ASKED = 0.5
+ONE_REQUEST = 0.5
 """Seconds that one request waits before the client is asked what went wrong."""
 
 WITH_LOGIN = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
@@ -68,7 +68,7 @@ def _tried(client: AdminClient, noticed: list[KafkaError], timeout: float) -> st
     last = "no answer"
     while time.monotonic() < deadline:
         try:
-            client.list_topics(topic=PING_TOPIC, timeout=min(ASKED, timeout))
+            client.list_topics(topic=PING_TOPIC, timeout=min(ONE_REQUEST, timeout))
             return None
         except KafkaException as exception:
             error = error_of(exception)

@@ -84,13 +84,13 @@ class KafkaAcls:
     ) -> AclFaults:
         faults: AclFaults = {one: None if _is_writable(one) else UNWRITABLE for one in bindings}
         for batch in _batches([one for one, fault in faults.items() if fault is None]):
-            asked = {_to_rd(make, one): one for one in batch}
+            filters = {_to_rd(make, one): one for one in batch}
             ask_again()
-            futures = request(list(asked), request_timeout=self._admin.timeout)
+            futures = request(list(filters), request_timeout=self._admin.timeout)
             for sent, (_, error) in self._admin.settle(api, futures).items():
                 if error is not None:
                     self._check_supported(api, error)
-                    faults[asked[sent]] = item_fault(error)
+                    faults[filters[sent]] = item_fault(error)
         return faults
 
     def _check_emptiness(self) -> None:

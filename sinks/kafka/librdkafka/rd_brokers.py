@@ -39,16 +39,16 @@ class KafkaBrokers:
     def stable_ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
         if not partitions:
             return Observed({})
-        asked = {rd.TopicPartition(where.topic, where.partition): where for where in partitions}
+        partition_of = {rd.TopicPartition(where.topic, where.partition): where for where in partitions}
         futures = self._admin.client.list_offsets(
-            dict.fromkeys(asked, LATEST_OFFSET),
+            dict.fromkeys(partition_of, LATEST_OFFSET),
             isolation_level=rd.IsolationLevel.READ_COMMITTED,
             request_timeout=self._admin.timeout,
         )
         settled = self._admin.settle("ListOffsets", futures)
         return Observed(
-            {asked[one]: found.offset for one, (found, error) in settled.items() if error is None},
-            {asked[one]: item_fault(error) for one, (_, error) in settled.items() if error is not None},
+            {partition_of[one]: found.offset for one, (found, error) in settled.items() if error is None},
+            {partition_of[one]: item_fault(error) for one, (_, error) in settled.items() if error is not None},
         )
 
     def _metadata(self) -> Any:

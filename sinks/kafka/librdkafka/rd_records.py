@@ -68,12 +68,12 @@ class KafkaRecords:
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         return self._groups.ends(partitions, committed=self._config["isolation.level"] == "read_committed")
 
-    def offsets_for_times(self, moments: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
-        if not moments:
+    def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
+        if not times:
             return Observed({})
         # A request has one time for a partition: so many requests leave together as one partition has times.
         rounds: list[dict[TopicPartition, PartitionTime]] = []
-        for number, context in _numbered(moments):
+        for number, context in _numbered(times):
             if number == len(rounds):
                 rounds.append({})
             rounds[number][context.where] = context
@@ -185,10 +185,10 @@ def _record(message: rd.Message) -> Record:
     return Record(message.offset() or 0, timestamp, STAMPS[stamp], message.key(), message.value())
 
 
-def _numbered(moments: Collection[PartitionTime]) -> Iterable[tuple[int, PartitionTime]]:
+def _numbered(times: Collection[PartitionTime]) -> Iterable[tuple[int, PartitionTime]]:
     """Each moment with its number among those of its partition."""
     counts: dict[TopicPartition, int] = {}
-    for context in dict.fromkeys(moments):
+    for context in dict.fromkeys(times):
         number = counts.get(context.where, 0)
         counts[context.where] = number + 1
         yield number, context

@@ -3,7 +3,7 @@
 A KRaft controller takes one alteration of a user in a request (DUPLICATE_RESOURCE otherwise), so each mechanism is a
 request of its own. librdkafka makes the salted password on this side: no password leaves in clear. It also ends the
 whole process when a cluster refuses to describe users (seen with 2.16: a pointer freed that is none), so the right is
-asked about before every look.
+asked about before each reading.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ class KafkaUsers:
         return described
 
     def upsert(self, upsertions: Sequence[Upsertion]) -> UserFaults:
-        asked: dict[Key, rd.UserScramCredentialAlteration] = {}
+        by_key: dict[Key, rd.UserScramCredentialAlteration] = {}
         for one in upsertions:
             info = rd.ScramCredentialInfo(MECHANISM_OF[one.mechanism], one.iterations)
-            asked[one.key] = rd.UserScramCredentialUpsertion(one.user, info, one.password.encode())
-        return self._alter(asked)
+            by_key[one.key] = rd.UserScramCredentialUpsertion(one.user, info, one.password.encode())
+        return self._alter(by_key)
 
     def delete(self, keys: Collection[Key]) -> UserFaults:
         faults = self._alter({key: rd.UserScramCredentialDeletion(key[0], MECHANISM_OF[key[1]]) for key in keys})
         return {key: None if fault and fault.code == "RESOURCE_NOT_FOUND" else fault for key, fault in faults.items()}
 
-    def _alter(self, asked: Mapping[Key, rd.UserScramCredentialAlteration]) -> UserFaults:
+    def _alter(self, by_key: Mapping[Key, rd.UserScramCredentialAlteration]) -> UserFaults:
         faults: UserFaults = {}
-        for mechanism in sorted({key[1] for key in asked}):
-            for batch in _batches(sorted(user for user, other in asked if other == mechanism)):
-                alterations = [asked[user, mechanism] for user in batch]
+        for mechanism in sorted({key[1] for key in by_key}):
+            for batch in _batches(sorted(user for user, other in by_key if other == mechanism)):
+                alterations = [by_key[user, mechanism] for user in batch]
                 ask_again()
                 futures = self._admin.client.alter_user_scram_credentials(
                     alterations, request_timeout=self._admin.timeout

@@ -63,8 +63,8 @@ class MemoryGroups:
             fault = ACTIVE if self.active.get(group) else None
             faults[group] = {where: fault or (None if where in self.logs else GONE) for where in wanted}
             if fault is None:
-                kept = self.offsets.setdefault(group, {})
-                kept.update({where: offset for where, offset in wanted.items() if where in self.logs})
+                committed = self.offsets.setdefault(group, {})
+                committed.update({where: offset for where, offset in wanted.items() if where in self.logs})
         return faults
 
     def _answer(self) -> None:

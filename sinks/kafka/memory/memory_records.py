@@ -81,11 +81,11 @@ class MemoryRecords:
         }
         return Observed(items, ends.errors)
 
-    def offsets_for_times(self, moments: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
+    def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
         answer(self.alias, self.reachable)
-        there = [context for context in moments if context.where in self.logs]
+        there = [context for context in times if context.where in self.logs]
         found = {context: self._first_at(context) for context in there}
-        return Observed(found, {context: GONE for context in moments if context not in found})
+        return Observed(found, {context: GONE for context in times if context not in found})
 
     def _first_at(self, context: PartitionTime) -> int | None:
         records = self.logs[context.where].records

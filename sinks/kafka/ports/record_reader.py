@@ -51,7 +51,7 @@ class RecordReader(Protocol):
         """The same, but the end up to which this reader gets records: before an open transaction, if it reads
         committed ones alone."""
 
-    def offsets_for_times(self, moments: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
+    def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
         """The first offset whose record has this timestamp or a later one; None where there is none."""
 
     def compacted(self, topics: Collection[str]) -> set[str]:

@@ -84,8 +84,8 @@ def survey_acls(
     unknown = [acl for acl in (*bindings, *on_target) if could_be_fence(acl)]
     after = fences(True) if unknown else before
     existing = set(without_fences(on_target, {*before.target, *after.target}))
-    kept = without_fences(bindings, {*before.source, *after.source})
-    desired = desired_acls(kept, settings.acls, source_topics(settings, listed))
+    synced = without_fences(bindings, {*before.source, *after.source})
+    desired = desired_acls(synced, settings.acls, source_topics(settings, listed))
     # A source that shows no ACL at all, or no topic, is taken for one that could not be seen.
     blank = bool(owned) and not (bindings and listed.source)
     reason = f"{settings.flow.source} shows no {'ACL' if listed.source else 'topic'}: none of the ACLs is deleted"
@@ -100,7 +100,7 @@ def survey_acls(
         refused=[*desired.refusals(existing), *held],
         errors=[Unobserved(Kind.ACL, reason)] if blank else [],
         existing={Kind.ACL: len(present & set(owned))},
-        skipped={f"{reason} ACLs": count for reason, count in _skipped(desired, len(bindings) - len(kept)).items()},
+        skipped={f"{reason} ACLs": count for reason, count in _skipped(desired, len(bindings) - len(synced)).items()},
         notes=desired.notes,
     )
     if blank:

@@ -33,7 +33,7 @@ class ClusterGroups:
 
 @dataclass(frozen=True)
 class OffsetClusters:
-    """What a flow's groups are looked at with. `followed`: those of the cluster that they come from, which is its
+    """What a flow's groups are read with. `followed`: those of the cluster that they come from, which is its
     `groups` as well."""
 
     source: ClusterGroups

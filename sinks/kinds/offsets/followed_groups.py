@@ -39,12 +39,12 @@ class FollowedGroups(GroupReaderAround):
         watch: GroupWatch,
         feed: CommitFeed,
         clock: Callable[[], float],
-        asked: Collection[str] | None = None,
+        requested: Collection[str] | None = None,
     ) -> None:
-        """`asked`: follow these alone; None all that the filter lets through."""
+        """`requested`: follow these alone; None all that the filter lets through."""
         super().__init__(groups)
         self._settings, self._watch, self._feed = settings, watch, feed
-        self._clock, self._asked = clock, asked
+        self._clock, self._asked = clock, requested
         self._polls = GroupPolls()
         self._session: int | None = None
         self._known: dict[str, dict[TopicPartition, int]] = {}

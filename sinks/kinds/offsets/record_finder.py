@@ -200,7 +200,7 @@ class _Finding:
         for question, search in searches.items():
             if question not in self.found:
                 safe = SearchResult(search.match, exact=not search.own_time)
-                self.found[question] = safe if question not in unproven else _judged(safe, endings.get(question))
+                self.found[question] = safe if question not in unproven else _by_ending(safe, endings.get(question))
 
     def _is_cut(self, question: Question) -> bool:
         return self._logs[question.there].start > question.low
@@ -239,7 +239,7 @@ def _unread(reader: RecordReader, fault: object) -> SearchResult:
     return SearchResult(reason=f"cluster {reader.alias}: {fault or 'the partition was not listed'}", passing=True)
 
 
-def _judged(safe: SearchResult, ending: Ending | None) -> SearchResult:
+def _by_ending(safe: SearchResult, ending: Ending | None) -> SearchResult:
     """By how the search for a twin ended; None: there was none, as nobody knows how far to look."""
     if ending is None or ending.why is Why.MOST:
         return UNPROVEN

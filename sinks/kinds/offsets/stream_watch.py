@@ -11,7 +11,7 @@ from sinks.kinds.offsets.translation import Unanswered
 from streaming.mm2.records import TopicPartition
 
 END_POLL_INTERVAL = 1.0
-"""Seconds between two looks at the topic's end."""
+"""Seconds between two polls of the topic's end."""
 
 
 class StreamWatch:
@@ -19,24 +19,24 @@ class StreamWatch:
 
     def __init__(self, groups: GroupReader, topic: str) -> None:
         self._groups, self._where = groups, TopicPartition(topic, 0)
-        self._looked = float("-inf")
-        self._asked_for = 0
+        self._polled_at = float("-inf")
+        self._signalled_end = 0
 
     def moved(self, now: float, position: int) -> bool:
         """Whether the topic goes on behind this position, the last that is known; each end is told of once.
 
         Raises ClusterUnreachable. A topic that may not be read moves for nobody.
         """
-        if now - self._looked < END_POLL_INTERVAL:
+        if now - self._polled_at < END_POLL_INTERVAL:
             return False
-        self._looked = now
+        self._polled_at = now
         try:
             log = self._groups.ends([self._where]).items.get(self._where)
         except RightsMissing:
             return False
-        if log is None or log.end <= max(position + 1, self._asked_for):
+        if log is None or log.end <= max(position + 1, self._signalled_end):
             return False
-        self._asked_for = log.end
+        self._signalled_end = log.end
         return True
 
 

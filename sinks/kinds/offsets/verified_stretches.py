@@ -65,8 +65,8 @@ def unverified_from(log: LogRange, known: Sequence[Stretch], last: int, *, whole
     `whole`: everything was asked for, as where the job compares. Then what no stretch covers may be a difference that
     was found, wherever it lies.
     """
-    asked = log.start if whole and known else min([log.end - last, *(one.start for one in known[:1])])
-    at = max(log.start, asked)
+    first = log.start if whole and known else min([log.end - last, *(one.start for one in known[:1])])
+    at = max(log.start, first)
     for one in known:
         if one.start <= at:
             at = max(at, one.end)

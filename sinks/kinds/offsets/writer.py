@@ -1,4 +1,4 @@
-"""Writes consumer groups' offsets, after one more look: a group may have woken up since they were planned."""
+"""Writes consumer groups' offsets, after one more check: a group may have woken up since they were planned."""
 
 from __future__ import annotations
 

@@ -31,9 +31,9 @@ class JvmQuotas:
         found = self._java.get(DESCRIBE, self._java.admin.describeClientQuotas(everything).entities())
         quotas: dict[Entity, dict[str, float]] = {}
         for java_entity, values in found.items():
-            parts = dict(java_entity.entries())
-            if parts.keys() <= set(ENTITY_WORDS.values()):
-                entity = Entity(*(_part(parts, word) for word in ENTITY_WORDS.values()))
+            names = dict(java_entity.entries())
+            if names.keys() <= set(ENTITY_WORDS.values()):
+                entity = Entity(*(_name(names, word) for word in ENTITY_WORDS.values()))
                 quotas[entity] = {str(name): float(value) for name, value in values.items()}
         return quotas
 
@@ -50,16 +50,16 @@ class JvmQuotas:
         return {entity: self._java.fault(ALTER, futures.get(java_entity)) for entity, java_entity in sent.items()}
 
     def _entity(self, entity: Entity) -> Any:
-        parts = self._java.jvm.java.util.HashMap()
+        names = self._java.jvm.java.util.HashMap()
         for word, name in zip(ENTITY_WORDS.values(), entity, strict=True):
             if name != ABSENT:
-                parts.put(word, name or None)
-        return self._java.make(PACKAGE + "ClientQuotaEntity", parts)
+                names.put(word, name or None)
+        return self._java.make(PACKAGE + "ClientQuotaEntity", names)
 
     def close(self) -> None:
         self._java.close()
 
 
-def _part(parts: Mapping[str, str | None], word: str) -> str:
+def _name(names: Mapping[str, str | None], word: str) -> str:
     # Kafka's own default entity has no name.
-    return parts[word] or "" if word in parts else ABSENT
+    return names[word] or "" if word in names else ABSENT

@@ -76,11 +76,11 @@ class ConfigWriter:
         faults: Faults = dict(current.errors)
         merged: dict[str, dict[str, str]] = {}
         for topic, configs in current.items.items():
-            kept = overrides(configs)
-            if kept is None:
+            present = overrides(configs)
+            if present is None:
                 faults[topic] = UNREADABLE
                 continue
-            merged[topic] = {name: value for name, value in (kept | wanted[topic]).items() if value is not None}
+            merged[topic] = {name: value for name, value in (present | wanted[topic]).items() if value is not None}
         return faults | self._target.replace_topic_configs(merged) if merged else faults
 
 

@@ -178,7 +178,7 @@ class TopicController:
         self._backoff.learn(synced, context.now)
         unsettled = {outcome.change.key[0] for outcome in outcomes if _to_compare_again(outcome)}
         upstream = dict(zip(self._remote_names(seen.covered), seen.covered, strict=True))
-        # What was not looked at, because its kind is paused, stays dirty: the watch will not report it again.
+        # What was not compared, because its kind is paused, stays dirty: the watch will not report it again.
         self._dirty -= seen.covered
         self._dirty |= seen.again | {upstream[name] for name in unsettled if name in upstream}
         self._unobserved = {topic: why for topic, why in self._unobserved.items() if topic not in seen.covered}

@@ -161,7 +161,7 @@ def _of(scope: ResourceType, items: list[str]) -> str:
 
 
 class TopicDrifts:
-    """By upstream topic, the cases that were there at the last look at it.
+    """By upstream topic, the cases that were there when it was compared last.
 
     Topics differ in the same configs as a rule, so they share what is kept: 10,000 of them are a dictionary.
     """
@@ -172,7 +172,7 @@ class TopicDrifts:
         self._groups: tuple[DriftGroup, ...] | None = ()
 
     def replace(self, covered: Collection[str], found: Mapping[str, Sequence[Drift]]) -> None:
-        """What a look at these topics found instead of what was known of them."""
+        """What a comparison of these topics found, in place of what was known of them."""
         for topic in covered:
             drifts = found.get(topic)
             if drifts:

@@ -28,7 +28,7 @@ DENIED_TOPIC = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_F
 
 @dataclass(frozen=True)
 class Survey:
-    """A plan, what it was made from, and the upstream topics that must be looked at again soon.
+    """A plan, what it was made from, and the upstream topics that must be compared again soon.
 
     `unobserved`: why an upstream topic could not be compared; the plan's `errors` say the same. `drifts`: by upstream
     topic, what differs in effect though nothing is to be written; `refused`, which configs the target would not take.
@@ -82,12 +82,12 @@ def survey(
     active = {kind for kind, enabled in settings.enabled.items() if enabled} - set(paused)
     remote = listed.desired.remote
     missing = {topic for topic, name in remote.items() if name not in listed.target} if Kind.TOPIC in active else set()
-    asked = remote.keys() if only is None else remote.keys() & only
-    compared = {topic for topic in asked if remote[topic] in listed.target} if Kind.TOPIC_CONFIG in active else set()
+    chosen = remote.keys() if only is None else remote.keys() & only
+    compared = {topic for topic in chosen if remote[topic] in listed.target} if Kind.TOPIC_CONFIG in active else set()
     known = _known_configs(target, listed) if missing else frozenset()
     found = _compare(settings, source, target, remote, missing, compared, progress, known)
     # Where configs are not synced, what may not be read keeps that topic away, and no other.
-    if asked == remote.keys() and Kind.TOPIC_CONFIG in active:
+    if chosen == remote.keys() and Kind.TOPIC_CONFIG in active:
         _raise_if_unobserved(settings, found, len(missing) + len(compared))
     topic_changes: list[Change] = []
     mine = {key[0] for key in owned} & listed.target.keys()

@@ -83,14 +83,14 @@ def _is_user(principal: str) -> bool:
     return principal.startswith(PRINCIPAL) and principal[len(PRINCIPAL) :] not in ("", EVERYONE)
 
 
-def desired_users(needed: Mapping[str, str], source: Iterations, versions: Observed[str, str]) -> DesiredUsers:
-    """What the target should have. `needed`: as `users_of` gives it; `versions`: by the source's user.
+def desired_users(target_names: Mapping[str, str], source: Iterations, versions: Observed[str, str]) -> DesiredUsers:
+    """What the target should have. `target_names`: as `users_of` gives it; `versions`: by the source's user.
 
     Where two users of the source have one name on the target, nothing says whose password holds: both are refused.
     """
     by_target: dict[str, list[str]] = {}
-    for user in sorted(needed.keys() & source.keys()):
-        by_target.setdefault(needed[user], []).append(user)
+    for user in sorted(target_names.keys() & source.keys()):
+        by_target.setdefault(target_names[user], []).append(user)
     wanted: dict[Key, WantedUser] = {}
     refused: list[Refusal] = []
     for target, users in by_target.items():

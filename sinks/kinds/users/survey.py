@@ -43,15 +43,15 @@ def survey_users(
 ) -> UserSurvey:
     """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
     acls = settings.acls
-    needed = users_of(principals, acls.protected)
+    wanted = users_of(principals, acls.protected)
     created = ledger.owned(Kind.SCRAM_USER)
     owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
-    upstream = source.describe(needed.keys())
-    # Also those whose creation was begun, for they may be there though they are needed no more; who is left out here
+    upstream = source.describe(wanted.keys())
+    # Also those whose creation was begun, for they may be there though they are wanted no more; who is left out here
     # counts as gone, and is not Lockstep's any more.
     begun = ledger.unsettled(Kind.SCRAM_USER)
-    downstream = target.describe({*needed.values(), *(user for user, _ in created | begun)})
-    desired = desired_users(needed, upstream, known_versions(provider, upstream))
+    downstream = target.describe({*wanted.values(), *(user for user, _ in created | begun)})
+    desired = desired_users(wanted, upstream, known_versions(provider, upstream))
     # A source that shows none of the users that there were is taken for one that could not be seen.
     blank = bool(owned) and not upstream
     written, deletes = ledger.versions(Kind.SCRAM_USER), acls.deletes and not blank
@@ -59,8 +59,8 @@ def survey_users(
     ours = owned | (claim.left_by_others() & desired.wanted.keys())
     changes, refused = plan_users(desired, downstream, written, ours, deletes, acls.adopted)
     # Another flow of this job keeps the user, with the password of the same provider.
-    kept = {user for user, _ in claim.owned_by_others()}
-    refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in kept]
+    others = {user for user, _ in claim.owned_by_others()}
+    refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in others]
     if not blank:
         claim.publish(desired.wanted, owned | written.keys(), shown=bool(upstream))
     changes, held = claim.hold(changes)

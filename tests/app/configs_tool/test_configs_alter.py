@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from app.configs_tool.alter import AlteredMeanwhile, Overwritten, checked, known_configs, validate, write
+from app.configs_tool.alter import ConcurrentAlteration, Overwritten, checked, known_configs, validate, write
 from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigValues, ResourceType
@@ -117,7 +117,7 @@ def test_missing_right_is_told_and_nothing_written() -> None:
 @pytest.mark.parametrize("other", ["8", None])
 def test_two_who_alter_at_once_are_told_and_the_first_holds(other: str | None) -> None:
     levels = MemoryLevels("b", set_at={ONE: {NAME: "7"}})
-    with pytest.raises(AlteredMeanwhile, match=r"num\.io\.threads is (8|not set), was 7; nothing was written"):
+    with pytest.raises(ConcurrentAlteration, match=r"num\.io\.threads is (8|not set), was 7; nothing was written"):
         altered(levels, {NAME: "9"}, between=lambda: levels.alter({ONE: {NAME: other}}) and None)
     assert levels.set_at[ONE].get(NAME) == other
 

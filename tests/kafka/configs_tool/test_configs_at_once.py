@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.output import DONE, FAILED
-from app.configs_tool.alter import AlteredMeanwhile, checked, known_configs, validate, write
+from app.configs_tool.alter import ConcurrentAlteration, checked, known_configs, validate, write
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import Origin
@@ -82,7 +82,7 @@ def test_what_kafkas_tool_wrote_between_look_and_write_is_told_and_stays(
     validate(shared.levels, alteration)
     shared.kafka_configs("--alter", *BROKER, *theirs)
     wait_for(lambda: shared.own(TWO).get(NAME) == now, SOON, "the broker to show what Kafka's tool wrote")
-    with pytest.raises(AlteredMeanwhile, match=rf"{NAME} is {now or 'not set'}, was 11; nothing was written"):
+    with pytest.raises(ConcurrentAlteration, match=rf"{NAME} is {now or 'not set'}, was 11; nothing was written"):
         write(shared.levels, alteration, lambda seconds: False)
     assert shared.own(TWO) == ({NAME: now} if now else {})
 
