@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from app.local.certificates import Stores
-from app.local.ports import free_ports
+from app.local.ports import HOST, free_ports
 
-HOST: Final = "127.0.0.1"
 ADMIN: Final = ("admin", "admin-secret")
 """A user of SASL/PLAIN who may do everything, with the password."""
 

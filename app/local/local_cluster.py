@@ -10,12 +10,12 @@ from pathlib import Path
 
 import javaproperties
 
-from app.local.broker import HOST, Node, nodes, server_properties
+from app.local.broker import Node, nodes, server_properties
 from app.local.certificates import Stores, make_stores, write_private
 from app.local.jars import kafka_jars
 from app.local.java import QUICK_START, JavaProcess, stop_all
 from app.local.log4j2 import log4j2_option
-from app.local.probe import brokers_known_at
+from app.local.ports import HOST, brokers_known_at
 from app.local.startable import Startable
 from app.local.waiting import wait_for
 from streaming.errors import LockstepError

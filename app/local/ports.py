@@ -1,10 +1,14 @@
-"""Free TCP ports of this machine."""
+"""Ports of this machine: which are free, and whether a broker serves clients at one, asked without a client library."""
 
 from __future__ import annotations
 
 import random
 import socket
+import struct
 from contextlib import ExitStack
+from typing import Final
+
+HOST: Final = "127.0.0.1"
 
 CANDIDATES = range(15000, 32000)
 """Below the ports that Linux, macOS and Windows give to outgoing connections: what is free here stays free while its
@@ -20,8 +24,34 @@ def free_ports(count: int) -> list[int]:
                 break
             probe = stack.enter_context(socket.socket())
             try:
-                probe.bind(("127.0.0.1", port))
+                probe.bind((HOST, port))
             except OSError:
                 continue
             found.append(port)
     return found
+
+
+METADATA, VERSION, CORRELATION = 3, 1, 1
+PROBE_CLIENT = b"lockstep-probe"
+PROBE_TIMEOUT = 2.0
+"""Seconds for the connection, and again for each part of the answer."""
+
+NO_TOPICS = struct.pack(">i", 0)
+
+
+def brokers_known_at(port: int, host: str = HOST) -> int:
+    """How many live brokers the one at this address tells clients of; 0 while it does not answer.
+
+    A Metadata request of version 1, which Kafka 0.10 to 4.3 understand; a broker is in the answer once the
+    controller has let it in.
+    """
+    header = struct.pack(">hhih", METADATA, VERSION, CORRELATION, len(PROBE_CLIENT)) + PROBE_CLIENT
+    request = header + NO_TOPICS
+    try:
+        with socket.create_connection((host, port), PROBE_TIMEOUT) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            with connection.makefile("rb") as answer:
+                _length, _correlation, brokers = struct.unpack(">iii", answer.read(12))
+    except (OSError, struct.error):  # struct.error: the connection ended within the answer
+        return 0
+    return int(brokers)

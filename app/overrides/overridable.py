@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from app.overrides.closed import closed
-from app.overrides.own_rules import is_hidden as is_hidden
+from app.overrides.closed import is_hidden as is_hidden
 from app.properties.keys import TABLE, Key
 from app.properties.known import OUR_KEYS
 from app.properties.mistakes import REFERENCE

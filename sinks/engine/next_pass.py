@@ -1,8 +1,11 @@
-"""When a flow wants its next pass, where nothing else asks for one. Pure: times are monotonic seconds."""
+"""When a flow wants its next pass, where nothing else asks for one, and which kinds rest until then. Pure.
+
+Times are monotonic seconds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sinks.engine.attempts import Attempts
 from sinks.engine.model import Kind
@@ -30,3 +33,26 @@ def due_at(
         elif not controller.kinds <= set(idle):
             wanted.append(one.due)
     return min(wanted, default=NEVER)
+
+
+class KindIntervals:
+    """Of one flow."""
+
+    def __init__(self, intervals: Mapping[Kind, float]) -> None:
+        """`intervals`: seconds between two polls, of the kinds that have any."""
+        self._intervals = intervals
+        self._polled_at: dict[Kind, float] = {}
+
+    def resting(self, now: float) -> frozenset[Kind]:
+        """Kinds whose interval is not over."""
+        polled = self._polled_at
+        return frozenset(k for k, wait in self._intervals.items() if k in polled and now - polled[k] < wait)
+
+    def polled(self, kinds: Collection[Kind], now: float) -> None:
+        """These were read. One that could not be read is due again in the next pass."""
+        self._polled_at |= dict.fromkeys(kinds, now)
+
+    def waking(self, kinds: Collection[Kind], now: float) -> list[float]:
+        """When those of these kinds that rest now are due again."""
+        resting = self.resting(now) & set(kinds)
+        return sorted(self._polled_at[kind] + self._intervals[kind] for kind in resting)

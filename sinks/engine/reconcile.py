@@ -20,14 +20,13 @@ from sinks.engine.apply import apply_steps
 from sinks.engine.attempts import Attempts
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.compared import Compared
-from sinks.engine.deletion_limit import DeletionLimit
+from sinks.engine.deletion_checks import DeletionLimit
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_ledger import FlowLedger
-from sinks.engine.kind_intervals import KindIntervals
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind, Outcome
-from sinks.engine.next_pass import due_at
+from sinks.engine.next_pass import KindIntervals, due_at
 from sinks.engine.plan import join_plans
 from sinks.engine.recorder import Recorder
 from sinks.engine.report import Report, Stopwatch, with_status

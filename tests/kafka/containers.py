@@ -12,7 +12,7 @@ from testcontainers.core.docker_client import DockerClient
 
 from app.local.broker import nodes, server_properties
 from app.local.jars import KAFKA
-from app.local.probe import brokers_known_at
+from app.local.ports import brokers_known_at
 from app.local.waiting import wait_for
 
 IMAGE = f"apache/kafka:{KAFKA}"

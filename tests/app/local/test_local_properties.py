@@ -11,8 +11,7 @@ import pytest
 from app.local.broker import Node, nodes, server_properties
 from app.local.certificates import Stores
 from app.local.local_mirror import REPLICATED, mirror_properties
-from app.local.ports import CANDIDATES, free_ports
-from app.local.probe import brokers_known_at
+from app.local.ports import CANDIDATES, brokers_known_at, free_ports
 from app.local.waiting import WaitedTooLong, wait_for
 
 NODE = Node(id=1, plain=1001, sasl=1002, controller=1003, proxy=1004, behind_proxy=1005, secured=1006)

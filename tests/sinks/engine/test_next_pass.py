@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import cast
 
 from sinks.engine.attempts import Attempts
-from sinks.engine.kind_intervals import KindIntervals
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.model import Kind
-from sinks.engine.next_pass import NEVER, due_at
+from sinks.engine.next_pass import NEVER, KindIntervals, due_at
 from sinks.faults import CoordinatorUnavailable
 from sinks.kinds.controller import Controller, ControllerStatus, PassContext
 
