@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
@@ -13,6 +14,8 @@ from app.cli.help_pages import examples
 from app.cli.lazy_commands import LazyCommands
 from app.cli.output import print_line
 from app.cli.printable import PrintableFormatter
+
+PY4J = "py4j"
 
 app = typer.Typer(
     name="lockstep",
@@ -47,16 +50,16 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return PY4J not in Path(record.pathname).parts
 
 
 def main() -> None:
     """The console script. What is raised on purpose is one message on stderr, never a stack trace."""
     # SIGTERM ends a command as Ctrl-C does: what it made for itself is taken away. The job has handlers of its own.
     signal.signal(signal.SIGTERM, _interrupt)
-    # py4j logs the stack trace of a Ctrl-C, and raises it as well.
-    logging.getLogger().addFilter(_is_no_interrupt)
+    # By the root logger py4j logs stack traces of what it raises as well, of a Ctrl-C above all.
+    logging.getLogger().addFilter(_is_not_of_py4j)
     if logging.lastResort is not None:
         # What commands log, warnings above all.
         logging.lastResort.setFormatter(PrintableFormatter())

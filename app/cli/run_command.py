@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -15,7 +17,12 @@ from app.cli.printable import PrintableFormatter, printable
 from app.http.neighbour import refuse_beside_another_job
 from app.overrides.with_overrides import encode_again
 from app.settings import Settings
+from app.wiring import both_clusters, guard
+from sinks.background import begun
 from sinks.engine.log_context import current_pass
+from sinks.faults import ClusterUnreachable
+from sinks.flow_settings import FlowSettings
+from streaming.errors import LockstepError
 
 TEXT, JSON = "text", "json"
 
@@ -59,6 +66,17 @@ def run(
     handler.setFormatter(log_formatter(TEXT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("py4j").setLevel(logging.ERROR)
+    try:
+        raise typer.Exit(_run(config, flow, handler, once=once))
+    except KeyboardInterrupt:
+        if once:
+            raise
+        # SIGTERM or Ctrl-C while it starts: there is no batch to end.
+        log.info("ended before the first comparison")
+
+
+def _run(config: Path, flow: list[str] | None, handler: logging.Handler, *, once: bool) -> int:
+    """The exit code of the job, once it has ended. Raises KeyboardInterrupt where a signal came before it was done."""
     settings = with_overrides(config, flow, job=True)
     encode_again(settings)
     handler.setFormatter(log_formatter(settings.job.log_format))
@@ -70,19 +88,43 @@ def run(
         encode_again(after)
         return after
 
-    if not once:
+    if once:
+        _refuse_unreachable(settings)
+    else:
         refuse_beside_another_job(settings.job.http_host, settings.job.http_port, settings.job.http_token)
     log.info("%s is read, starting Spark", config)
     # Not needed by any other command, and a second of imports.
     from app.job.running_job import Job
-    from app.job.spark_session import session
+    from app.job.spark_session import running_session
 
-    spark = session()
-    try:
-        healthy = Job(settings, spark, once, (config, reread)).run()
-    finally:
-        spark.stop()
-    raise typer.Exit(DONE if healthy or not once else FAILED)
+    with running_session() as spark:
+        job = Job(settings, spark, once, (config, reread))
+        healthy = job.run()
+    if once and job.stopped:
+        raise KeyboardInterrupt
+    return DONE if healthy or not once else FAILED
+
+
+def _refuse_unreachable(settings: Settings) -> None:
+    """Raises ClusterUnreachable, which names them, where no cluster of any flow answers: Spark need not start then."""
+    if any(stored is not None for stored in settings.stored_overrides.values()):
+        return
+    asked = [begun(partial(_unreachable, settings, flow), flow.flow.name) for flow in settings.flows]
+    errors = [error for answer in asked if (error := answer.result()) is not None and error.both]
+    if len(errors) == len(asked):
+        raise ClusterUnreachable(" ".join(dict.fromkeys(map(str, errors))), both=True)
+
+
+def _unreachable(settings: Settings, flow: FlowSettings) -> ClusterUnreachable | None:
+    with both_clusters(settings, flow) as clusters:
+        try:
+            guard(flow, clusters.source, clusters.target).ids()
+        except ClusterUnreachable as error:
+            return error
+        except LockstepError:
+            # The flow's own trouble, which its status says.
+            return None
+    return None
 
 
 def demo(

@@ -140,6 +140,11 @@ class Job:
             self._run()
         return all(task.status().state is not FlowState.ERROR and not task.stands_by for task in self._tasks.values())
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal ended it."""
+        return self._stop.is_set()
+
     def _run(self) -> None:
         job = self._settings.job
         server = None if self._once else Server(self._api(), job.http_host, job.http_port, job.http_token)
@@ -208,18 +213,20 @@ class Job:
             passes.compare_everything()
 
     def _end(self, supervisors: Sequence[QuerySupervisor], server: Server | None) -> None:
-        for batch in self._batches.values():
-            batch.stop()
-        for supervisor in supervisors:
-            supervisor.end()
-        self._commits.end()
-        for passes in self._passes.values():
-            passes.close()
-        side_by_side([task.close for task in self._tasks.values()])
-        self._adopted.close()
-        self._reporters.close()
-        if server is not None:
-            server.stop()
+        with ExitStack() as last_first:
+            # Each of these, whatever one before it raises.
+            if server is not None:
+                last_first.callback(server.stop)
+            last_first.callback(self._reporters.close)
+            last_first.callback(self._adopted.close)
+            last_first.callback(side_by_side, [task.close for task in self._tasks.values()])
+            for passes in self._passes.values():
+                last_first.callback(passes.close)
+            last_first.callback(self._commits.end)
+            for supervisor in supervisors:
+                last_first.callback(supervisor.end)
+            for batch in self._batches.values():
+                last_first.callback(batch.stop)
 
     @property
     def tasks(self) -> Mapping[Flow, FlowTask]:

@@ -44,6 +44,7 @@ def down(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["cutover"],
         ["drill"],
         ["adopt", "acl"],
+        ["run", "--once"],
     ],
     ids=" ".join,
 )
