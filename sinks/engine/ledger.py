@@ -51,6 +51,7 @@ class Ledger:
         self._there = False
         self._read_to = 0
         self._unread: set[bytes] = set()
+        self._void: set[EntryKey] = set()
         self.refresh()
 
     @property
@@ -208,8 +209,14 @@ class Ledger:
         return {name: "" if value == ownership.UNLEARNED else value for name, value in found.items()}
 
     def intend(self, changes: Iterable[Change]) -> None:
-        """Remembers which creations are about to begin: to be called before they are applied."""
-        self.put(ownership.intents(changes))
+        """Remembers which creations are about to begin: to be called before they are applied.
+
+        Where it raises none of them begins: what of it is written all the same is taken back with the next `learn`.
+        """
+        entries = ownership.intents(changes)
+        self._void |= entries.keys()
+        self.put(entries)
+        self._void -= entries.keys()
 
     def record(self, outcomes: Iterable[Outcome], ids: Mapping[str, str] | None = None) -> None:
         """Takes over what was created, lets go of what was deleted. `ids`: of the topics created, by name."""
@@ -228,6 +235,7 @@ class Ledger:
 
     def learn(self, kind: Kind, present: Mapping[Key, str]) -> None:
         """Settles intents and lets go of what is not ours any more, where all of the target's were seen: `present`."""
+        self.put(dict.fromkeys(self._void))
         unsettled = self.unsettled(kind)
         self.settle(kind, {key: found for key, found in present.items() if key in unsettled})
         self.disown(kind, ownership.lost(self._contents, kind, present))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import ALLOW, Change, Kind, Outcome, ScramSpec
 from sinks.engine.ownership import FRESH
-from sinks.faults import ItemFault
+from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import NOON, config_change, topic_change
 
@@ -156,3 +157,26 @@ def test_what_was_seen_missing_is_not_ours_any_more(ledger: Ledger, cluster: Mem
         set(),
         {},
     )
+
+
+def test_intent_that_was_written_although_its_write_failed_makes_nothing_ours(
+    ledger: Ledger, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = cluster.append_log
+
+    def late(topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        whole(topic, records)
+        raise ClusterUnreachable("no acknowledgement came")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(cluster, "append_log", late)
+        with pytest.raises(ClusterUnreachable):
+            ledger.intend([CREATE_T])
+    # Nothing was created; somebody else makes it.
+    ledger.refresh()
+    ledger.learn(Kind.TOPIC, {T: "id-of-theirs"})
+    assert (ledger.owned(Kind.TOPIC), ledger.values(Entry.INTENT)) == (set(), {})
+    # Nor does that keep it from becoming Lockstep's later.
+    ledger.intend([CREATE_T])
+    ledger.learn(Kind.TOPIC, {T: "id-1"})
+    assert ledger.owned(Kind.TOPIC) == {T}
