@@ -5,8 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from app.local.waiting import wait_for
+from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import CHUNK, Cluster, LogChunk, Placed, Record, Tail
 from tests.conftest import Clusters
@@ -135,3 +138,23 @@ def test_log_that_a_listing_lacks_for_a_moment_is_read_on(clusters: Clusters, un
         assert read == LogChunk([Placed(2, b"k", b"\x02")], whole=False)
         assert list(cluster.read_log_in_chunks(unique, 2)) == [read]
         assert cluster.read_log_from(f"{unique}-gone", 2) == LogChunk([], whole=True)
+
+
+@pytest.mark.kafka
+def test_log_that_loses_records_while_it_is_read_is_not_read_on_from_another_place(
+    clusters: Clusters, unique: str
+) -> None:
+    config = {"bootstrap.servers": clusters.b.bootstrap}
+    admin = AdminClient(config)
+
+    def deletes_first(first: int, end: int) -> int:
+        (deleted,) = admin.delete_records([TopicPartition(unique, 0, 4)]).values()
+        deleted.result(SOON)
+        return 2
+
+    with closing(KafkaCluster("b", config)) as cluster:
+        cluster.create_log(unique, 1, {})
+        cluster.append_log(unique, [(b"k", bytes([number])) for number in range(6)])
+        with pytest.raises(ClusterUnreachable, match="lost records while it was read"):
+            list(cluster._log._chunks(unique, deletes_first))
+        assert [placed.position for placed in cluster.read_log_from(unique, 2).records] == [4, 5]

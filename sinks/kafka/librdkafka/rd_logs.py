@@ -28,7 +28,8 @@ FETCHED_AHEAD = 16 * 1024
 READING: dict[str, str | int] = {
     "group.id": "lockstep-reads-without-group",
     "enable.auto.commit": "false",
-    "auto.offset.reset": "earliest",
+    # An offset that is not there any more must be an answer, never a jump to another one.
+    "auto.offset.reset": "error",
     "queued.max.messages.kbytes": FETCHED_AHEAD,
 }
 
@@ -166,7 +167,8 @@ class Log:
         if chosen >= end:
             yield LogChunk([], whole=first == end)
             return
-        consumer.assign([TopicPartition(topic, 0, chosen)])
+        # Of the first record retention may take more meanwhile: then the first one that there is counts.
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING if chosen == first else chosen)])
         for records in self._to_end(consumer, topic, within):
             yield LogChunk(records, whole=chosen == first)
 
@@ -186,6 +188,8 @@ class Log:
                 elif error.code() == KafkaError._PARTITION_EOF:
                     yield records
                     return
+                elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    raise ClusterUnreachable(f"cluster {self._alias}: {topic} lost records while it was read")
                 elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
                     # librdkafka looks for the group's coordinator, though nothing here needs one, nor rights on groups.
                     raise KafkaException(error)
@@ -193,7 +197,8 @@ class Log:
 
     def follow(self, topic: str, position: int) -> LogTail:
         """From this offset on; from the first record where it is not there."""
-        consumer = Consumer(self._config | READING | {"allow.auto.create.topics": False})
+        begin_anew = {"auto.offset.reset": "earliest", "allow.auto.create.topics": False}
+        consumer = Consumer(self._config | READING | begin_anew)
         return LogTail(self._alias, consumer, topic, position)
 
     def close(self) -> None:

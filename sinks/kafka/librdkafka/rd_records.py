@@ -36,7 +36,6 @@ STAMPS: Mapping[int, Stamp] = {
 }
 
 HERE_AND_THERE: dict[str, str | int] = {
-    "auto.offset.reset": "error",
     "enable.partition.eof": "true",
     "allow.auto.create.topics": "false",
     # One partition at its end must not keep the others waiting; few records are wanted from each place.
