@@ -46,7 +46,7 @@ def unreachable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """A cluster of which nobody answers, with short limits."""
     if request.param == "memory":
         return MemoryCluster("b", reachable=False)
-    monkeypatch.setattr(rd_logs, "TIMEOUT", LIMIT)
+    monkeypatch.setattr(rd_logs, "LOG_TIMEOUT", LIMIT)
     (port,) = free_ports(1)
     return KafkaCluster(
         "b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": str(int(LIMIT * 1000))}

@@ -48,7 +48,7 @@ Iterations = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class WantedUser:
-    """A credential that the target should have. `known_as`: the user on the source, by whom the provider knows him.
+    """A credential that the target should have. `known_as`: the user on the source, by which the provider knows it.
 
     `version`: of the provider's password; None where it knows none, and then `reason` says why.
     """
