@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 from collections.abc import Iterator
@@ -11,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+
+import psutil
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
@@ -133,10 +134,13 @@ class ChaosPair:
         self.job.stop()
 
     def signal_job(self, number: signal.Signals) -> None:
-        """To all of its processes: they are in a session of their own."""
+        """To all of its processes: those of Spark are in a process group of their own."""
         for pid in self.job.pids:
-            with suppress(ProcessLookupError):
-                os.killpg(pid, number)
+            with suppress(psutil.NoSuchProcess):
+                first = psutil.Process(pid)
+                for process in (first, *first.children(recursive=True)):
+                    with suppress(psutil.NoSuchProcess):
+                        process.send_signal(number)
 
 
 def foreign_acl() -> AclBinding:
