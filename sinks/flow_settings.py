@@ -116,7 +116,7 @@ class FailoverRules:
     """How a flow fails over. `max_loss`: records, `max_loss_age`: seconds, `max_drift`: differences of a kind, with
     which it is still ready. `proof_seconds`: how long the ends of a fence stand still; `ends_interval`: between two
     reads the source's ends; `preflight_interval`: between two preflights of a job, 0: it makes none. `listener`,
-    `program`: told of each state, for at most `hook_seconds`."""
+    `program`: told of each state, for at most `hook_seconds`. `mm2_copies_acls`: as the file says to MM2."""
 
     max_loss: int = 0
     max_loss_age: float = 60.0
@@ -127,6 +127,7 @@ class FailoverRules:
     listener: FailoverListener = field(default_factory=DefaultFailoverListener)
     program: str | None = None
     hook_seconds: float = 10.0
+    mm2_copies_acls: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,4 +35,5 @@ def failover_rules(properties: Properties, flow: Flow, listener: FailoverListene
         listener=listener,
         program=properties.get(keys.FAILOVER_PROGRAM, flow),
         hook_seconds=properties.get(keys.LISTENER_TIMEOUT, flow),
+        mm2_copies_acls=properties.mm2_get(keys.SYNC_TOPIC_ACLS, flow),
     )

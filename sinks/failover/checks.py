@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from sinks.engine.model import Kind
-from sinks.failover.fence_rules import shown
+from sinks.failover.fence_rules import MM2_ACLS_OFF, shown
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kinds.offsets.verdicts import Verdict
@@ -119,9 +119,8 @@ def _heartbeat(facts: ReadinessFacts) -> Iterator[Check]:
         return
     late = facts.heartbeat_age > facts.heartbeat_timeout
     remedy = "see why MM2 does not copy: its log, its connectors" if late else ""
-    yield Check(
-        "heartbeat", CheckResult.FAILED if late else CheckResult.OK, f"{facts.heartbeat_age:.1f} s old", limit, remedy
-    )
+    result = CheckResult.FAILED if late else CheckResult.OK
+    yield Check("heartbeat", result, f"{facts.heartbeat_age:.1f} s old", limit, remedy)
 
 
 def _missing_records(facts: ReadinessFacts) -> Iterator[Check]:
@@ -157,11 +156,8 @@ def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
     limit = str(facts.rules.max_drift)
     for kind, drift in facts.drift.items():
         refused, fault = facts.refused.get(kind, 0), facts.faulted.get(kind)
-        figure = (
-            number_of(drift, "difference")
-            + (f", {refused} refused" if refused else "")
-            + (f": {fault}" if fault else "")
-        )
+        more = (f", {refused} refused" if refused else "") + (f": {fault}" if fault else "")
+        figure = number_of(drift, "difference") + more
         bad = fault is not None or drift > facts.rules.max_drift
         remedy = "`lockstep plan` says what and why; `lockstep apply` writes it" if bad else ""
         yield Check(f"in step: {kind}", CheckResult.FAILED if bad else CheckResult.OK, figure, limit, remedy)
@@ -224,6 +220,10 @@ def _fencing(facts: ReadinessFacts) -> Iterator[Check]:
         remedy = "stop producers themselves; `lockstep cutover --without-fence` proves by ends that nobody writes"
         yield Check("fence", CheckResult.WARNING, "the source has no authorizer", "", remedy)
         return
+    if facts.rules.mm2_copies_acls:
+        yield Check(
+            "MM2's ACL sync", CheckResult.FAILED, "on: MM2 would copy the fence to the target", "off", MM2_ACLS_OFF
+        )
     figure = "the source has an authorizer; super users are beyond ACLs, and brokers show nobody who they are"
     yield Check("fence", CheckResult.OK, figure)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sinks.engine.model import Key
 from sinks.failover.divergence import divergences, takeover_ends
 from sinks.failover.fence_rules import fence_acls, fenced_topics, shown
-from sinks.failover.fencing import FenceBroken, NoAuthorizer
+from sinks.failover.fencing import FenceBroken, FenceCopied, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import CopyCheck, Scene
 from sinks.failover.states import Command, State, Step
@@ -21,12 +21,12 @@ def fence(
     """Fences these topics, none: all that producers write. A fence that somebody ignores is taken back.
 
     That of topics which were fenced before stays: their clients may have moved.
-    Raises FenceBroken, NoAuthorizer, NotNow, LockstepError.
+    Raises FenceCopied, FenceBroken, NoAuthorizer, NotNow, LockstepError.
     """
     known, before = scene.journal.record, scene.journal.ledger.fences()
     try:
         return _fenced(scene, topics, without_fence=without_fence, take_over=take_over)
-    except (FenceBroken, NoAuthorizer) as error:
+    except (FenceBroken, FenceCopied, NoAuthorizer) as error:
         raise type(error)(f"{error}. {_taken_back(scene, known, before)}") from error
 
 

@@ -169,7 +169,7 @@ class Drill:
         scene = self.scene
         try:
             with scene.other_ledgers() as others:
-                Fence(scene.settings.flow.source, scene.source.acls, scene.journal.ledger, others).deny([self.topic])
+                Fence(scene.settings, scene.source.acls, scene.journal.ledger, others).deny([self.topic])
         except NoAuthorizer as error:
             scene.say(str(error))
             return
@@ -207,7 +207,7 @@ class Drill:
         scene.say(f"takes {self.topic} and its fence away")
         keys = {acl.key for acl in fence_acls([self.topic])}
         with scene.other_ledgers() as others:
-            fence = Fence(scene.settings.flow.source, scene.source.acls, scene.journal.ledger, others)
+            fence = Fence(scene.settings, scene.source.acls, scene.journal.ledger, others)
             if keys & scene.journal.ledger.fences():
                 fence.lift(keys)
         scene.source.cluster.delete_topics([self.topic])

@@ -71,6 +71,15 @@ def shown(names: Sequence[str], most: int = 10) -> str:
     return ", ".join(names[:most]) + rest
 
 
+MM2_COPIES_FENCE = (
+    "MM2 syncs ACLs of {flow} as well (sync.topic.acls.enabled): it would copy the fence to {target}, keep out whoever "
+    "writes there, maybe itself, and take it away never again (MirrorSourceConnector leaves out ALLOW WRITE alone)"
+)
+MM2_ACLS_OFF = (
+    "write sync.topic.acls.enabled=false, and lockstep.sync.topic.acls.enabled=true to leave it to Lockstep, and "
+    "restart MM2"
+)
+
 NO_AUTHORIZER = (
     "{source} has no authorizer, so that no ACL can keep producers away (client quotas cannot either: Kafka refuses "
     "one of 0). Stop the producers themselves, or close the listener or the network to them, and then say "

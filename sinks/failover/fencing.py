@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Key
-from sinks.failover.fence_rules import NO_AUTHORIZER, fence_acls, shown, topics_of
+from sinks.failover.fence_rules import MM2_ACLS_OFF, MM2_COPIES_FENCE, NO_AUTHORIZER, fence_acls, shown, topics_of
 from sinks.faults import NotSupported
+from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
 from sinks.kafka.ports.groups import LogRange
@@ -37,6 +38,12 @@ class NoAuthorizer(LockstepError):
     code = "NO_AUTHORIZER"
 
 
+class FenceCopied(LockstepError):
+    """MM2 would copy the fence to the target."""
+
+    code = "FENCE_COPIED"
+
+
 @dataclass(frozen=True)
 class Waiting:
     """How time passes: a monotonic clock, and how to wait, in seconds."""
@@ -56,15 +63,20 @@ class Proof:
 class Fence:
     """On the source of one flow; `others`: ledgers of the other flows from there, which must not copy it either."""
 
-    def __init__(self, source: str, acls: Acls, ledger: Ledger, others: Collection[Ledger] = ()) -> None:
-        self._source, self._acls, self._ledger, self._others = source, acls, ledger, others
+    def __init__(self, settings: FlowSettings, acls: Acls, ledger: Ledger, others: Collection[Ledger] = ()) -> None:
+        self._settings, self._source = settings, settings.flow.source
+        self._acls, self._ledger, self._others = acls, ledger, others
 
     def deny(self, topics: Collection[str]) -> int:
-        """Denies writes to these topics; how many ACLs that took. Raises NoAuthorizer, LockstepError.
+        """Denies writes to these topics; how many ACLs that took. Raises NoAuthorizer, FenceCopied,
+        LockstepError.
 
         A DENY that somebody else made stays theirs, and `lift` leaves it.
         """
         existing = self._existing()
+        if self._settings.failover.mm2_copies_acls:
+            flow = self._settings.flow
+            raise FenceCopied(f"{MM2_COPIES_FENCE.format(flow=flow.name, target=flow.target)}: {MM2_ACLS_OFF}")
         missing = [acl for acl in fence_acls(topics) if acl not in existing]
         self._note({(Entry.FENCE, acl.key): "" for acl in missing})
         faults = {acl: fault for acl, fault in self._acls.create(missing).items() if fault is not None}

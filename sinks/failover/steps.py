@@ -49,7 +49,7 @@ def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
 @contextmanager
 def _fence(scene: Scene) -> Iterator[Fence]:
     with scene.other_ledgers() as others:
-        yield Fence(scene.settings.flow.source, scene.source.acls, scene.journal.ledger, others)
+        yield Fence(scene.settings, scene.source.acls, scene.journal.ledger, others)
 
 
 def _deny_writes(scene: Scene) -> None:
