@@ -15,11 +15,11 @@ from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
-from sinks.failover.arrival import pairs_of, unlisted
+from sinks.failover.arrival import pairs_of, sharing, unlisted
 from sinks.failover.arrival_memory import ArrivalMemory, ArrivalsSeen
 from sinks.failover.checks import ReadinessFacts
 from sinks.failover.divergence import as_at_takeover
-from sinks.failover.fence_rules import fenced_topics
+from sinks.failover.fence_rules import fenced_topics, is_copy
 from sinks.failover.in_step import InStep, in_step_of_pass
 from sinks.failover.losses import losses_of, untold
 from sinks.failover.record import FailoverRecord
@@ -89,10 +89,12 @@ class ReadinessSurvey:
         `ledger`: of a flow whose topics may be moving already; their copies count as they were then.
         """
         flow, target = self._flow, self._clusters.target
-        topics = fenced_topics(flow, listed.desired.remote, tuple(self._settings.clusters))
+        aliases, shared = tuple(self._settings.clusters), listed.desired.shared
+        topics = fenced_topics(flow, listed.desired.remote, aliases)
         pairs = pairs_of(listed.desired.remote, listed.source, topics)
         seen = self._arrivals(pairs, ledger)
-        found = {**seen.arrivals, **unlisted(listed.source, topics)}
+        mixed = {topic: name for topic, name in shared.items() if not is_copy(flow.policy, topic, aliases)}
+        found = {**seen.arrivals, **unlisted(listed.source, topics), **sharing(mixed, listed.source)}
         remote = [listed.desired.remote[topic] for topic in topics]
         seldom = self._seldom = self._seen_seldom(topics, remote)
         return ReadinessFacts(

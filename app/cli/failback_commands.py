@@ -24,7 +24,7 @@ from app.failover_session import FailoverCall
 from app.reverse_properties import write_reverse
 from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.failing_back import resume
-from sinks.failover.losses import losses_as_json, losses_of
+from sinks.failover.losses import losses_as_json, losses_of, untold
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command
@@ -103,6 +103,8 @@ def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
     unsure = "at most " if found.at_ms is None else "about "
     for topic, loss in sorted(losses.items()):
         complain(f"{name}{topic} loses {'' if loss.exact else unsure}{number_of(loss.records, 'record')}")
+    for topic, why in {where.topic: why for where, why in untold(found.arrivals.values()).items()}.items():
+        complain(f"{name}nobody can tell what {topic} loses: {why}")
     seen = "" if found.at_ms is None else f", and what came since {time.time() - found.at_ms / 1000:.0f} s ago"
     complain(f"{name}lost in all: {found.typed} records{seen}")
     if found.at_ms is not None:

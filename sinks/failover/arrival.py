@@ -55,6 +55,18 @@ def unlisted(source: Mapping[str, int], topics: Iterable[str]) -> dict[TopicPart
     }
 
 
+def sharing(shared: Mapping[str, str], source: Mapping[str, int]) -> dict[TopicPartition, Arrival]:
+    """Partitions of topics that have one name on the target (`shared`: topic to that name): nobody can tell.
+
+    `source`: partition counts.
+    """
+    return {
+        where: Arrival(where, problem=f"other topics of the source are {name} on the target, too")
+        for topic, name in shared.items()
+        for where in [TopicPartition(topic, number) for number in range(source.get(topic) or 1)]
+    }
+
+
 def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[TopicPartition, Arrival]:
     """Of all partitions. The target is read first: what comes meanwhile counts as not there yet.
 

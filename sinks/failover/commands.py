@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from sinks.engine.model import Key
 from sinks.failover.divergence import divergences, takeover_ends
-from sinks.failover.fence_rules import fence_acls, fenced_topics, shown
+from sinks.failover.fence_rules import fence_acls, shown
 from sinks.failover.fencing import FenceBroken, FenceCopied, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import CopyCheck, Scene
@@ -52,7 +52,7 @@ def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_
     known = scene.journal.record
     if known.state in (State.FENCED, State.DRAINED):
         topics = tuple(sorted({*known.topics, *topics})) if known.topics and topics else ()
-    fenced_topics(scene.settings, scene.listed().desired.remote, scene.aliases, topics)
+    scene.fenced(scene.listed(), topics)
     scene.journal.begin(Command.FENCE, take_over=take_over, topics=topics, without_fence=without_fence)
     return scene.journal.run(scene.steps())
 
@@ -129,13 +129,13 @@ def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool, take_ov
 def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
     if record.state is not State.MIRRORING and not record.topics:
         return []
-    every = fenced_topics(scene.settings, scene.listed().desired.remote, scene.aliases)
+    every = scene.fenced(scene.listed())
     return sorted(set(every) - set(record.topics))
 
 
 def _check_whole(scene: Scene) -> None:
     listed, record = scene.listed(), scene.journal.record
-    every = fenced_topics(scene.settings, listed.desired.remote, scene.aliases)
+    every = scene.fenced(listed)
     if record.topics and (left := sorted(set(every) - set(record.topics))):
         said = number_of(len(left), "topic is", "topics are")
         raise NotNow(f"{said} replicated and not fenced: {shown(left)}. Fence them, too")

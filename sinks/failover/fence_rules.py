@@ -44,6 +44,22 @@ def fenced_topics(
     return [topic for topic in found if not wanted or topic in wanted]
 
 
+def check_names(settings: FlowSettings, shared: Mapping[str, str], aliases: Collection[str]) -> None:
+    """Raises LockstepError where producers write topics of the source that share a name on the target (`shared`: topic
+    to that name): MM2 mixes their records, so that nobody can tell what was copied of which."""
+    mixed = {shared[topic] for topic in shared if not is_copy(settings.policy, topic, aliases)}
+    if not mixed:
+        return
+    said = [
+        f"{' and '.join(sorted(topic for topic, name in shared.items() if name == one))} would all be {one}"
+        for one in sorted(mixed)
+    ]
+    raise LockstepError(
+        f"on {settings.flow.target} {shown(said)}: nobody can tell what was copied of which. Leave all but one of them "
+        "out (topics.exclude), or give each a name of its own in the replication policy, and run the command again"
+    )
+
+
 def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
     """The ACLs of a fence."""
     return [AclBinding(TOPIC, topic, LITERAL, EVERYONE, WILDCARD, "WRITE", DENY) for topic in topics]

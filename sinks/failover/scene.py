@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import pairs_of, unlisted
-from sinks.failover.fence_rules import fenced_topics, shown
+from sinks.failover.fence_rules import check_names, fenced_topics, shown
 from sinks.failover.fencing import Proof, Waiting
 from sinks.failover.journal import Journal
 from sinks.failover.states import Step
@@ -112,6 +112,12 @@ class Scene:
     def topics(self, listed: Listed) -> list[str]:
         """Those that the failover is about: the fenced ones, or all that producers write."""
         wanted = self.journal.record.topics
+        return self.fenced(listed, wanted)
+
+    def fenced(self, listed: Listed, wanted: Collection[str] = ()) -> list[str]:
+        """Those that a fence is for, or of these the `wanted`. Raises LockstepError for one that is not among them, and
+        where topics share a name on the target."""
+        check_names(self.settings, listed.desired.shared, self.aliases)
         return fenced_topics(self.settings, listed.desired.remote, self.aliases, wanted)
 
     def pairs(self, listed: Listed) -> dict[TopicPartition, TopicPartition]:

@@ -144,7 +144,9 @@ class SourceEndOffsetStore:
         """The partitions to ask for, by topic. A topic that a listing lacks is not gone by that."""
         if self._known is None:
             self._known = _recalled(context.ledger)
-        source, remote = context.listed.source, context.listed.desired.remote
+        source, desired = context.listed.source, context.listed.desired
+        # MM2 copies also what shares a name on the target.
+        remote = desired.remote.keys() | desired.shared.keys()
         counts = {topic: len(one.ends) for topic, one in self._known.items() if topic in remote or topic not in source}
         return dict(sorted((counts | {topic: source[topic] or counts.get(topic, 0) for topic in remote}).items()))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from sinks.failover.arrival import Arrival, pairs_of, unlisted
+from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
-from sinks.failover.fence_rules import fenced_topics
+from sinks.failover.fence_rules import check_names, fenced_topics
 from sinks.failover.losses import predicted
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
@@ -61,16 +62,20 @@ def predict(scene: Scene, *, source_answers: bool, topics: Collection[str] = ())
 
 def _counted(scene: Scene, wanted: Collection[str]) -> Prediction:
     listed = scene.listed()
-    topics = fenced_topics(scene.settings, listed.desired.remote, scene.aliases, wanted)
-    pairs = pairs_of(listed.desired.remote, listed.source, topics)
+    shared, remote = listed.desired.shared, {**listed.desired.remote, **listed.desired.shared}
+    topics = fenced_topics(scene.settings, remote, scene.aliases, wanted)
+    pairs = pairs_of(remote, listed.source, topics)
+    told = {where: copy for where, copy in pairs.items() if where.topic not in shared}
+    mixed = sharing({topic: shared[topic] for topic in topics if topic in shared}, listed.source)
     with (
         closing(scene.source.records(scene.settings.isolation)) as source,
         closing(scene.target.records("read_uncommitted")) as target,
     ):
-        found = arrivals_at_takeover(scene.journal.ledger, source, target, pairs) | unlisted(listed.source, topics)
+        found = arrivals_at_takeover(scene.journal.ledger, source, target, told)
         ends = source.ends(list(pairs)).items
     counts = {where.topic: listed.source[where.topic] for where in pairs}
-    return Prediction(found, end_offsets_by_topic(ends, counts), listed.desired.remote, None)
+    found |= unlisted(listed.source, topics) | mixed
+    return Prediction(found, end_offsets_by_topic(ends, counts), remote, None)
 
 
 def _remembered(scene: Scene) -> Prediction:
@@ -85,6 +90,9 @@ def _remembered(scene: Scene) -> Prediction:
         # Where clients have moved already, what they wrote there is no record of the source.
         logs = as_at_takeover(ledger, target).ends(copies).items
     found = predicted(seen.ends, dict(stored_histories(ledger)), logs, remote)
+    names = Counter(remote.values())
+    shared = {topic: name for topic, name in remote.items() if names[name] > 1}
+    found |= sharing(shared, {topic: len(seen.ends[topic]) for topic in shared})
     return Prediction(found, seen.ends, remote, seen.at_ms)
 
 
@@ -131,6 +139,8 @@ def failover(
     known = scene.journal.record
     scene.journal.check(Command.FAIL_OVER, take_over=take_over)
     if known.doing is not Command.FAIL_OVER:
+        if source_answers:
+            check_names(scene.settings, scene.listed().desired.shared, scene.aliases)
         prediction = predict(scene, source_answers=source_answers)
         _check_loss(scene, prediction, source_answers, accept_loss)
         agreed(prediction)

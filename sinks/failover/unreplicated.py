@@ -56,13 +56,18 @@ def unreplicated(scene: Scene) -> Unreplicated:
         closing(scene.target.records("read_uncommitted")) as target,
     ):
         taken = takeover_ends(known)
-        seen = arrivals(source, AsItWas(target, taken), pairs)
+        names = Counter(pairs.values())
+        shared = {where for where, copy in pairs.items() if names[copy] > 1}
+        told = {where: copy for where, copy in pairs.items() if where not in shared}
+        seen = arrivals(source, AsItWas(target, taken), told)
         since = {where: one.behind.since for where, one in seen.items() if one.behind and one.behind.since is not None}
-        here = all_records(source, since)
-        later = all_records(target, {pairs[where]: taken.get(pairs[where], 0) for where in since})
+        # Where several topics are one on the target its end says of none of them how far it was copied.
+        here = all_records(source, since | dict.fromkeys(shared, 0))
+        starts = {pairs[where]: taken.get(pairs[where], 0) for where in since}
+        later = all_records(target, starts | {pairs[where]: 0 for where in shared})
     left = {where: not_among(records, later[pairs[where]]) for where, records in here.items()}
     problems = {where: one.problem for where, one in seen.items() if one.problem}
-    exact = all(one.behind is None or one.behind.exact for one in seen.values())
+    exact = not shared and all(one.behind is None or one.behind.exact for one in seen.values())
     return Unreplicated({where: records for where, records in left.items() if records}, problems, exact)
 
 

@@ -37,13 +37,15 @@ class DesiredTopics:
     """`remote`: upstream name to remote name. `refused`: remote names that Kafka would not accept, or that several
     topics of the source would have.
 
-    `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
+    `shared`: as `remote`, of the topics that are refused because several would have one name; MM2 copies them all the
+    same. `partitions`: by remote name. `upstream`: the remote names of all topics of the source, replicated or not.
     """
 
     remote: Mapping[str, str]
     refused: tuple[Refusal, ...] = ()
     partitions: Mapping[str, int] = field(default_factory=dict)
     upstream: frozenset[str] = frozenset()
+    shared: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_replicated(settings: FlowSettings, topic: str) -> bool:
@@ -68,7 +70,8 @@ def desired_topics(source: Mapping[str, int], settings: FlowSettings) -> Desired
     # A topic whose metadata came back with an error is there, but shows no partition.
     partitions = {name: source[topic] for topic, name in remote.items() if source[topic]}
     refusals = tuple(Refusal(Kind.TOPIC, Op.CREATE, (name,), reason) for name, reason in refused.items())
-    return DesiredTopics(remote, refusals, partitions, frozenset(names.values()))
+    shared = {topic: name for topic, name in wanted.items() if topic not in remote and sharing[name] > 1}
+    return DesiredTopics(remote, refusals, partitions, frozenset(names.values()), shared)
 
 
 def _shared(name: str, wanted: Mapping[str, str]) -> str:
