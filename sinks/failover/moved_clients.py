@@ -44,11 +44,12 @@ def written_since(scene: Scene, known: Mapping[str, Divergence], limits: ReadLim
         closing(scene.source.records("read_uncommitted")) as source,
     ):
         copies = dict(ends.values())
-        grown = {copy for copy, log in target.ends(list(copies)).items.items() if log.end > copies[copy]}
+        seen = target.ends(list(copies))
+        grown = {copy for copy, log in seen.items.items() if log.end > copies[copy]}
         pairs = {where: copy for where, (copy, _) in ends.items() if copy in grown}
         theirs, cut = read_prints(target, {copy: copies[copy] for copy in grown}, limits)
         # Read last, so that what was copied meanwhile is found.
-        return _compared(source, pairs, theirs, cut, limits)
+        return _compared(source, pairs, theirs, cut | seen.errors.keys(), limits)
 
 
 def _compared(

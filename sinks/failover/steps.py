@@ -102,8 +102,8 @@ def _warn_of_moved(scene: Scene) -> None:
         )
     if found.unknown:
         scene.say(
-            f"CAREFUL: {shown(topics_of(found.unknown))} on {target} has grown since it was drained, and whether that "
-            "is MM2 or clients that have moved cannot be told: see that none is left there"
+            f"CAREFUL: of {shown(topics_of(found.unknown))} on {target} cannot be told whether clients that have moved "
+            "wrote there since it was drained: see that none is left there"
         )
 
 

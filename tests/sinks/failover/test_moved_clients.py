@@ -89,3 +89,13 @@ def test_copy_of_a_partition_that_the_source_cannot_show_is_one_of_which_nobody_
     unfence(built.scene())
     (line,) = warnings(built)
     assert "cannot be told" in line
+
+
+def test_copy_that_the_target_cannot_show_is_one_of_which_nobody_can_tell() -> None:
+    built = drained()
+    built.there.logs[COPY].append(b"moved", b"1", 9000)
+    # Its leader is gone.
+    del built.there.logs[COPY]
+    unfence(built.scene())
+    (line,) = warnings(built)
+    assert "of a.x on b cannot be told" in line
