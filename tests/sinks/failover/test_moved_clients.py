@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sinks.failover.commands import drain, fence, unfence
 from sinks.failover.states import State
 from sinks.failover.steps import lift_fence
@@ -99,3 +101,24 @@ def test_copy_that_the_target_cannot_show_is_one_of_which_nobody_can_tell() -> N
     unfence(built.scene())
     (line,) = warnings(built)
     assert "of a.x on b cannot be told" in line
+
+
+@pytest.mark.parametrize("left", [5, 10])
+def test_what_mm2_may_have_sent_again_before_the_sources_retention_took_it_is_not_blamed_on_clients(left: int) -> None:
+    built = drained()
+    log = built.here.logs[TopicPartition("x", 1)]
+    for record in log.records[2:]:
+        built.there.logs[COPY].append(record.key, record.value, record.timestamp)
+    log.cut(left)
+    unfence(built.scene())
+    (line,) = warnings(built)
+    assert "of a.x on b cannot be told" in line
+
+
+def test_what_is_younger_than_all_that_retention_took_on_the_source_is_a_moved_clients() -> None:
+    built = drained()
+    built.here.logs[TopicPartition("x", 1)].cut(5)
+    built.there.logs[COPY].append(b"moved", b"1", 9000)
+    unfence(built.scene())
+    (line,) = warnings(built)
+    assert "something was written to a.x on b" in line
