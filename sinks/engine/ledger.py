@@ -211,10 +211,11 @@ class Ledger:
     def intend(self, changes: Iterable[Change]) -> None:
         """Remembers which creations are about to begin: to be called before they are applied.
 
-        Where it raises none of them begins: what of it is written all the same is taken back with the next `learn`.
+        Where it raises none of them begins: what is new of it and written all the same is taken back by `learn`.
         """
         entries = ownership.intents(changes)
-        self._void |= entries.keys()
+        # One that is there already may be of a request that was sent: it stays, whatever becomes of this write.
+        self._void |= {entry for entry in entries if self.get(entry[0], *entry[1]) is None}
         self.put(entries)
         self._void -= entries.keys()
 

@@ -180,3 +180,22 @@ def test_intent_that_was_written_although_its_write_failed_makes_nothing_ours(
     ledger.intend([CREATE_T])
     ledger.learn(Kind.TOPIC, {T: "id-1"})
     assert ledger.owned(Kind.TOPIC) == {T}
+
+
+def test_intent_of_what_was_sent_stays_although_a_later_write_of_it_failed(
+    ledger: Ledger, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.intend([CREATE_ACL])
+    ledger.record([Outcome(CREATE_ACL, ItemFault("REQUEST_TIMED_OUT", "sent", retriable=True))])
+
+    def silent(topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        raise ClusterUnreachable("no acknowledgement came")
+
+    other = Change(Kind.ACL, ("TOPIC", "a.t", "LITERAL", "User:y", "*", "READ", ALLOW), None, ALLOW)
+    with monkeypatch.context() as broken:
+        broken.setattr(cluster, "append_log", silent)
+        with pytest.raises(ClusterUnreachable):
+            ledger.intend([CREATE_ACL, other])
+    ledger.refresh()
+    ledger.learn(Kind.ACL, {READ: ""})
+    assert ledger.owned(Kind.ACL) == {READ}
