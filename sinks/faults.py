@@ -15,11 +15,15 @@ from streaming.errors import LockstepError
 
 @dataclass(frozen=True, slots=True)
 class ItemFault:
-    """Why one item could not be read or written. `code` is Kafka's own error name, e.g. `POLICY_VIOLATION`."""
+    """Why one item could not be read or written. `code` is Kafka's own error name, e.g. `POLICY_VIOLATION`.
+
+    `unknown`: it was sent, and no answer says what became of it, so it may have happened all the same.
+    """
 
     code: str
     message: str
     retriable: bool = False
+    unknown: bool = False
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" if self.message else self.code

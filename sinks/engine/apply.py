@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Protocol, TypeVar
 
@@ -42,8 +42,9 @@ def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lamb
     """Request by request, so that what is done can be recorded whatever comes later.
 
     `goes_on`: asked right before each request; once it says no, nothing more is written and the rest has no outcome. A
-    target that stops answering makes the rest fail with a retriable fault, and is asked no more. What concerns a kind
-    alone makes the rest of that kind fail. Raises what stops the flow (`kind_trouble.stops_flow`).
+    target that stops answering makes the rest fail with a retriable fault, and is asked no more; what became of the
+    request that was sent is unknown, and of the rest nothing was. What concerns a kind alone makes the rest of that
+    kind fail. Raises what stops the flow (`kind_trouble.stops_flow`).
     """
     silent: ItemFault | None = None
     stopped: dict[Kind, ItemFault] = {}
@@ -52,9 +53,11 @@ def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lamb
         if fault is not None:
             yield AppliedStep(kind, [Outcome(change, fault) for change in changes])
             continue
+        sent = False
         try:
             if not goes_on():
                 return
+            sent = True
             yield AppliedStep(kind, writers[kind].write(changes))
         except LockstepError as error:
             silences = isinstance(error, ClusterUnreachable) and not isinstance(error, CoordinatorUnavailable)
@@ -63,7 +66,8 @@ def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lamb
             passing = isinstance(error, ClusterUnreachable)
             fault = ItemFault("UNREACHABLE" if silences else type(error).__name__, str(error), retriable=passing)
             silent, stopped[kind] = fault if silences else None, fault
-            yield AppliedStep(kind, [Outcome(change, fault) for change in changes], None if silences else error)
+            here = replace(fault, unknown=sent and passing)
+            yield AppliedStep(kind, [Outcome(change, here) for change in changes], None if silences else error)
 
 
 def _requests(plan: Plan) -> Iterator[tuple[Kind, Sequence[Change]]]:

@@ -52,6 +52,7 @@ class Ledger:
         self._read_to = 0
         self._unread: set[bytes] = set()
         self._void: set[EntryKey] = set()
+        self._begun: set[EntryKey] = set()
         self.refresh()
 
     @property
@@ -215,13 +216,14 @@ class Ledger:
         """
         entries = ownership.intents(changes)
         # One that is there already may be of a request that was sent: it stays, whatever becomes of this write.
-        self._void |= {entry for entry in entries if self.get(entry[0], *entry[1]) is None}
+        self._begun = {entry for entry in entries if entry in self._void or self.get(entry[0], *entry[1]) is None}
+        self._void |= self._begun
         self.put(entries)
         self._void -= entries.keys()
 
     def record(self, outcomes: Iterable[Outcome], ids: Mapping[str, str] | None = None) -> None:
         """Takes over what was created, lets go of what was deleted. `ids`: of the topics created, by name."""
-        self.put(ownership.recorded(outcomes, ids or {}))
+        self.put(ownership.recorded(outcomes, ids or {}, self._begun))
 
     def unsettled(self, kind: Kind) -> set[Key]:
         """Keys for which `settle` wants to know whether they exist."""

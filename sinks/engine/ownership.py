@@ -8,8 +8,11 @@
 | `OWNED topic name` = id          | Lockstep created the topic with this id; one with another id is not ours    |
 
 An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh: later, another client may
-have created the same by hand. A topic that a version without ids created is ours once the offset histories
-(`TOPIC_IDS`), which know the ids of both sides, name the id that it has now; until then it is never deleted.
+have created the same by hand. It is not renewed either: it stays, as old as it is, until something of its name is seen
+or a creation of it has an outcome. Where nothing was created for certain (refused, never sent) it is taken back, unless
+it is from an earlier attempt, whose request may have been carried out. A topic that a version without ids created is
+ours once the offset histories (`TOPIC_IDS`), which know the ids of both sides, name the id that it has now; until then
+it is never deleted.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from datetime import datetime, timedelta
 
 from sinks.engine.ledger_entries import Contents, Entry, EntryKey
 from sinks.engine.model import Change, Key, Kind, Op, Outcome, ScramSpec
+from sinks.faults import ItemFault
 
 UNLEARNED = "?"
 """In place of a topic's id: it was created, and the id is not known yet."""
@@ -36,10 +40,11 @@ def intents(changes: Iterable[Change]) -> Entries:
     return {(Entry.INTENT, (change.kind.value, *change.key)): "" for change in creations}
 
 
-def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str]) -> Entries:
+def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collection[EntryKey]) -> Entries:
     """What to put after them. `ids`: those of the topics that were created, by name, as far as they are known.
 
-    A creation that failed for a passing reason (a time-out) may have happened: its intent stays.
+    `begun`: the intents that were written for this attempt. One from before stays at a passing fault: what was sent
+    then may have happened.
     """
     entries: Entries = {}
     for outcome in outcomes:
@@ -47,7 +52,7 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str]) -> Entries:
         item = (change.kind.value, *change.key)
         if not change.kind.row.owned:
             continue
-        if change.op is Op.CREATE and not (outcome.error and outcome.error.retriable):
+        if change.op is Op.CREATE and not _may_be_there(outcome.error, (Entry.INTENT, item) in begun):
             entries[Entry.INTENT, item] = None
         if outcome.error or outcome.already:
             continue
@@ -59,6 +64,11 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str]) -> Entries:
         if change.kind.row.versioned:
             entries[Entry.VERSION, item] = change.after.version if isinstance(change.after, ScramSpec) else None
     return entries
+
+
+def _may_be_there(error: ItemFault | None, first: bool) -> bool:
+    """Whether a creation that ended so may have been carried out; `first`: it was not tried before."""
+    return error is not None and error.retriable and (error.unknown or not first)
 
 
 def unsettled(contents: Contents, kind: Kind) -> set[Key]:
@@ -85,7 +95,7 @@ def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], now: dat
             fresh = now - intent.since <= FRESH
             if fresh and seen is not None:
                 entries[Entry.OWNED, item] = (seen or UNLEARNED) if kind.row.data else ""
-            if seen is not None or not fresh:
+            if seen is not None:
                 entries[Entry.INTENT, item] = None
         elif owned is not None and seen:
             waits = owned.value == UNLEARNED and now - owned.since <= FRESH

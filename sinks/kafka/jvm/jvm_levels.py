@@ -10,6 +10,7 @@ Source: `Admin.describeConfigs` with `includeSynonyms` (KIP-226), `Admin.increme
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -142,7 +143,7 @@ class JvmLevels:
         self._raise_if_denied(api, error)
         cause = cause_of(error)
         code = ENTITY_FAULTS.get(cause, SILENT)
-        return ItemFault(code, message_of(error), code == SILENT or code in RETRIABLE_FAULTS)
+        return ItemFault(code, message_of(error), code == SILENT or code in RETRIABLE_FAULTS, code == SILENT)
 
     def _raise_if_denied(self, api: str, error: Py4JJavaError) -> None:
         cause, text = cause_of(error), self._text(api, error)
@@ -206,4 +207,4 @@ def _origin(source: Any) -> Origin:
 
 def fault_without_secrets(fault: ItemFault, wanted: ConfigValues) -> ItemFault:
     """The fault without the values that were to be written for configs whose names speak of a secret."""
-    return ItemFault(fault.code, without_secrets(fault.message, secret_values(wanted)), fault.retriable)
+    return replace(fault, message=without_secrets(fault.message, secret_values(wanted)))

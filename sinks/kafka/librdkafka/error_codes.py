@@ -37,6 +37,9 @@ RETRIABLE_CODES = UNREACHABLE | frozenset(
 )
 """UNKNOWN_TOPIC_OR_PART: metadata lags behind creation, so a topic that is missing now may be there in a moment."""
 
+UNKNOWN_RESULT = UNREACHABLE | frozenset({KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION})
+"""What was asked for may have happened. All others are answers: nothing did."""
+
 
 def error_of(exception: BaseException) -> KafkaError | None:
     """The KafkaError inside, if there is one."""
@@ -47,7 +50,8 @@ def error_of(exception: BaseException) -> KafkaError | None:
 
 def item_fault(error: KafkaError) -> ItemFault:
     """What became of one item."""
-    return ItemFault(error.name(), error.str(), error.code() in RETRIABLE_CODES or error.retriable())
+    code = error.code()
+    return ItemFault(error.name(), error.str(), code in RETRIABLE_CODES or error.retriable(), code in UNKNOWN_RESULT)
 
 
 def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:

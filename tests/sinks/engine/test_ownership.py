@@ -18,6 +18,8 @@ TOPIC = "lockstep-ledger.a.internal"
 READ = ("TOPIC", "a.t", "LITERAL", "User:x", "*", "READ", ALLOW)
 CREATE_T, CREATE_ACL = topic_change("a.t", None, 1), Change(Kind.ACL, READ, None, ALLOW)
 T, PRESENT = ("a.t",), {("a.t",): "id-1"}
+TIMED_OUT = ItemFault("REQUEST_TIMED_OUT", "", retriable=True, unknown=True)
+NOT_NOW = ItemFault("NOT_CONTROLLER", "", retriable=True)
 
 
 class Clock:
@@ -93,23 +95,42 @@ def test_intent_that_is_no_longer_fresh_makes_nothing_ours_for_somebody_else_may
     assert (ledger.owned(Kind.TOPIC), ledger.unsettled(Kind.TOPIC)) == (set(), set())
 
 
-def test_intent_waits_for_what_is_not_seen_yet_and_ends(ledger: Ledger, clock: Clock) -> None:
-    ledger.intend([CREATE_T])
-    ledger.settle(Kind.TOPIC, {})
-    assert ledger.unsettled(Kind.TOPIC) == {T}
-    clock.now += FRESH + timedelta(seconds=1)
-    ledger.settle(Kind.TOPIC, {})
+def test_intent_of_what_stays_unseen_is_as_old_as_its_first_attempt(ledger: Ledger, clock: Clock) -> None:
+    for _ in range(3):
+        ledger.learn(Kind.TOPIC, {})
+        ledger.intend([CREATE_T])
+        ledger.record([Outcome(CREATE_T, TIMED_OUT)])
+        clock.now += FRESH - timedelta(minutes=4)
+    ledger.learn(Kind.TOPIC, PRESENT)
     assert (ledger.owned(Kind.TOPIC), ledger.unsettled(Kind.TOPIC)) == (set(), set())
+
+
+def test_what_is_created_after_all_is_ours_however_old_its_intent_is(ledger: Ledger, clock: Clock) -> None:
+    ledger.intend([CREATE_T])
+    clock.now += FRESH * 2
+    ledger.learn(Kind.TOPIC, {})
+    ledger.intend([CREATE_T])
+    ledger.record([Outcome(CREATE_T)], {"a.t": "id-1"})
+    assert (ledger.owned_ids(Kind.TOPIC), ledger.values(Entry.INTENT)) == ({"a.t": "id-1"}, {})
+
+
+def test_intent_of_what_was_sent_stays_although_a_later_attempt_was_refused_for_now(ledger: Ledger) -> None:
+    for fault in (TIMED_OUT, NOT_NOW):
+        ledger.intend([CREATE_ACL])
+        ledger.record([Outcome(CREATE_ACL, fault)])
+    ledger.learn(Kind.ACL, {READ: ""})
+    assert ledger.owned(Kind.ACL) == {READ}
 
 
 @pytest.mark.parametrize(
     ("outcome", "waits"),
     [
-        (Outcome(CREATE_T, ItemFault("REQUEST_TIMED_OUT", "", retriable=True)), True),
+        (Outcome(CREATE_T, TIMED_OUT), True),
+        (Outcome(CREATE_T, NOT_NOW), False),
         (Outcome(CREATE_T, ItemFault("POLICY_VIOLATION", "no")), False),
         (Outcome(CREATE_T, already=True), False),
     ],
-    ids=["may have happened", "refused", "was there"],
+    ids=["may have happened", "refused for now", "refused", "was there"],
 )
 def test_creation_that_failed_is_not_ours_unless_it_may_have_happened(
     ledger: Ledger, outcome: Outcome, waits: bool
@@ -186,7 +207,7 @@ def test_intent_of_what_was_sent_stays_although_a_later_write_of_it_failed(
     ledger: Ledger, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger.intend([CREATE_ACL])
-    ledger.record([Outcome(CREATE_ACL, ItemFault("REQUEST_TIMED_OUT", "sent", retriable=True))])
+    ledger.record([Outcome(CREATE_ACL, TIMED_OUT)])
 
     def silent(topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         raise ClusterUnreachable("no acknowledgement came")

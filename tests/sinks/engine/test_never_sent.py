@@ -1,0 +1,103 @@
+"""What Lockstep wanted to create and never created is not its own, whoever makes it in the meantime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+import pytest
+
+from sinks.engine.ledger_entries import Entry
+from sinks.engine.model import Kind
+from sinks.faults import ClusterUnreachable, ItemFault
+from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.kafka.memory.memory_users import MemoryUsers, Stored
+from sinks.kafka.ports.cluster import Faults, TopicSpec
+from sinks.kafka.ports.users import Upsertion, UserFaults
+from sinks.kinds.users.credentials import Credential
+from tests.sinks.builders import NOON, World, put_topic
+from tests.sinks.kinds.acls.acl_builders import acl
+
+ALICE, BOB = ("alice", "SCRAM-SHA-512"), ("bob", "SCRAM-SHA-256")
+OF_ALICE, OF_BOB = acl("ALLOW READ User:alice TOPIC x"), acl("ALLOW READ User:bob TOPIC x")
+BY_HAND = acl("ALLOW READ User:alice TOPIC a.x")
+THEIRS = Stored(8192, "the operator's own")
+
+
+class TwoClocks(World):
+    """The time of day goes on with the passes."""
+
+    def passes(self, rounds: int = 4, after: float = 30.0) -> None:
+        for _ in range(rounds):
+            self.run_pass(after=after)
+
+    def time_of_day(self) -> datetime:
+        return NOON + timedelta(seconds=self.clock.now)
+
+
+@pytest.fixture
+def world() -> TwoClocks:
+    users = MemoryUsers("a", {ALICE: Stored(4096, "s"), BOB: Stored(4096, "s")})
+    built = TwoClocks(source_acls=MemoryAcls("a", {OF_ALICE, OF_BOB}), source_users=users)
+    built.now = built.time_of_day
+    built.provider.known = {"alice": ("hush", "1"), "bob": ("hush", "1")}
+    put_topic(built.source, "x")
+    return built
+
+
+def test_acl_that_was_never_sent_for_the_target_fell_silent_before_is_whose_it_is(
+    world: TwoClocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(specs: Mapping[str, TopicSpec]) -> Faults:
+        raise ClusterUnreachable("b timed out")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.target, "create_topics", silent)
+        world.passes()
+        assert world.target_acls.bindings == set()
+        world.target_acls.bindings.add(BY_HAND)
+    world.passes()
+    assert BY_HAND.key not in world.ledger().owned(Kind.ACL)
+    world.source_acls.bindings = {OF_BOB}
+    world.passes()
+    assert BY_HAND in world.target_acls.bindings
+
+
+def test_user_who_was_never_sent_for_the_provider_failed_is_whose_they_are(
+    world: TwoClocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sealed(user: str) -> Credential | None:
+        if user == "alice":
+            raise RuntimeError("sealed")
+        return Credential(user, "hush", "1")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.provider, "credential", sealed)
+        world.passes()
+        assert world.target_users.stored.keys() == {BOB}
+        world.target_users.stored[ALICE] = THEIRS
+        world.passes()
+    world.passes()
+    world.source_acls.bindings = {OF_BOB}
+    world.passes()
+    assert world.target_users.stored[ALICE] == THEIRS
+
+
+def test_user_whom_the_target_refused_for_now_is_whose_they_are(
+    world: TwoClocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upsert = world.target_users.upsert
+
+    def refused(upsertions: Sequence[Upsertion]) -> UserFaults:
+        done = upsert([one for one in upsertions if one.user != "alice"])
+        return done | {one.key: ItemFault("NOT_CONTROLLER", "", True) for one in upsertions if one.user == "alice"}
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.target_users, "upsert", refused)
+        world.passes()
+        assert not [key for key in world.ledger().values(Entry.INTENT) if "alice" in key]
+        world.target_users.stored[ALICE] = THEIRS
+    world.passes()
+    world.source_acls.bindings = {OF_BOB}
+    world.passes()
+    assert world.target_users.stored[ALICE] == THEIRS
