@@ -138,8 +138,8 @@ class Claim:
             self.claims.publish_unseen(self.flow, self.kind, self.before, owned)
 
     def remember(self, ledger: Ledger) -> None:
-        """Keeps in the flow's ledger that it claims anything; only where other flows keep this kind on the target."""
-        if self.of_others() and self.claims.claims_any(self.flow, self.kind):
+        """Keeps in the flow's ledger that it claims anything: other flows may be in another process, or come later."""
+        if self.claims.claims_any(self.flow, self.kind):
             ledger.put({(Entry.CLAIMED, (self.kind.value,)): "true"})
 
     def hold(self, changes: Iterable[Change]) -> tuple[list[Change], list[Refusal]]:

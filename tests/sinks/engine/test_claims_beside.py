@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from sinks.engine.claims import Claims
 from sinks.engine.leadership import Unled
 from sinks.faults import NotLeading
 from tests.sinks.builders import World
-from tests.sinks.engine.test_claims import GROUP, passes, restarted, two_worlds
+from tests.sinks.engine.test_claims import GROUP, made_by_hand, passes, restarted, two_worlds
 
 MINUTE = 60.0
 
@@ -50,6 +51,21 @@ def test_acl_that_a_flow_wants_which_another_process_leads_stays() -> None:
     rounds(one, other)
     assert GROUP in one.target_acls.bindings
     assert [refusal.reason for refusal in one.run_pass(after=MINUTE).plan.refused] == ["still wanted by c->b"]
+
+
+def test_acl_stays_that_a_flow_wanted_which_a_process_leads_by_itself_and_whose_source_shows_none_now() -> None:
+    one, other = two_worlds()
+    made_by_hand(other)
+    other.claims = Claims()
+    other.restart()
+    passes(one)
+    passes(other)
+    other.leadership = LedElsewhere()
+    restarted(one, other)
+    other.source_acls.bindings = set()
+    one.source_acls.bindings.remove(GROUP)
+    rounds(one, other)
+    assert GROUP in one.target_acls.bindings
 
 
 def test_flow_that_another_process_leads_writes_nothing_when_it_says_what_it_wants() -> None:
