@@ -83,9 +83,11 @@ class Claims:
             return frozenset().union(*found)
 
     def left_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
-        """What other flows of this process own, and none of them wants any more."""
-        wanted = (keys for _, keys in self.of_others(flow, kind) if keys)
-        return self.owned_by_others(flow, kind).difference(*wanted)
+        """What other flows of this process own, and none of them wants any more, as far as each is known to want."""
+        with self._lock:
+            others = {one: keys for one, keys in self._claimed.get(kind, {}).items() if one != flow}
+            owned = (self._owned.get((kind, one), frozenset()) for one, keys in others.items() if keys is not None)
+            return frozenset().union(*owned).difference(*filter(None, others.values()))
 
     def hold(self, flow: Flow, changes: Iterable[Change]) -> tuple[list[Change], list[Refusal]]:
         """The changes that the flow may apply, and in place of the others, all deletions, why not."""
