@@ -15,8 +15,8 @@ def test_after_a_restart_a_source_without_users_leaves_the_passwords_of_those_wh
     one.target_users.stored = {user: Stored(4096, "by hand") for user in (ALICE, AL)}
     acls = replace(other.settings.acls, adopted=NamedPrincipals(ADOPT, "al.*"))
     other.settings = replace(other.settings, acls=acls)
-    one.provider.known = {user: ("password of a", "2") for user in ("alice", "al")}
-    other.provider.known = {user: ("password of c", "1") for user in ("alice", "al")}
+    one.provider.known = dict.fromkeys(("alice", "al"), ("password of a", "2"))
+    other.provider.known = dict.fromkeys(("alice", "al"), ("password of c", "1"))
     restarted(one, other)
     passes(one, other)
     assert {stored.password for stored in one.target_users.stored.values()} == {"password of c"}
