@@ -24,9 +24,12 @@ from streaming.number_of import number_of
 def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettings]:
     """The settings and the flow that is meant. Raises WrongUsage where that is more than one."""
     settings = with_overrides(config, None)
+    names = ", ".join(one.flow.name for one in settings.flows)
+    for name in flow or ():
+        if name not in {one.flow.name for one in settings.flows}:
+            raise WrongUsage(f"--flow {name}: this flow is not enabled in the file; enabled: {names}")
     wanted = [one for one in settings.flows if not flow or one.flow.name in flow]
     if len(wanted) != 1:
-        names = ", ".join(one.flow.name for one in settings.flows)
         raise WrongUsage(f"a failover is one flow's: say which with --flow ({names})")
     return settings, wanted[0]
 

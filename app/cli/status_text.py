@@ -21,7 +21,9 @@ KIND_COLUMNS = ("kind", "task", "drift", "last success")
 def print_status(row: Mapping[str, Any]) -> None:
     """A flow of the document of `lockstep status`: the flow, its reason, a row a kind, each reason once."""
     age = row["heartbeat_age_seconds"]
-    heartbeat = "no heartbeat seen" if age is None else f"newest heartbeat {age} s old"
+    # A flow in ERROR may not have been able to see one.
+    none = "heartbeat not known" if row["state"] == "ERROR" else "no heartbeat seen"
+    heartbeat = none if age is None else f"newest heartbeat {age} s old"
     print_line(f"{row['source']}->{row['target']}  {row['state']}  {heartbeat}")
     if row["reason"]:
         print_line(f"  {row['reason']}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from app.cli.adopt_command import adopt
 from app.cli.drill_command import drill
 from app.cli.failback_commands import failback, failover
 from app.cli.failover_commands import cutover, fence, promote, unfence
+from app.cli.failover_output import one_flow
 from app.cli.verify_command import verify
+from streaming.errors import WrongUsage
 
 
 def run(command: Callable[..., Any], *arguments: str) -> tuple[int, str]:
@@ -67,3 +70,10 @@ def test_of_options_that_exclude_each_other_those_that_were_said_are_blamed() ->
     assert "--since" in said
     assert "--last" in said
     assert "--full" not in said
+
+
+def test_a_flow_that_is_not_enabled_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mm2.properties"
+    file.write_text("clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n")
+    with pytest.raises(WrongUsage, match="--flow b->a: this flow is not enabled in the file; enabled: a->b"):
+        one_flow(file, ["b->a"])

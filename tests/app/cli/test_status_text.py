@@ -34,6 +34,7 @@ def test_an_error_is_said_once_and_no_kind_looks_well(
     kinds = as_far_as_known(known, FlowState.ERROR, NOON)
     lines = shown(FlowStatus(FLOW, FlowState.ERROR, reason="b is down", kinds=kinds), capsys, monkeypatch)
     assert sum("b is down" in line for line in lines) == 1
+    assert "ERROR  heartbeat not known" in lines[0]
     assert not any("ACTIVE" in line for line in lines)
     assert f"  UNKNOWN since 2026-11-22T12:00:00Z: {', '.join(kind.value for kind in Kind)}" in lines
     assert sum(line.split()[1:3] == ["UNKNOWN", "unknown"] for line in lines) == len(Kind)
