@@ -97,6 +97,7 @@ def single_pass(
             topic_ids=clusters.target.topic_ids,
             obeys_failover=obeys_failover and not scope.back,
             leadership=leadership,
+            on_stopped=partial(shared.stop, flow.flow),
         )
         yield SinglePass(flow, clusters, FlowReconcile(flow, components), tuple(made.controllers), tuple(kinds))
 

@@ -132,6 +132,7 @@ def flow_in_job(
             on_ledger=hooks.on_ledger,
             leadership=leadership,
             is_awaited=partial(hooks.claims.is_awaited, flow.flow),
+            on_stopped=partial(hooks.claims.stop, flow.flow),
             close=close,
         ),
     )

@@ -4,14 +4,15 @@ An ACL, a user or a quota that two sources have exists once on the target, and o
 keys that it desires of a kind; a planned deletion of a key that another flow claims is refused instead, and so is every
 deletion while another flow that is expected to publish has not done so. A source that shows nothing may not have been
 seen: what its flow claimed before stands, and after a restart, where the flow's ledger says that it claimed anything,
-nobody knows. In between two passes a deletion may still meet a new claim: its flow finds the item missing at its next
+nobody knows. The same is true of a flow that is paused or has ended: what it wants but does not own is in no ledger. In
+between two passes a deletion may still meet a new claim: its flow finds the item missing at its next
 comparison, and creates it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, replace
 
 from sinks.engine.ledger import Ledger
@@ -22,6 +23,10 @@ from streaming.flow import Flow
 
 WANTED = "still wanted by {}"
 NOT_KNOWN = "whether {} still wants it is not known yet"
+STOPPED = (
+    "whether {} still wants it is not known, for it is paused or has ended: resume it, or turn this kind off for it in "
+    "the properties file; then it is deleted if no other flow wants it"
+)
 
 
 class Claims:
@@ -31,6 +36,7 @@ class Claims:
         self._lock = threading.Lock()
         self._claimed: dict[Kind, dict[Flow, frozenset[Key] | None]] = {}
         self._owned: dict[tuple[Kind, Flow], frozenset[Key]] = {}
+        self._stopped: set[tuple[Kind, Flow]] = set()
         self._waiting: set[Flow] = set()
 
     def expect(self, flow: Flow, kind: Kind) -> None:
@@ -43,6 +49,7 @@ class Claims:
         with self._lock:
             self._claimed.get(kind, {}).pop(flow, None)
             self._owned.pop((kind, flow), None)
+            self._stopped.discard((kind, flow))
 
     def publish(self, flow: Flow, kind: Kind, keys: Iterable[Key], owned: Iterable[Key] = ()) -> None:
         """All keys that the flow desires now, and those that it owns."""
@@ -50,6 +57,7 @@ class Claims:
             flows, claimed = self._claimed.setdefault(kind, {}), frozenset(keys)
             # Equal sets stay one object, so that comparing what others claim costs nothing.
             flows[flow] = claimed if flows.get(flow) != claimed else flows[flow]
+            self._stopped.discard((kind, flow))
             self._owned[kind, flow] = frozenset(owned)
 
     def publish_unseen(self, flow: Flow, kind: Kind, claimed_before: bool, owned: Iterable[Key] = ()) -> None:
@@ -61,6 +69,18 @@ class Claims:
                 flows[flow] = None if claimed_before else frozenset()
             self._owned[kind, flow] = frozenset(owned)
 
+    def stop(self, flow: Flow, stopped: Collection[Kind], ledger: Ledger) -> None:
+        """These kinds are paused, or the flow has ended: it will not say what it wants of them. What it claimed in this
+        process stands; if it claimed nothing before either, as its ledger says, it claims nothing."""
+        with self._lock:
+            for kind, flows in self._claimed.items():
+                self._stopped.discard((kind, flow))
+                if kind in stopped and flow in flows and flows[flow] is None:
+                    if ledger.get(Entry.CLAIMED, kind.value) is None and not ledger.owned(kind):
+                        flows[flow] = frozenset()
+                    else:
+                        self._stopped.add((kind, flow))
+
     def is_awaited(self, flow: Flow) -> bool:
         """Whether other flows hold what they would delete until they know what this one wants."""
         with self._lock:
@@ -71,10 +91,11 @@ class Claims:
         with self._lock:
             return bool(self._claimed.get(kind, {}).get(flow))
 
-    def of_others(self, flow: Flow, kind: Kind) -> tuple[tuple[Flow, frozenset[Key] | None], ...]:
-        """What the other flows claim: another value than before may end what was held."""
+    def of_others(self, flow: Flow, kind: Kind) -> Hashable:
+        """What the other flows claim: another value than before may end what was held, or change the reason."""
         with self._lock:
-            return tuple((one, keys) for one, keys in self._claimed.get(kind, {}).items() if one != flow)
+            others = ((one, keys) for one, keys in self._claimed.get(kind, {}).items() if one != flow)
+            return tuple((one, keys, (kind, one) in self._stopped) for one, keys in others)
 
     def owned_by_others(self, flow: Flow, kind: Kind) -> frozenset[Key]:
         """What other flows of this process own."""
@@ -104,12 +125,15 @@ class Claims:
     def _objection(self, flow: Flow, change: Change) -> str | None:
         others = {other: keys for other, keys in self._claimed.get(change.kind, {}).items() if other != flow}
         wanting = [other.name for other, keys in others.items() if keys and change.key in keys]
-        unknown = [other.name for other, keys in others.items() if keys is None]
+        stopped = [other.name for other in others if (change.kind, other) in self._stopped]
+        unknown = [other.name for other, keys in others.items() if keys is None and other.name not in stopped]
         if wanting:
             return WANTED.format(" and ".join(sorted(wanting)))
         if unknown:
             self._waiting.add(flow)
             return NOT_KNOWN.format(" and ".join(sorted(unknown)))
+        if stopped:
+            return STOPPED.format(" and ".join(sorted(stopped)))
         return None
 
     def waiting(self) -> frozenset[Flow]:
@@ -148,7 +172,7 @@ class Claim:
         """See `Claims.hold`."""
         return self.claims.hold(self.flow, changes)
 
-    def of_others(self) -> tuple[tuple[Flow, frozenset[Key] | None], ...]:
+    def of_others(self) -> Hashable:
         """See `Claims.of_others`."""
         return self.claims.of_others(self.flow, self.kind)
 

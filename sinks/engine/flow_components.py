@@ -10,6 +10,7 @@ from sinks.engine.audit import Audit
 from sinks.engine.guard import Guard
 from sinks.engine.leadership import Leadership, Unled
 from sinks.engine.ledger import Ledger
+from sinks.engine.model import Kind
 from sinks.engine.recorder import TopicIds
 from sinks.engine.report import Observer
 from sinks.kafka.ports.watches import MetadataSignal, NoSignal
@@ -23,7 +24,8 @@ class FlowComponents:
     target, by name. `on_ledger`: called whenever the ledger was read, and may raise what stops the flow.
     `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps in the ledger
     what a failover will want to know. `leadership`: asked before anything is written. `is_awaited`: whether other flows
-    of this process wait for what this one claims. `close`: lets go of the clusters.
+    of this process wait for what this one claims. `on_stopped`: called with the
+    kinds that are paused, all where the flow has ended, as the ledger says. `close`: lets go of the clusters.
     """
 
     list_topics: Callable[[], Listed]
@@ -40,4 +42,5 @@ class FlowComponents:
     keep: Callable[[PassContext], None] = lambda context: None
     leadership: Leadership = field(default_factory=Unled)
     is_awaited: Callable[[], bool] = lambda: False
+    on_stopped: Callable[[frozenset[Kind], Ledger], None] = lambda kinds, ledger: None
     close: Callable[[], None] = lambda: None

@@ -126,6 +126,7 @@ class FlowReconcile:
             self._compared_at = None
         resting = frozenset() if requested or everything else self._intervals.resting(self._clock())
         ledger = self._ledger.read(everything)
+        self._components.on_stopped(frozenset(Kind) if self._ledger.ended else self._ledger.paused, ledger)
         listed = self._components.list_topics() if not self._ledger.ended else NOTHING_LISTED
         now, signal = self._clock(), self._components.signal
         idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused

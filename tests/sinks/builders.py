@@ -199,6 +199,7 @@ class World:
             observers=self.observers,
             leadership=self.leadership,
             is_awaited=partial(self.claims.is_awaited, self.settings.flow),
+            on_stopped=partial(self.claims.stop, self.settings.flow),
         )
         self.reconcile = FlowReconcile(self.settings, components, self.clock)
 

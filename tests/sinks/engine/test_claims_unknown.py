@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from sinks.engine.claims import STOPPED
+from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Kind
+from sinks.failover.record import FailoverRecord
+from sinks.failover.states import State
 from sinks.kafka.memory.memory_users import Stored
 from sinks.kinds.acls.principals import ADOPT, NamedPrincipals
-from tests.sinks.engine.test_claims import AL, ALICE, passes, restarted, two_worlds
+from tests.sinks.engine.test_claims import AL, ALICE, GROUP, passes, restarted, two_worlds
 
 
 def test_after_a_restart_a_source_without_users_leaves_the_passwords_of_those_whom_its_flow_adopted() -> None:
@@ -24,3 +30,56 @@ def test_after_a_restart_a_source_without_users_leaves_the_passwords_of_those_wh
     other.source_users.stored = {}
     passes(other, one)
     assert {stored.password for stored in one.target_users.stored.values()} == {"password of c"}
+
+
+PAUSED: tuple[EntryKey, str] = (Entry.PAUSED, (Kind.ACL.value,)), ""
+ENDED: tuple[EntryKey, str] = (Entry.FAILOVER, ("state",)), FailoverRecord(State.PROMOTED).to_text()
+
+
+@pytest.mark.parametrize("stopped", [PAUSED, ENDED])
+def test_after_a_restart_what_a_stopped_flow_may_want_stays_and_the_refusal_says_how_to_go_on(
+    stopped: tuple[EntryKey, str],
+) -> None:
+    one, other = two_worlds()
+    passes(one, other)
+    entry, value = stopped
+    other.ledger().put({entry: value})
+    restarted(one, other)
+    one.source_acls.bindings.remove(GROUP)
+    passes(one, other)
+    refused = one.run_pass(after=600.0).plan.refused
+    assert [(refusal.key, refusal.reason) for refusal in refused] == [(GROUP.key, STOPPED.format("c->b"))]
+    assert GROUP in one.target_acls.bindings
+    one.claims.withdraw(other.settings.flow, Kind.ACL)
+    passes(one)
+    assert GROUP not in one.target_acls.bindings
+
+
+@pytest.mark.parametrize("stopped", [PAUSED, ENDED])
+def test_after_a_restart_a_stopped_flow_that_never_wanted_anything_holds_nobody_up(
+    stopped: tuple[EntryKey, str],
+) -> None:
+    one, other = two_worlds()
+    other.source_acls.bindings = set()
+    passes(one, other)
+    entry, value = stopped
+    other.ledger().put({entry: value})
+    restarted(one, other)
+    one.source_acls.bindings.remove(GROUP)
+    passes(one, other)
+    assert GROUP not in one.target_acls.bindings
+
+
+def test_kind_that_is_resumed_says_again_what_it_wants() -> None:
+    one, other = two_worlds()
+    passes(one, other)
+    entry, value = PAUSED
+    other.ledger().put({entry: value})
+    restarted(one, other)
+    for world in (one, other):
+        world.source_acls.bindings.remove(GROUP)
+    passes(one, other)
+    assert GROUP in one.target_acls.bindings
+    other.ledger().put({entry: None})
+    passes(other, one, after=600.0)
+    assert GROUP not in one.target_acls.bindings
