@@ -71,8 +71,10 @@ class ChaosPair:
         source = self.kinds.source.ports
         source.cluster.append_log(NAME, records)
         self.written += RECORDS_A_CHANGE
-        end = source.groups.ends([HERE]).items[HERE].end
-        self.kinds.change(end)
+        seen = source.groups.ends([HERE])
+        if HERE not in seen.items:
+            raise LockstepError(f"the end of {HERE} on a: {seen.errors.get(HERE)}")
+        self.kinds.change(seen.items[HERE].end)
         self.topics.append(f"{NAME}-{self.kinds.step}")
 
     def missing(self) -> dict[str, str]:
