@@ -108,13 +108,13 @@ def lost(contents: Contents, kind: Kind, present: Mapping[Key, str]) -> set[Key]
     """Keys that are not ours any more, where all of the target's were seen: `present`, with their topics' ids.
 
     A topic that a listing lacks may only lag behind: it is another one once it has another id. Of other kinds, what is
-    missing was deleted by another client; a list without anything is not believed.
+    missing was deleted by another client.
     """
     owned = {key[1:]: value for key, value in contents.values(Entry.OWNED).items() if key[0] == kind.value}
     if kind.row.data:
         known = {key: value for key, value in owned.items() if value not in ("", UNLEARNED)}
         return {key for key, value in known.items() if present.get(key, value) not in ("", value)}
-    return owned.keys() - present.keys() if present else set()
+    return owned.keys() - present.keys()
 
 
 def disowned(kind: Kind, keys: Collection[Key]) -> Entries:

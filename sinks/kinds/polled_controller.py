@@ -13,6 +13,7 @@ from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.faults import NotSupported, RightsMissing
 from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
+from sinks.kinds.empty_list import EmptyList
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
@@ -37,13 +38,12 @@ ASKS_AFTER = 1.5
 
 @dataclass(frozen=True)
 class Surveyed:
-    """A plan for all of a kind, and the keys of what the target has of it now. `remember`: called with its outcomes.
-
-    `alike`: what of that is just as the source has it.
+    """A plan for all of a kind, and the keys of what the target has of it now; None: not seen. `remember`: called with
+    its outcomes. `alike`: what of that is just as the source has it.
     """
 
     plan: Plan
-    present: Collection[Key]
+    present: Collection[Key] | None
     remember: Callable[[], None] = lambda: None
     alike: Callable[[], Alike] = Alike
 
@@ -79,7 +79,8 @@ class PolledController:
         self._backoff = Backoff()
         self._inputs: Hashable | None = None
         self._polled: float | None = None
-        self._dirty = self._fresh = self._untried = self._signalled = False
+        self._dirty = self._fresh = self._untried = self._signalled = self._doubtful = False
+        self._empty = EmptyList()
         self._last = Plan(flow)
         self._unsupported: str | None = None
 
@@ -113,9 +114,12 @@ class PolledController:
         return max(rest, self._rules.refused_rest) if self._last.refused else rest
 
     def _waits(self, context: PassContext) -> bool:
-        """What could not be observed, is not supported or was refused is compared again with the next poll, not in
-        every pass."""
-        return bool(self._last.errors or self._unsupported or self._untried) and self._polled != context.now
+        """What could not be observed, is not supported, was refused or shows nothing of ours is compared again with
+        the next poll, not in every pass."""
+        return self._rests() and self._polled != context.now
+
+    def _rests(self) -> bool:
+        return bool(self._last.errors or self._unsupported or self._untried or self._doubtful)
 
     def _poll_sides(self, context: PassContext) -> None:
         if self._watches is None:
@@ -150,8 +154,8 @@ class PolledController:
             self._lacks(context, error)
             return Comparison(Plan(self._flow))
         except RightsMissing as error:
-            seen = Surveyed(self._denied(error), ())
-        plan, present, kind = seen.plan, seen.present, self._rules.kind
+            seen = Surveyed(self._denied(error), None)
+        plan, kind = seen.plan, self._rules.kind
         self._unsupported = None
         for note in plan.notes:
             if note not in self._last.notes:
@@ -164,9 +168,18 @@ class PolledController:
             ready,
             lambda outcomes: self._settle(context, ready, outcomes, seen.remember),
             lambda: self._forget(ready),
-            {kind: dict.fromkeys(present, "")} if present else {},
+            self._believed(context, seen.present),
             lambda: {kind: seen.alike()},
         )
+
+    def _believed(self, context: PassContext, present: Collection[Key] | None) -> dict[Kind, dict[Key, str]]:
+        """What of the kind the target has. Where some was ours, nothing is believed only after a while."""
+        kind, self._doubtful = self._rules.kind, False
+        if present is None:
+            return {}
+        lacks_ours = not present and bool(context.ledger.owned(kind))
+        self._doubtful = not self._empty.observe(lacks_ours, context.now)
+        return {} if self._doubtful else {kind: dict.fromkeys(present, "")}
 
     def _denied(self, error: RightsMissing) -> Plan:
         reason = f"{error}; {self._rules.needs}" if self._rules.needs else str(error)
@@ -190,7 +203,7 @@ class PolledController:
         retried = any(outcome.error is not None and outcome.error.retriable for outcome in outcomes)
         # What was planned and not tried, since the plan was refused, stands out as before.
         self._untried = bool(set(plan.changes) - {outcome.change for outcome in outcomes})
-        self._dirty = retried or self._untried or bool(plan.errors)
+        self._dirty = retried or self._untried or self._doubtful or bool(plan.errors)
 
     def status(self, context: PassContext) -> ControllerStatus:
         """What the target cannot have, changes that are backed off, and why the kind cannot be observed."""
@@ -200,7 +213,7 @@ class PolledController:
         return ControllerStatus(refused, errors, unsupported, due=self._due(context))
 
     def _due(self, context: PassContext) -> float:
-        if (self._dirty or self._fresh) and not (self._last.errors or self._unsupported or self._untried):
+        if (self._dirty or self._fresh) and not self._rests():
             return context.now
         polled = context.now if self._polled is None else self._polled
         return min(polled + ASKS_AFTER * self._rest(context), self._backoff.next_at())

@@ -38,7 +38,7 @@ def survey_brokers(
     downstream = _described(target, DEFAULT_OF_ALL, flow.target)
     if isinstance(upstream, Unobserved) or isinstance(downstream, Unobserved):
         unobserved = [seen for seen in (upstream, downstream) if isinstance(seen, Unobserved)]
-        return Surveyed(Plan(flow, errors=tuple(unobserved)), ())
+        return Surveyed(Plan(flow, errors=tuple(unobserved)), None)
     desired = desired_broker_configs(upstream, rules)
     deletions = surplus(desired, downstream, owned, rules)
     # A source that shows nothing at all may be one that could not be seen: one of its brokers must say the same.
