@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 HIDDEN = "[hidden]"
 """Shown in place of a secret."""
@@ -27,7 +28,20 @@ def secret_values(values: Mapping[str, str | None]) -> tuple[str, ...]:
 
 
 def without_secrets(text: str, secrets: Iterable[str | None]) -> str:
-    """A text of others, an error of a broker's or a plug-in's say, with these values hidden, should it repeat one."""
-    for value in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(value, HIDDEN)
+    """A text of others, an error of a broker's or a plug-in's say, with these values hidden, should it repeat one.
+
+    They are hidden as they are, and as Python and JSON write them.
+    """
+    forms = {form for value in secrets if value for form in (value, *_written(value))}
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, HIDDEN)
     return text
+
+
+def _written(value: str) -> Iterator[str]:
+    """What stands between quotes; whether an apostrophe is escaped in a `repr` depends on what surrounds it."""
+    for write in (repr, ascii):
+        escaped = write(value + "'\"")[1:-4]
+        yield from (escaped, escaped.replace("\\'", "'"))
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]

@@ -13,13 +13,13 @@ from app.properties.keys import TABLE
 from app.properties.known import RENAMED, flow_names, top_names
 from app.properties.mistakes import PropertyLine
 from app.properties.scoped_keys import Properties, ScopedKey
+from sinks.kafka.security.jaas import option_texts
 from sinks.secret_values import is_secret
 
 SHORTEST_TEXT = 4
 """Characters from which on a text is taken out of messages wherever it occurs; fewer say nothing."""
 
 PLAIN_WORDS = frozenset({"true", "false", "none", "null", "default"})
-IN_JAAS = re.compile(r"""=\s*(?:"([^"]*)"|'([^']*)')""")
 IN_URL = re.compile(r"//([^/@\s]*?):?([^/@:\s]*)@")
 """User (1) and password (2) in a URL."""
 
@@ -64,7 +64,7 @@ def _may_be_secret(where: ScopedKey, entry: PropertyLine) -> bool:
 
 
 def _texts(value: str) -> Iterator[str]:
-    """The value, and what is secret in it by itself: quoted options of JAAS, user and password in a URL."""
+    """The value, and what is secret in it by itself: options of JAAS, user and password in a URL."""
     yield value
-    for found in (IN_URL.findall(value), IN_JAAS.findall(value)):
-        yield from (part for match in found for part in match)
+    yield from (part for match in IN_URL.findall(value) for part in match)
+    yield from option_texts(value)

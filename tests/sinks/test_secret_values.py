@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+
 import pytest
 
 from app.local.jars import PROJECT
@@ -47,3 +50,13 @@ def test_one_module_alone_says_what_stands_in_place_of_a_secret() -> None:
     paths = [path for folder in folders for path in (PROJECT / folder).rglob("*.py")]
     found = [path.relative_to(PROJECT) for path in paths if HIDDEN in path.read_text()]
     assert list(map(str, found)) == ["sinks/secret_values.py"]
+
+
+@pytest.mark.parametrize("secret", ["sixteen\\chars", "with'quote", 'with"quote', "both'and\"too", "grün\n", "plain"])
+@pytest.mark.parametrize("shape", [str, repr, ascii, json.dumps, lambda value: json.dumps(value, ensure_ascii=False)])
+def test_secrets_are_hidden_as_python_and_json_write_them(secret: str, shape: Callable[[str], str]) -> None:
+    assert without_secrets(f"failed: {shape(secret)}", [secret]).strip("'\"") in (
+        f"failed: {HIDDEN}",
+        f"failed: '{HIDDEN}",
+        f'failed: "{HIDDEN}',
+    )

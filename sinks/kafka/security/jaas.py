@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sinks.secret_values import is_secret
 from streaming.errors import LockstepError
 
 FLAGS = frozenset({"REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL"})
@@ -26,6 +27,11 @@ TOKENS = re.compile(
       |(?P<word>[A-Za-z_$\u00a0-\U0010ffff][A-Za-z_$\u00a0-\U0010ffff0-9.-]*)
       |(?P<mark>.)""",
     re.VERBOSE | re.DOTALL,
+)
+VALUES = re.compile(
+    r"""(?<![\w.$-])(?P<name>[\w.$-]*)\s*=\s*"""
+    r"""(?:"(?P<double>(?:[^"\\]|\\.)*)"|'(?P<single>(?:[^'\\]|\\.)*)'|(?P<bare>[^\s;]+))""",
+    re.DOTALL,
 )
 ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
 CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -66,6 +72,17 @@ def parse_jaas(config: str) -> LoginModule:
     if next(tokens, None) is not None:
         raise LockstepError("goes on after the semicolon: a client has one login module")
     return module
+
+
+def option_texts(config: str) -> Iterator[str]:
+    """What follows a `=` in a text that may be a configuration of JAAS, sound or not, as it is written and as it is
+    read; without quotes only where the name speaks of a secret. For who hides them: rather too much than too little."""
+    for match in VALUES.finditer(config):
+        bare, quoted = match["bare"], match["double"] or match["single"] or ""
+        if bare is None:
+            yield from {quoted, ESCAPE.sub(_unescaped, quoted)}
+        elif is_secret(match["name"]):
+            yield from {bare, re.split("[,&]", bare)[0]}
 
 
 def _tokens(config: str) -> Iterator[_Token]:

@@ -9,6 +9,7 @@ import pytest
 from app.job.changed_lines import changed_lines
 from app.settings import ConfigurationError, Settings, load
 from app.settings.stored_overrides import Decoded, Reference
+from sinks.secret_values import HIDDEN, without_secrets
 from streaming.flow import Flow
 
 AB = Flow("a", "b")
@@ -107,3 +108,21 @@ class Telling:
 
     def should_replicate_topic(self, topic: str) -> bool:
         return True
+
+
+@pytest.mark.parametrize(
+    ("option", "secret"),
+    [
+        ("password=hunter2secret", "hunter2secret"),
+        ("clientSecret = hunter2secret", "hunter2secret"),
+        ('password="quoted-secret"', "quoted-secret"),
+        ("password='quoted-secret'", "quoted-secret"),
+        (r'password="with\\"quote"', 'with"quote'),
+        (r'password="back\\\\slash"', "back\\slash"),
+    ],
+)
+def test_passwords_of_jaas_are_hidden_however_they_are_written(tmp_path: Path, option: str, secret: str) -> None:
+    settings = loaded(tmp_path, f"a.sasl.jaas.config = org.apache.kafka.X required username=lockstep {option};\n")
+    assert without_secrets(f"login of lockstep with {secret} failed", settings.hidden) == (
+        f"login of lockstep with {HIDDEN} failed"
+    )
