@@ -7,9 +7,9 @@ from typing import Any
 
 import confluent_kafka as rd
 
-from sinks.faults import Observed
+from sinks.faults import ItemFault, Observed
 from sinks.kafka.librdkafka.admin import LATEST_OFFSET, Admin
-from sinks.kafka.librdkafka.error_codes import item_fault
+from sinks.kafka.librdkafka.rd_offsets import list_offsets
 from sinks.kafka.ports.brokers import Replicas, Troubled
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
 from streaming.mm2.records import TopicPartition
@@ -40,15 +40,11 @@ class KafkaBrokers:
         if not partitions:
             return Observed({})
         partition_of = {rd.TopicPartition(where.topic, where.partition): where for where in partitions}
-        futures = self._admin.client.list_offsets(
-            dict.fromkeys(partition_of, LATEST_OFFSET),
-            isolation_level=rd.IsolationLevel.READ_COMMITTED,
-            request_timeout=self._admin.timeout,
-        )
-        settled = self._admin.settle("ListOffsets", futures)
+        specs = dict.fromkeys(partition_of, LATEST_OFFSET)
+        seen = list_offsets(self._admin, specs, rd.IsolationLevel.READ_COMMITTED)
         return Observed(
-            {partition_of[one]: found.offset for one, (found, error) in settled.items() if error is None},
-            {partition_of[one]: item_fault(error) for one, (_, error) in settled.items() if error is not None},
+            {partition_of[one]: found for one, found in seen.items() if not isinstance(found, ItemFault)},
+            {partition_of[one]: found for one, found in seen.items() if isinstance(found, ItemFault)},
         )
 
     def _metadata(self) -> Any:

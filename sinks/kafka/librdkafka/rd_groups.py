@@ -12,8 +12,8 @@ from confluent_kafka.admin import OffsetSpec
 
 from sinks.faults import ItemFault, Observed
 from sinks.kafka.librdkafka.admin import LATEST_OFFSET, Admin
-from sinks.kafka.librdkafka.error_codes import item_fault
 from sinks.kafka.librdkafka.group_process import GroupProcess
+from sinks.kafka.librdkafka.rd_offsets import list_offsets
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from streaming.mm2.records import TopicPartition
 
@@ -99,14 +99,11 @@ class KafkaGroups:
         if not partitions:
             return offsets, errors
         asked = {_to_rd(where): where for where in partitions}
-        futures = self._admin.client.list_offsets(
-            dict.fromkeys(asked, spec), isolation_level=isolation, request_timeout=self._admin.timeout
-        )
-        for one, (found, error) in self._admin.settle("ListOffsets", futures).items():
-            if error is None:
-                offsets[asked[one]] = found.offset
+        for one, found in list_offsets(self._admin, dict.fromkeys(asked, spec), isolation).items():
+            if isinstance(found, ItemFault):
+                errors[asked[one]] = found
             else:
-                errors[asked[one]] = item_fault(error)
+                offsets[asked[one]] = found
         return offsets, errors
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import confluent_kafka as rd
 from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType
 
-from sinks.faults import Observed
+from sinks.faults import ItemFault, Observed
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import UNREACHABLE, error_of, item_fault, raised
 from sinks.kafka.librdkafka.rd_groups import KafkaGroups
 from sinks.kafka.librdkafka.rd_logs import READING
+from sinks.kafka.librdkafka.rd_offsets import told
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
 from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
@@ -81,10 +82,10 @@ class KafkaRecords:
             specs = {_to_rd(where): OffsetSpec.for_timestamp(context.timestamp) for where, context in asked.items()}
             sent = self._admin.client.list_offsets(specs, request_timeout=self._admin.timeout)
             futures |= {asked[_from_rd(one)]: future for one, future in sent.items()}
-        settled = self._admin.settle("ListOffsets", futures)
+        answers = {context: told(*answer) for context, answer in self._admin.settle("ListOffsets", futures).items()}
         return Observed(
-            {context: found.offset if found.offset >= 0 else None for context, (found, _) in settled.items() if found},
-            {context: item_fault(error) for context, (_, error) in settled.items() if error},
+            {context: at if at >= 0 else None for context, at in answers.items() if not isinstance(at, ItemFault)},
+            {context: at for context, at in answers.items() if isinstance(at, ItemFault)},
         )
 
     def compacted(self, topics: Collection[str]) -> set[str]:
