@@ -73,6 +73,9 @@ def test_a_target_that_is_silent_is_noticed_in_time_and_goes_on_by_itself(stage:
 
 def test_sigterm_ends_the_job_after_its_batch_and_leaves_no_process(stage: Stage) -> None:
     """Exit code 0; spark-submit, the JVM and the driver are gone with it."""
+    # A batch that began while the target was silent waits for it as long as Spark's consumer does.
+    batches = stage.batches()
+    wait_for(lambda: stage.batches() > batches, LOGGED_WITHIN, "a batch to come to its end after the outage")
     processes, ended = family_of(stage.job.pids[0]), stage.said("SIGTERM: ending after the running batch")
     assert len(running(processes)) >= 3
     processes[0].terminate()
