@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
+from sinks.engine.ownership import FRESH
 from sinks.engine.report import Report
 from streaming.flow import Flow
 from tests.sinks.machine.origins import LISTS, Items
@@ -57,3 +61,10 @@ class Knowledge:
         self.missed |= seen
         self.removed = {one: flows for one, flows in self.removed.items() if one not in seen}
         self.missed -= {(kind, key) for kind, key in self.missed if key in on(kind)}
+
+
+def intended_long_ago(ledgers: Iterable[Ledger], now: datetime) -> set[Difference]:
+    """What was to be created so long ago that it counts as somebody else's where it is there now."""
+    entries = [one for ledger in ledgers for one in ledger._contents.entries.items()]
+    old = [key for (entry, key), found in entries if entry is Entry.INTENT and now - found.since > FRESH]
+    return {(Kind(key[0]), key[1:]) for key in old}

@@ -24,7 +24,6 @@ from datetime import datetime, timedelta
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from sinks.engine.audit_events import read_audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Key, Kind, Op
@@ -34,7 +33,8 @@ from streaming.errors import LockstepError
 from streaming.flow import Flow
 from tests.sinks.builders import NOON, World
 from tests.sinks.machine.hazards import Crash, FaultyCluster, Hazard, Written
-from tests.sinks.machine.surroundings import SETTLES_WITHIN, Difference, Heard, unexplained, world_of
+from tests.sinks.machine.knowledge import intended_long_ago
+from tests.sinks.machine.surroundings import SETTLES_WITHIN, Difference, Heard, unexplained, without_event, world_of
 
 SECRET = "hush"
 """Begins every password."""
@@ -146,7 +146,9 @@ class Stage(RuleBasedStateMachine):
         unsure = self.unsure.setdefault(world.settings.flow, set())
         self._open = frozenset(unsure)  # whether they are ours it finds now: the next has a word for what remains
         if report is None or any(outcome.error for outcome in report.outcomes):
-            unsure |= {(one.kind, one.key) for one in written if one.op is Op.CREATE}
+            created = {(one.kind, one.key) for one in written if one.op is Op.CREATE}
+            unsure |= created
+            self.unowned |= created & intended_long_ago(self.ledgers().values() if created else (), self.now())
         elif report.everything:
             unsure -= {one for one in unsure if one[0] not in report.idle | report.trouble.faulted.keys()}
 
@@ -164,12 +166,10 @@ class Stage(RuleBasedStateMachine):
             assert not left, f"differ without a word: {left}"
 
     def _check_events(self, world: World) -> None:
-        audit = self.target.topics.get(world.settings.internal.audit)
         assert SECRET.encode() not in repr(self.target.topics).encode(), "a secret is kept"
-        told = {(event.kind, event.key) for event in read_audit(world.settings.internal.audit, self.target)}
-        untold = [one for one in self.unheard.pop(world.settings.flow, ()) if (one.kind.value, one.key) not in told]
-        assert not untold, f"written without an event: {untold}"
-        if audit is not None:
+        unheard = self.unheard.pop(world.settings.flow, ())
+        assert not (untold := without_event(world, unheard)), f"written without an event: {untold}"
+        if audit := self.target.topics.get(world.settings.internal.audit):
             audit.records.clear()
 
     def begin_anew(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from sinks.engine.audit_events import read_audit
 from sinks.engine.model import Key, Kind
 from sinks.engine.pins import Pins
 from sinks.engine.report import Report
@@ -14,7 +15,7 @@ from sinks.kinds.quotas.controller import PORT
 from streaming.flow import Flow
 from tests.sinks.builders import World, flow_settings
 from tests.sinks.machine.faulty_lists import FaultyAcls, FaultyGroups, FaultyLevels, FaultyQuotas, FaultyUsers
-from tests.sinks.machine.hazards import FaultyCluster, Hazard
+from tests.sinks.machine.hazards import FaultyCluster, Hazard, Written
 
 Difference = tuple[Kind, Key]
 
@@ -89,3 +90,9 @@ def unexplained(report: Report, differences: Collection[Difference]) -> set[Diff
     said |= {(refusal.kind, refusal.key) for refusal in report.plan.refused}
     kinds = {one.kind for one in report.plan.errors} | {*report.trouble.faulted} | report.idle
     return {one for one in differences if one not in said and one[0] not in kinds}
+
+
+def without_event(world: World, written: Collection[Written]) -> list[Written]:
+    """What was written and is not in the audit topic."""
+    told = {(event.kind, event.key) for event in read_audit(world.settings.internal.audit, world.target)}
+    return [one for one in written if (one.kind.value, one.key) not in told]

@@ -91,7 +91,7 @@ class DroppingMachine(TopicsMachine):
     ("machine", "says"),
     [
         (SkippingMachine, "and skips|beyond the end"),
-        (RevokingMachine, "somebody else's is gone|differ without a word|created and not owned"),
+        (RevokingMachine, "somebody else's is gone|differ without a word"),
         (DroppingMachine, "gone|deleted|differ without a word"),
     ],
 )
