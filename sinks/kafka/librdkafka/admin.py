@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.client_config import client_config
@@ -30,8 +30,6 @@ A = TypeVar("A")
 
 PING_TOPIC = "__consumer_offsets"
 """Asking for one topic is cheap on a cluster of any size, and needs no right; it need not exist."""
-
-LATEST_OFFSET: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
 class Admin:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import confluent_kafka as rd
-
-from sinks.faults import ItemFault, Observed
-from sinks.kafka.librdkafka.admin import LATEST_OFFSET, Admin
-from sinks.kafka.librdkafka.rd_offsets import list_offsets
+from sinks.faults import Observed
+from sinks.kafka.librdkafka.admin import Admin
+from sinks.kafka.librdkafka.rd_offsets import COMMITTED, LATEST, offsets_of
 from sinks.kafka.ports.brokers import Replicas, Troubled
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
 from streaming.mm2.records import TopicPartition
-
-# The package's own types leave it out.
 
 
 class KafkaBrokers:
@@ -37,15 +33,7 @@ class KafkaBrokers:
         return Replicas(len(seen.brokers), factors, in_sync, frozenset(offline), frozenset(lagging))
 
     def stable_ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        if not partitions:
-            return Observed({})
-        partition_of = {rd.TopicPartition(where.topic, where.partition): where for where in partitions}
-        specs = dict.fromkeys(partition_of, LATEST_OFFSET)
-        seen = list_offsets(self._admin, specs, rd.IsolationLevel.READ_COMMITTED)
-        return Observed(
-            {partition_of[one]: found for one, found in seen.items() if not isinstance(found, ItemFault)},
-            {partition_of[one]: found for one, found in seen.items() if isinstance(found, ItemFault)},
-        )
+        return offsets_of(self._admin, partitions, LATEST, COMMITTED)
 
     def _metadata(self) -> Any:
         return self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))

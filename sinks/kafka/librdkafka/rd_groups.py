@@ -8,19 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 import confluent_kafka as rd
-from confluent_kafka.admin import OffsetSpec
 
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.librdkafka.admin import LATEST_OFFSET, Admin
+from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.group_process import GroupProcess
-from sinks.kafka.librdkafka.rd_offsets import list_offsets
+from sinks.kafka.librdkafka.rd_offsets import COMMITTED, EARLIEST, LATEST, UNCOMMITTED, offsets_of
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from streaming.mm2.records import TopicPartition
-
-# The package's own types leave these two out.
-EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-
-UNCOMMITTED, COMMITTED = rd.IsolationLevel.READ_UNCOMMITTED, rd.IsolationLevel.READ_COMMITTED
 
 GROUPS_UNDER_WAY = 1000
 """Groups whose requests are under way together: a broker queues 500 requests by default (`queued.max.requests`)."""
@@ -75,10 +69,11 @@ class KafkaGroups:
     def ends(
         self, partitions: Collection[TopicPartition], committed: bool = False
     ) -> Observed[TopicPartition, LogRange]:
-        starts, errors = self._offsets(partitions, EARLIEST)
-        latest, more = self._offsets(partitions, LATEST_OFFSET, COMMITTED if committed else UNCOMMITTED)
-        items = {where: LogRange(starts[where], latest[where]) for where in starts.keys() & latest.keys()}
-        return Observed(items, errors | more)
+        starts = offsets_of(self._admin, partitions, EARLIEST)
+        latest = offsets_of(self._admin, partitions, LATEST, COMMITTED if committed else UNCOMMITTED)
+        both = starts.items.keys() & latest.items.keys()
+        items = {where: LogRange(starts.items[where], latest.items[where]) for where in both}
+        return Observed(items, {**starts.errors, **latest.errors})
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         names = sorted(topics)
@@ -91,26 +86,7 @@ class KafkaGroups:
                     ids[name] = "" if str(found.topic_id) == NO_ID else str(found.topic_id)
         return ids
 
-    def _offsets(
-        self, partitions: Collection[TopicPartition], spec: OffsetSpec, isolation: rd.IsolationLevel = UNCOMMITTED
-    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, ItemFault]]:
-        offsets: dict[TopicPartition, int] = {}
-        errors: dict[TopicPartition, ItemFault] = {}
-        if not partitions:
-            return offsets, errors
-        asked = {_to_rd(where): where for where in partitions}
-        for one, found in list_offsets(self._admin, dict.fromkeys(asked, spec), isolation).items():
-            if isinstance(found, ItemFault):
-                errors[asked[one]] = found
-            else:
-                offsets[asked[one]] = found
-        return offsets, errors
-
 
 def _batches(groups: list[str]) -> Iterator[list[str]]:
     for start in range(0, len(groups), GROUPS_UNDER_WAY):
         yield groups[start : start + GROUPS_UNDER_WAY]
-
-
-def _to_rd(where: TopicPartition) -> rd.TopicPartition:
-    return rd.TopicPartition(where.topic, where.partition)

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import Future
-from typing import Any
 
 import confluent_kafka as rd
 from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType
 
-from sinks.faults import ItemFault, Observed
+from sinks.faults import Observed
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import UNREACHABLE, error_of, item_fault, raised
 from sinks.kafka.librdkafka.rd_groups import KafkaGroups
 from sinks.kafka.librdkafka.rd_logs import READING
-from sinks.kafka.librdkafka.rd_offsets import told
+from sinks.kafka.librdkafka.rd_offsets import list_offsets
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
 from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
@@ -69,24 +67,9 @@ class KafkaRecords:
         return self._groups.ends(partitions, committed=self._config["isolation.level"] == "read_committed")
 
     def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
-        if not times:
-            return Observed({})
-        # A request has one time for a partition: so many requests leave together as one partition has times.
-        rounds: list[dict[TopicPartition, PartitionTime]] = []
-        for number, context in _numbered(times):
-            if number == len(rounds):
-                rounds.append({})
-            rounds[number][context.where] = context
-        futures: dict[PartitionTime, Future[Any]] = {}
-        for asked in rounds:
-            specs = {_to_rd(where): OffsetSpec.for_timestamp(context.timestamp) for where, context in asked.items()}
-            sent = self._admin.client.list_offsets(specs, request_timeout=self._admin.timeout)
-            futures |= {asked[_from_rd(one)]: future for one, future in sent.items()}
-        answers = {context: told(*answer) for context, answer in self._admin.settle("ListOffsets", futures).items()}
-        return Observed(
-            {context: at if at >= 0 else None for context, at in answers.items() if not isinstance(at, ItemFault)},
-            {context: at for context, at in answers.items() if isinstance(at, ItemFault)},
-        )
+        asked = {one: (one.where, OffsetSpec.for_timestamp(one.timestamp)) for one in times}
+        seen = list_offsets(self._admin, asked)
+        return Observed({one: at if at >= 0 else None for one, at in seen.items.items()}, seen.errors)
 
     def compacted(self, topics: Collection[str]) -> set[str]:
         if not topics:
@@ -185,18 +168,5 @@ def _record(message: rd.Message) -> Record:
     return Record(message.offset() or 0, timestamp, STAMPS[stamp], message.key(), message.value())
 
 
-def _numbered(times: Collection[PartitionTime]) -> Iterable[tuple[int, PartitionTime]]:
-    """Each moment with its number among those of its partition."""
-    counts: dict[TopicPartition, int] = {}
-    for context in dict.fromkeys(times):
-        number = counts.get(context.where, 0)
-        counts[context.where] = number + 1
-        yield number, context
-
-
 def _to_rd(where: TopicPartition, offset: int = rd.OFFSET_INVALID) -> rd.TopicPartition:
     return rd.TopicPartition(where.topic, where.partition, offset)
-
-
-def _from_rd(one: rd.TopicPartition) -> TopicPartition:
-    return TopicPartition(one.topic, one.partition)
