@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -12,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from sinks.background import begun
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.ledger_topic import TOPIC_GONE
@@ -19,8 +19,8 @@ from sinks.engine.model import Key
 from sinks.failover.kept_end_offsets import UNSEEN, KeptEndOffsets, renewed_all
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kinds.absence import Absence
 from sinks.kinds.controller import PassContext
-from sinks.kinds.topics.absence import Absence
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -80,16 +80,7 @@ class DaemonExecutor(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Never blocks; the future has the result, or what was raised."""
-        future: Future[Any] = Future()
-
-        def work() -> None:
-            try:
-                future.set_result(fn(*args, **kwargs))
-            except Exception as error:  # noqa: BLE001 - whoever takes the result gets it
-                future.set_exception(error)
-
-        threading.Thread(target=work, name="lockstep-source-ends", daemon=True).start()
-        return future
+        return begun(lambda: fn(*args, **kwargs), "lockstep-source-ends")
 
 
 Read = tuple[dict[str, list[int]], set[str]]

@@ -12,8 +12,8 @@ from sinks.engine.backoff import Backoff
 from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.faults import NotSupported, RightsMissing
+from sinks.kinds.absence import Absence
 from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
-from sinks.kinds.empty_list import EmptyList
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class PolledController:
         self._inputs: Hashable | None = None
         self._polled: float | None = None
         self._dirty = self._fresh = self._untried = self._signalled = self._doubtful = False
-        self._empty = EmptyList()
+        self._absence = Absence()
         self._last = Plan(flow)
         self._unsupported: str | None = None
 
@@ -178,7 +178,8 @@ class PolledController:
         if present is None:
             return {}
         lacks_ours = not present and bool(context.ledger.owned(kind))
-        self._doubtful = not self._empty.observe(lacks_ours, context.now)
+        self._absence.observe({kind.value} if lacks_ours else (), 1, context.now)
+        self._doubtful = lacks_ours and not self._absence.lasting(context.now)
         return {} if self._doubtful else {kind: dict.fromkeys(present, "")}
 
     def _denied(self, error: RightsMissing) -> Plan:

@@ -15,8 +15,8 @@ from collections.abc import Collection
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
+from sinks.kinds.absence import Absence
 from sinks.kinds.controller import PassContext
-from sinks.kinds.topics.absence import Absence
 from streaming.mm2.replication_policy import is_written_by_mm2_alone
 
 

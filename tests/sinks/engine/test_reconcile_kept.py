@@ -16,7 +16,7 @@ from sinks.faults import (
 from sinks.flow_settings import Limits
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import TopicConfigs
-from sinks.kinds.topics.absence import OBSERVATIONS
+from sinks.kinds.absence import OBSERVATIONS
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 
 INTERVAL = 60.0

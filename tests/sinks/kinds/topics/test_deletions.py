@@ -9,7 +9,7 @@ import pytest
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_cluster import MemoryCluster
-from sinks.kinds.topics.absence import OBSERVATIONS, SECONDS, Absence
+from sinks.kinds.absence import OBSERVATIONS, SECONDS
 from streaming.mm2.replication_policy import IdentityReplicationPolicy
 from tests.sinks.builders import World, flow_settings, put_topic
 
@@ -71,23 +71,6 @@ def test_topics_that_the_job_may_no_longer_describe_are_not_gone() -> None:
     world.source.__class__ = Hiding
     observe(world, 10)
     assert len([name for name in world.target.topics if name.startswith("a.x")]) == 8
-
-
-def test_listing_that_is_far_shorter_than_the_one_before_counts_from_anew() -> None:
-    absence = Absence()
-    absence.observe((), 100, 0.0)
-    absence.observe({"x"}, 40, 100.0)
-    absence.observe({"x"}, 40, 130.0)
-    assert absence.lasting(159.0) == set()
-    absence.observe({"x"}, 40, 160.0)
-    assert absence.lasting(160.0) == {"x"}
-
-
-def test_empty_listing_says_nothing() -> None:
-    absence = Absence()
-    for at in range(5):
-        absence.observe({"x"}, 0, at * SECONDS)
-    assert absence.lasting(9 * SECONDS) == set()
 
 
 def test_topic_that_somebody_recreated_on_the_target_is_not_ours_any_more() -> None:
