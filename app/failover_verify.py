@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING
 
 from app.settings import Settings
+from app.verify.spark_on_demand import SparkOnDemand
 from sinks.failover.fence_rules import shown
 from sinks.flow_settings import FlowSettings
 from sinks.verify.differences import Difference
@@ -14,9 +13,6 @@ from sinks.verify.partition_verdicts import FlowReport, PartitionReport
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
-
-if TYPE_CHECKING:
-    from streaming.verify.jobs import Session
 
 
 class NotVerified(LockstepError):
@@ -30,7 +26,7 @@ class CopyComparison:
 
     def __init__(self, settings: Settings, flow: FlowSettings, say: Callable[[str], None]) -> None:
         self._settings, self._flow, self._say = settings, flow, say
-        self._spark: Session | None = None
+        self._spark = SparkOnDemand("lockstep cutover")
 
     def compare(self, topics: Collection[str], ends: Mapping[TopicPartition, int]) -> None:
         """What was not verified yet of these topics. `ends`: where partitions of the target end, whatever clients wrote
@@ -38,22 +34,12 @@ class CopyComparison:
         from app.verify.flow_check import verify_rest
 
         self._say(f"comparing what was not verified yet of {number_of(len(topics), 'topic')}")
-        report = verify_rest(self._settings, self._flow, self._session, sorted(topics), ends)
+        report = verify_rest(self._settings, self._flow, self._spark, sorted(topics), ends)
         self._say(verdict_line(report))
-
-    def _session(self, offsets: int) -> Session:
-        if self._spark is None:
-            # Seconds of imports and of Spark's start, which few ask for.
-            from app.job.spark_session import session
-
-            logging.getLogger("py4j").setLevel(logging.ERROR)
-            self._spark = session("lockstep cutover", offsets=offsets)
-        return self._spark
 
     def close(self) -> None:
         """Ends Spark, where it was started."""
-        if self._spark is not None:
-            self._spark.stop()
+        self._spark.close()
 
 
 def verdict_line(report: FlowReport) -> str:

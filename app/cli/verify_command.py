@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import orjson
 import typer
@@ -19,15 +19,13 @@ from app.cli.time_options import parse_since
 from app.cli.wrong_names import topics_of_flows
 from app.private_files import make_new_folder, write_report
 from app.settings import Settings
+from app.verify.spark_on_demand import SparkOnDemand
 from sinks.engine.times import utc_now
 from sinks.flow_settings import FlowSettings
 from sinks.verify.log_survey import LAST, ComparisonScope
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, VerifyLevel, as_time
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
-
-if TYPE_CHECKING:
-    from streaming.verify.jobs import Session
 
 
 def _at_least_one(number: int | None) -> int | None:
@@ -116,7 +114,7 @@ def _compared(
     failed: list[Failed] = []
     if export is not None:
         make_new_folder(export, "--export")
-    with _Spark(alone=len(chosen) == 1) as spark:
+    with closing(SparkOnDemand("lockstep verify", alone=len(chosen) == 1)) as spark:
         for one, names in chosen:
             try:
                 found.append(verify_flow(settings, one, replace(scope, topics=tuple(names)), spark))
@@ -137,31 +135,6 @@ def _scope(
     since_ms = None if since is None else int(parse_since(since, utc_now()).timestamp() * 1000)
     most = None if full or since is not None else last or LAST
     return ComparisonScope(tuple(dict.fromkeys(topics or ())), since_ms, most, level)
-
-
-class _Spark:
-    """The session, started when it is called first, and stopped at the end."""
-
-    def __init__(self, *, alone: bool) -> None:
-        """`alone`: for one flow, so that what is read first is all."""
-        self._alone = alone
-        self._started: Session | None = None
-
-    def __enter__(self) -> Callable[[int], Session]:
-        return self._session
-
-    def _session(self, offsets: int) -> Session:
-        if self._started is None:
-            logging.getLogger("py4j").setLevel(logging.ERROR)
-            # A second of imports, which `--level counts` does without.
-            from app.job.spark_session import session
-
-            self._started = session("lockstep verify", offsets=offsets if self._alone else None)
-        return self._started
-
-    def __exit__(self, *_: object) -> None:
-        if self._started is not None:
-            self._started.stop()
 
 
 def _print(found: FlowReport) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from app.job.submit_options import JAVA_OPTIONS, split_environment
 from app.local.jars import connector_jars
-from app.local.java import java
+from app.local.java import QUICK_START, java
 from streaming.errors import LockstepError
 from streaming.restarts import root_cause
 
@@ -37,9 +37,6 @@ NOT_STARTED = f"Spark does not start: what it says above tells why; its options 
 
 FEW_OFFSETS = 1_000_000
 """What a command reads of fewer is over before the JVM's better compiler has paid off."""
-
-QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
-"""The JVM's quick compiler alone: with both of them, most of the CPU of a run of some seconds is theirs."""
 
 
 def session(name: str = "lockstep", *, offsets: int | None = None) -> SparkSession:
@@ -107,8 +104,12 @@ def is_short(offsets: int | None) -> bool:
 
 
 def quick(properties: Mapping[str, str]) -> dict[str, str]:
-    """Properties of Spark for a short run; what they say to the JVM themselves wins."""
-    return {**properties, JAVA_OPTIONS: f"{QUICK_COMPILER} {properties.get(JAVA_OPTIONS, '')}".strip()}
+    """Properties of Spark for a run of some seconds, most of whose CPU would be the JVM's better compiler's.
+
+    What they say to the JVM themselves wins.
+    """
+    options = (*QUICK_START, properties.get(JAVA_OPTIONS, ""))
+    return {**properties, JAVA_OPTIONS: " ".join(options).strip()}
 
 
 def _is_local(environ: Mapping[str, str]) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from app.job.spark_session import FEW_OFFSETS, QUICK_COMPILER, is_short, quick
+from app.job.spark_session import FEW_OFFSETS, is_short, quick
 from app.job.submit_options import JAVA_OPTIONS
+from app.local.java import QUICK_START
+
+QUICK = " ".join(QUICK_START)
 
 
 def test_only_what_is_known_to_read_little_is_a_short_run() -> None:
@@ -12,5 +15,5 @@ def test_only_what_is_known_to_read_little_is_a_short_run() -> None:
 
 def test_what_somebody_says_to_the_jvm_comes_behind_what_a_short_run_says_and_so_wins() -> None:
     said = {JAVA_OPTIONS: "-XX:TieredStopAtLevel=4", "spark.master": "local[1]"}
-    assert quick(said) == {JAVA_OPTIONS: f"{QUICK_COMPILER} -XX:TieredStopAtLevel=4", "spark.master": "local[1]"}
-    assert quick({}) == {JAVA_OPTIONS: QUICK_COMPILER}
+    assert quick(said) == {JAVA_OPTIONS: f"{QUICK} -XX:TieredStopAtLevel=4", "spark.master": "local[1]"}
+    assert quick({}) == {JAVA_OPTIONS: QUICK}
