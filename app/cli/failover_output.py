@@ -13,6 +13,7 @@ from app.cli.output import Output, complain, print_json, print_line
 from app.failover_hooks import failover_hooks
 from app.failover_session import FailoverCall
 from app.settings import Settings
+from app.settings.flow_sections import not_enabled
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import TRANSITIONS, Command, State
@@ -24,13 +25,13 @@ from streaming.number_of import number_of
 def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettings]:
     """The settings and the flow that is meant. Raises WrongUsage where that is more than one."""
     settings = with_overrides(config, None)
-    names = ", ".join(one.flow.name for one in settings.flows)
+    names = [one.flow.name for one in settings.flows]
     for name in flow or ():
-        if name not in {one.flow.name for one in settings.flows}:
-            raise WrongUsage(f"--flow {name}: this flow is not enabled in the file; enabled: {names}")
+        if name not in names:
+            raise WrongUsage(not_enabled(name, names))
     wanted = [one for one in settings.flows if not flow or one.flow.name in flow]
     if len(wanted) != 1:
-        raise WrongUsage(f"a failover is one flow's: say which with --flow ({names})")
+        raise WrongUsage(f"a failover is one flow's: say which with --flow ({', '.join(names)})")
     return settings, wanted[0]
 
 

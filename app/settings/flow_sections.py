@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -80,11 +80,15 @@ def chosen_flows(enabled: Sequence[Flow], wanted: Sequence[str], findings: Findi
         if name in names:
             chosen.add(names[name])
         else:
-            near = nearest(name, names)
-            hint = f"; nearest: {near}" if near else ""
-            listed = ", ".join(names) or "none"
-            findings.mistake(None, f"--flow {name}: this flow is not enabled in the file; enabled: {listed}{hint}")
+            findings.mistake(None, not_enabled(name, names))
     return tuple(sorted(chosen)) if wanted else tuple(enabled)
+
+
+def not_enabled(name: str, enabled: Collection[str]) -> str:
+    """What to say of a `--flow` that the file does not enable."""
+    near = nearest(name, enabled)
+    hint = f"; nearest: {near}" if near else ""
+    return f"--flow {name}: this flow is not enabled in the file; enabled: {', '.join(enabled) or 'none'}{hint}"
 
 
 def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> FlowSettings | None:

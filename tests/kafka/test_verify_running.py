@@ -82,6 +82,7 @@ def test_a_partition_that_stands_still_is_said_within_a_minute(watched: Watched)
 
 
 def test_it_ends_with_the_job_and_leaves_exact_offsets(watched: Watched) -> None:
+    wait_for(lambda: watched.verify().get("verified_through"), SOON, "records to be compared")
     assert watched.job.stop() == 0
     with closing(load(watched.config, environ={})) as settings:
         flow = settings.flows[0]
