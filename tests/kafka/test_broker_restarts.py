@@ -26,10 +26,11 @@ from bench.client_restart import APIS, GROUP, Client
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Span, Why
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
-from tests.kafka.staging import write_properties
+from tests.kafka.staging import create, write_properties
 
 ROUNDS = int(os.environ.get("LOCKSTEP_RESTARTS", "2"))
 AGAIN = 30.0
@@ -164,6 +165,28 @@ def test_the_pinned_client_itself_outlives_a_restart(stage: Stage) -> None:
     stage.local.start()
     assert set(client.answered_after(time.monotonic())) == set(APIS)
     assert client.close() == 0
+
+
+@pytest.mark.parametrize("stage", ONE, indirect=True)
+def test_no_end_of_a_log_is_made_up_while_its_broker_is_away_and_the_true_one_comes_without_another_request(
+    stage: Stage,
+) -> None:
+    ended = TopicPartition("ended", 0)
+    with closing(KafkaCluster("c", stage.local.client_properties() | SHORT)) as cluster:
+
+        def ends() -> Mapping[TopicPartition, LogRange]:
+            try:
+                return cluster.groups.ends([ended]).items
+            except ClusterUnreachable:
+                return {}
+
+        create(cluster, ended.topic, 1, {})
+        cluster.append_log(ended.topic, [(b"key", b"value")] * 7)
+        assert ends() == {ended: LogRange(0, 7)}
+        stage.local.kill()
+        assert not ends()
+        stage.local.start()
+        wait_for(lambda: ends() == {ended: LogRange(0, 7)}, AGAIN, "the log's end")
 
 
 @pytest.mark.parametrize("stage", ONE, indirect=True)
