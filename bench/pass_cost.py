@@ -26,7 +26,7 @@ def pass_cost(job: LocalJob, work: Callable[[], float], idle: float) -> dict[str
     `batch_seconds` and `batch_requests`.
     """
     meter = Meter(job)
-    with _peak(job.pids) as peak:
+    with peak_memory(job.pids) as peak:
         before = counted(meter.samples())
         seconds = work()
         after = counted(meter.samples())
@@ -61,7 +61,7 @@ def since(after: Counter[str], before: Counter[str]) -> dict[str, float]:
 
 
 @contextmanager
-def _peak(pids: list[int]) -> Iterator[dict[str, int]]:
+def peak_memory(pids: list[int]) -> Iterator[dict[str, int]]:
     """The most resident bytes of the JVM, and of the Python processes together, while the block runs."""
     peak, stop = {"jvm": 0, "python": 0}, threading.Event()
 

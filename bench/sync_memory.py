@@ -1,0 +1,100 @@
+"""What a job takes that reads a large offset-syncs topic at its first start: `python -m bench.sync_memory`.
+
+The topics are there, and empty: what is measured is how syncs come from the source through Spark into Python, not what
+is kept of them, which is bounded by partition.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from app.local.local_cluster import LocalCluster
+from app.local.local_job import LocalJob
+from app.local.local_mirror import mirror_properties
+from app.local.ports import free_ports
+from app.local.waiting import wait_for
+from bench.pass_cost import peak_memory
+from bench.scenario import Meter
+from bench.topic_changes import create_topics, topic_name
+from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.records import OffsetSync, TopicPartition
+
+TOPICS: Final = 50
+SYNCS: Final = "mm2-offset-syncs.b.internal"
+COMPACTED: Final = {"cleanup.policy": "compact"}
+WITHIN: Final = 1800.0
+
+
+def main(
+    millions: Annotated[str, typer.Option(help="Syncs in the topic, in millions, one start each.")] = "1,14",
+) -> None:
+    """Prints a JSON document for each start: seconds until all was read, and the most resident MiB of each process."""
+    with tempfile.TemporaryDirectory(prefix="lockstep-syncs-") as folder, ExitStack() as stack:
+        root = Path(folder)
+        a, b = (stack.enter_context(LocalCluster(alias, root / alias)) for alias in ("a", "b"))
+        create_topics(a.bootstrap, TOPICS)
+        admin = AdminClient({"bootstrap.servers": a.bootstrap})
+        admin.create_topics([NewTopic(SYNCS, 1, 1, config=COMPACTED)])[SYNCS].result()
+        written = 0
+        for size in sorted(int(one) * 1_000_000 for one in millions.split(",")):
+            _write(a.bootstrap, written, size)
+            written = size
+            found = _first_read({"a": a.bootstrap, "b": b.bootstrap}, root / str(size), size)
+            sys.stdout.write(json.dumps(found, indent=2) + "\n")
+            sys.stdout.flush()
+
+
+def _write(bootstrap: str, first: int, end: int) -> None:
+    """Syncs with the numbers from `first` on, as MM2 would write them for topics that move together."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "queue.buffering.max.messages": 500_000})
+    for number in range(first, end):
+        where = TopicPartition(topic_name(number % TOPICS), 0)
+        key, value = encode_offset_sync(OffsetSync(where, number, number))
+        while True:
+            try:
+                producer.produce(SYNCS, value, key, 0)
+                break
+            except BufferError:
+                producer.poll(0.05)
+        if number % 10_000 == 0:
+            producer.poll(0)
+    if left := producer.flush(WITHIN):
+        raise TimeoutError(f"{left} syncs were not written within {WITHIN:g} s")
+
+
+def _first_read(clusters: dict[str, str], folder: Path, size: int) -> dict[str, Any]:
+    folder.mkdir()
+    port = free_ports(1)[0]
+    own = {
+        "lockstep.sync.group.offsets.enabled": "true",
+        "lockstep.http.port": str(port),
+        "lockstep.checkpoint.dir": str(folder / "checkpoints"),
+    }
+    config = folder / "mirror.properties"
+    properties = mirror_properties(clusters, ["a->b"], **own)
+    config.write_text("".join(f"{name} = {value}\n" for name, value in properties.items()))
+    began = time.monotonic()
+    with LocalJob(config, port, folder / "job.log") as job, peak_memory(job.pids) as peak:
+        job.wait_until_compared()
+        meter = Meter(job)
+        wait_for(lambda: _read(meter) >= size, WITHIN, f"{size} syncs to be read")
+        seconds = time.monotonic() - began
+    return {"syncs": size, "seconds": round(seconds, 1), **{name: most >> 20 for name, most in peak.items()}}
+
+
+def _read(meter: Meter) -> float:
+    return sum(one.value for one in meter.samples() if one.name == "lockstep_query_rows_total")
+
+
+if __name__ == "__main__":
+    typer.run(main)
