@@ -15,7 +15,7 @@ from streaming.mm2.topic_roles import TopicOn, TopicRole
 CHECKPOINT_FORMAT = "1"
 """Counts up when the sources of a query change in number or order for the same clusters."""
 
-MAX_OFFSETS = 100_000
+MAX_OFFSETS = 300_000
 """Records of a source in one batch. What they say comes to the driver in one piece."""
 
 
