@@ -1,16 +1,18 @@
 """What clients that have moved already wrote on copies since those were drained. Reads both clusters, writes nothing.
 
 A copy that has grown tells nothing by itself: MM2 sends records again after a restart, and copies on once a fence is
-lifted. Theirs is what no record of the source equals.
+lifted. Theirs is what equals no record of the source, and none that the copy had when it was drained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from sinks.failover.divergence import Divergence
+from sinks.failover.cut_reader import AsItWas
+from sinks.failover.divergence import Divergence, takeover_ends
 from sinks.failover.read_records import ReadLimits, read_records
 from sinks.failover.resent import read_prints
 from sinks.failover.scene import Scene
@@ -33,64 +35,90 @@ class WrittenSince:
 def written_since(scene: Scene, known: Mapping[str, Divergence], limits: ReadLimits = LIMITS) -> WrittenSince:
     """Of the copies of these topics, by where they ended when they were drained. Raises ClusterUnreachable,
     RightsMissing."""
-    ends = {
-        TopicPartition(topic, number): (TopicPartition(one.remote, number), end)
+    drained = takeover_ends(known)
+    pairs = {
+        TopicPartition(topic, number): TopicPartition(one.remote, number)
         for topic, one in known.items()
-        for number, end in enumerate(one.ends)
-        if end >= 0
+        for number in range(len(one.ends))
     }
     with (
         closing(scene.target.records("read_uncommitted")) as target,
         closing(scene.source.records("read_uncommitted")) as source,
     ):
-        copies = dict(ends.values())
-        seen = target.ends(list(copies))
-        grown = {copy for copy, log in seen.items.items() if log.end > copies[copy]}
-        pairs = {where: copy for where, (copy, _) in ends.items() if copy in grown}
-        theirs, cut = read_prints(target, {copy: copies[copy] for copy in grown}, limits)
+        seen = target.ends(list(drained))
+        grown = {copy for copy, log in seen.items.items() if log.end > drained[copy]}
+        found, cut = read_prints(target, {copy: drained[copy] for copy in grown}, limits)
+        unknown = cut | seen.errors.keys()
+        came = {where: found[copy] for where, copy in pairs.items() if copy in grown - unknown}
         # Read last, so that what was copied meanwhile is found.
-        return _compared(source, pairs, theirs, cut | seen.errors.keys(), limits)
+        new = _new_on(source, AsItWas(target, drained), pairs, came, limits)
+        unknown |= {pairs[where] for where in came.keys() - new.keys()}
+        maybe_taken = {pairs[where] for where in _maybe_taken(source, new, limits)}
+    return WrittenSince({pairs[where] for where, one in new.items() if one.newest} - maybe_taken, unknown | maybe_taken)
 
 
-def _compared(
+class _New(NamedTuple):
+    """Of one partition on the source. `newest`: the latest timestamp (ms) of the copy's new records that are nowhere
+    else; None without any. `read_to`: the latest that the source has of that time; None where it has nothing."""
+
+    newest: int | None
+    read_to: int | None
+
+
+def _new_on(
     source: RecordReader,
+    before: RecordReader,
     pairs: Mapping[TopicPartition, TopicPartition],
-    theirs: Mapping[TopicPartition, list[Print]],
-    cut: Collection[TopicPartition],
+    came: Mapping[TopicPartition, list[Print]],
     limits: ReadLimits,
-) -> WrittenSince:
-    oldest = {where: min(one.timestamp for one in theirs[copy]) for where, copy in pairs.items() if theirs[copy]}
-    seen = source.offsets_for_times([PartitionTime(where, at) for where, at in oldest.items()])
+) -> dict[TopicPartition, _New]:
+    """Of these partitions, those that could be compared. `before`: the copies as they were when they were drained."""
+    # With the target's own timestamps nobody knows how far back to read.
+    timed = {where: prints for where, prints in came.items() if not any(one.appended for one in prints)}
+    ours, unread = _since(source, {where: prints for where, prints in timed.items() if prints}, limits)
+    left = {where: _without(prints, ours.get(where, ())) for where, prints in timed.items() if where not in unread}
+    # What it had already was sent again, also where the source has lost it meanwhile.
+    copied, _ = _since(before, {pairs[where]: prints for where, prints in left.items() if prints}, limits)
+    return {
+        where: _New(_latest(_without(prints, copied.get(pairs[where], ()))), _latest(ours.get(where, ())))
+        for where, prints in left.items()
+    }
+
+
+def _since(
+    reader: RecordReader, prints: Mapping[TopicPartition, list[Print]], limits: ReadLimits
+) -> tuple[dict[TopicPartition, list[Print]], set[TopicPartition]]:
+    """What the log has since the oldest of these, and the partitions of which that could not be read."""
+    times = [PartitionTime(where, min(one.timestamp for one in found)) for where, found in prints.items()]
+    seen = reader.offsets_for_times(times)
     begins = {context.where: offset for context, offset in seen.items.items() if offset is not None}
-    ours, unread = read_prints(source, begins, limits)
-    unread |= {context.where for context in seen.errors}
-    unmatched, unknown = dict[TopicPartition, int](), set(cut)
-    for where, copy in ((where, copy) for where, copy in pairs.items() if copy not in cut):
-        if where in unread or any(one.appended for one in theirs[copy]):
-            # With the target's own timestamps nobody knows how far back to read.
-            unknown.add(copy)
-        elif left := set(map(_mark, theirs[copy])).difference(map(_mark, ours.get(where, ()))):
-            unmatched[where] = min(timestamp for timestamp, _ in left)
-    untold = _before_the_first(source, unmatched, limits)
-    foreign = {pairs[where] for where in unmatched.keys() - untold}
-    return WrittenSince(foreign, unknown | {pairs[where] for where in untold})
+    found, cut = read_prints(reader, begins, limits)
+    return found, cut | {context.where for context in seen.errors}
 
 
-def _before_the_first(
-    source: RecordReader, times: Mapping[TopicPartition, int], limits: ReadLimits
-) -> set[TopicPartition]:
-    """The partitions whose source had records earlier that its retention took, and may have had one of that time (ms):
-    MM2 may have sent it again. Also those that it does not show."""
-    logs = source.ends(list(times)).items
-    cut = {where: log for where, log in logs.items() if log.start}
+def _without(prints: Iterable[Print], others: Iterable[Print]) -> list[Print]:
+    known = {(one.timestamp, one.digest) for one in others}
+    return [one for one in prints if (one.timestamp, one.digest) not in known]
+
+
+def _latest(prints: Iterable[Print]) -> int | None:
+    return max((one.timestamp for one in prints), default=None)
+
+
+def _maybe_taken(source: RecordReader, new: Mapping[TopicPartition, _New], limits: ReadLimits) -> set[TopicPartition]:
+    """The partitions all of whose new records the source may have had, before its retention or compaction took them:
+    MM2 may have sent them again. Also those that it does not show."""
+    newest = {where: one.newest for where, one in new.items() if one.newest is not None}
+    logs = source.ends(list(newest)).items
     first: dict[TopicPartition, int] = {}
 
     def taker(where: TopicPartition) -> Callable[[Record], object]:
         return lambda record: first.setdefault(where, record.timestamp)
 
-    read_records(source, {where: (log.start, log.end) for where, log in cut.items()}, limits._replace(most=1), taker)
-    return {where for where in cut if where not in first or times[where] < first[where]} | (times.keys() - logs.keys())
-
-
-def _mark(one: Print) -> tuple[int, bytes]:
-    return one.timestamp, one.digest
+    cut = {where: (log.start, log.end) for where, log in logs.items() if log.start}
+    read_records(source, cut, limits._replace(most=1), taker)
+    compacted = source.compacted({where.topic for where in newest})
+    # Compaction leaves the log's last record.
+    replaced = {where for where in newest if where.topic in compacted and newest[where] <= (new[where].read_to or 0)}
+    retired = {where for where in cut if where not in first or newest[where] < first[where]}
+    return retired | replaced | (newest.keys() - logs.keys())

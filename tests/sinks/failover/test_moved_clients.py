@@ -7,11 +7,12 @@ import pytest
 from sinks.failover.commands import drain, fence, unfence
 from sinks.failover.states import State
 from sinks.failover.steps import lift_fence
+from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.record_reader import Stamp
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Stage, stage
 
-COPY = TopicPartition("a.x", 1)
+WHERE, COPY = TopicPartition("x", 1), TopicPartition("a.x", 1)
 
 
 def drained() -> Stage:
@@ -42,7 +43,7 @@ def test_copies_that_nobody_wrote_alarm_nobody() -> None:
 
 def test_records_that_mm2_sends_again_alarm_nobody() -> None:
     built = drained()
-    for record in built.here.logs[TopicPartition("x", 1)].records[4:] * 2:
+    for record in built.here.logs[WHERE].records[4:] * 2:
         built.there.logs[COPY].append(record.key, record.value, record.timestamp)
     unfence(built.scene())
     assert not warnings(built)
@@ -61,7 +62,7 @@ def test_records_that_came_once_the_fence_was_lifted_alarm_nobody_who_runs_it_ag
 
 def test_record_of_a_moved_client_is_found_among_those_that_mm2_sends_again() -> None:
     built = drained()
-    for record in built.here.logs[TopicPartition("x", 1)].records[4:]:
+    for record in built.here.logs[WHERE].records[4:]:
         built.there.logs[COPY].append(record.key, record.value, record.timestamp)
     built.there.logs[COPY].append(b"moved", b"1", 1005)
     unfence(built.scene())
@@ -87,7 +88,7 @@ def test_fence_is_lifted_though_nobody_can_tell_who_wrote() -> None:
 def test_copy_of_a_partition_that_the_source_cannot_show_is_one_of_which_nobody_can_tell() -> None:
     built = drained()
     built.there.logs[COPY].append(b"moved", b"1", 9000)
-    del built.here.logs[TopicPartition("x", 1)]
+    del built.here.logs[WHERE]
     unfence(built.scene())
     (line,) = warnings(built)
     assert "cannot be told" in line
@@ -103,21 +104,69 @@ def test_copy_that_the_target_cannot_show_is_one_of_which_nobody_can_tell() -> N
     assert "of a.x on b cannot be told" in line
 
 
-@pytest.mark.parametrize("left", [5, 10])
-def test_what_mm2_may_have_sent_again_before_the_sources_retention_took_it_is_not_blamed_on_clients(left: int) -> None:
-    built = drained()
-    log = built.here.logs[TopicPartition("x", 1)]
-    for record in log.records[2:]:
+def sent_again(built: Stage, first: int = 2) -> MemoryLog:
+    """MM2 copies x-1 once more from this record on. The source's log."""
+    log = built.here.logs[WHERE]
+    for record in log.records[first:]:
         built.there.logs[COPY].append(record.key, record.value, record.timestamp)
-    log.cut(left)
+    return log
+
+
+@pytest.mark.parametrize("left", [5, 10])
+def test_what_mm2_sent_again_alarms_nobody_though_the_sources_retention_took_it_since(left: int) -> None:
+    built = drained()
+    sent_again(built).cut(left)
+    unfence(built.scene())
+    assert not warnings(built)
+
+
+def test_what_mm2_sent_again_alarms_nobody_though_the_source_compacted_it_away_since() -> None:
+    built = drained()
+    sent_again(built).lose(*range(9))
+    built.here.compacting.add("x")
+    unfence(built.scene())
+    assert not warnings(built)
+
+
+@pytest.mark.parametrize("left", [5, 10])
+def test_what_neither_log_has_any_more_after_retention_is_not_blamed_on_clients(left: int) -> None:
+    built = drained()
+    sent_again(built).cut(left)
+    built.there.logs[COPY].cut(10)
     unfence(built.scene())
     (line,) = warnings(built)
     assert "of a.x on b cannot be told" in line
 
 
+def test_what_both_logs_may_have_compacted_away_is_not_blamed_on_clients() -> None:
+    built = drained()
+    sent_again(built).lose(*range(9))
+    built.there.logs[COPY].lose(*range(10))
+    built.here.compacting.add("x")
+    unfence(built.scene())
+    (line,) = warnings(built)
+    assert "of a.x on b cannot be told" in line
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_moved_client_is_found_beside_what_both_logs_have_lost(compacted: bool) -> None:
+    built = drained()
+    log = sent_again(built)
+    built.there.logs[COPY].append(b"moved", b"1", 9000)
+    if compacted:
+        log.lose(*range(9))
+        built.here.compacting.add("x")
+    else:
+        log.cut(5)
+    built.there.logs[COPY].lose(*range(10))
+    unfence(built.scene())
+    (line,) = warnings(built)
+    assert "something was written to a.x on b" in line
+
+
 def test_what_is_younger_than_all_that_retention_took_on_the_source_is_a_moved_clients() -> None:
     built = drained()
-    built.here.logs[TopicPartition("x", 1)].cut(5)
+    built.here.logs[WHERE].cut(5)
     built.there.logs[COPY].append(b"moved", b"1", 9000)
     unfence(built.scene())
     (line,) = warnings(built)
