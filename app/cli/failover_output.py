@@ -14,9 +14,10 @@ from app.failover_hooks import failover_hooks
 from app.failover_session import FailoverCall
 from app.settings import Settings
 from app.settings.flow_sections import not_enabled
-from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.foreseen import foreseen
+from sinks.failover.record import FailoverRecord
 from sinks.failover.scene import Scene
-from sinks.failover.states import TRANSITIONS, Command, State
+from sinks.failover.states import Command
 from sinks.flow_settings import FlowSettings
 from streaming.errors import WrongUsage
 from streaming.number_of import number_of
@@ -66,23 +67,14 @@ def finish(flow: FlowSettings, record: FailoverRecord, output: Output, **more: A
 
 def dry_run(scene: Scene, parts: Sequence[Command], output: Output, **more: Any) -> None:
     """Prints the steps that the commands would take from here. Raises NotNow where they could not begin."""
-    record = scene.journal.record
-    state, steps = record.state, []
-    for command in parts:
-        row = TRANSITIONS.get((state, command))
-        if row is None:
-            if any(one is not command and TRANSITIONS.get((state, one)) for one in parts):
-                continue
-            raise NotNow(f"the flow is {record.describe()}, where `{command.typed}` cannot begin")
-        steps += [(command, step) for step in row.steps]
-        state = row.then
-    topics = scene.topics(scene.listed()) if state is not State.FAILED_OVER else []
+    record, found = scene.journal.record, foreseen(scene, parts)
     if output is Output.JSON:
-        rows = [{"command": command.value, "step": step.name, "does": step.value} for command, step in steps]
-        flow = document(scene.settings, record) | {"would_do": rows, "would_be": state.value, "topics": topics} | more
-        print_json({"flows": [flow]})
+        rows = [{"command": command.value, "step": step.name, "does": step.value} for command, step in found.steps]
+        would = {"would_do": rows, "would_be": found.then.value, "topics": list(found.topics)}
+        print_json({"flows": [document(scene.settings, record) | would | more]})
         return
     print_line(f"{scene.settings.flow.name} is {record.describe()}; it would")
-    for command, step in steps:
+    for command, step in found.steps:
         print_line(f"  {command.typed}: {step}")
-    print_line(f"and be {state}. {number_of(len(topics), 'topic is', 'topics are')} concerned")
+    topics = number_of(len(found.topics), "topic is", "topics are")
+    print_line(f"and be {found.then}. {topics} concerned")

@@ -1,0 +1,76 @@
+"""What a dry run says: the steps that commands would take from here, and which topics these are about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sinks.failover.divergence import divergences
+from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.scene import Scene
+from sinks.failover.source_end_offsets import known_end_offsets
+from sinks.failover.states import TRANSITIONS, Command, State, Step
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """`steps`: in order, each with its command. `then`: the state after them. `topics`: of the source, sorted."""
+
+    steps: Sequence[tuple[Command, Step]]
+    then: State
+    topics: Sequence[str]
+
+
+def foreseen(scene: Scene, commands: Sequence[Command]) -> Foreseen:
+    """Of commands that follow each other; of those that cannot begin from here the others are what is meant.
+
+    Raises NotNow where none of them could begin, LockstepError.
+    """
+    steps, then = steps_ahead(scene.journal.record, commands)
+    topics = {topic for command in dict(steps) for topic in _CONCERNED[command](scene)}
+    return Foreseen(steps, then, sorted(topics))
+
+
+def steps_ahead(record: FailoverRecord, commands: Sequence[Command]) -> tuple[list[tuple[Command, Step]], State]:
+    """The steps, and the state after them. Raises NotNow. Pure."""
+    state, steps = record.state, list[tuple[Command, Step]]()
+    for command in commands:
+        row = TRANSITIONS.get((state, command))
+        if row is None:
+            if any(one is not command and TRANSITIONS.get((state, one)) for one in commands):
+                continue
+            raise NotNow(f"the flow is {record.describe()}, where `{command.typed}` cannot begin")
+        steps += [(command, step) for step in row.steps]
+        state = row.then
+    return steps, state
+
+
+def _written(scene: Scene) -> Collection[str]:
+    return scene.topics(scene.listed())
+
+
+def _denied(scene: Scene) -> Collection[str]:
+    # It is taken away whatever the topics are by now, as where some share a name on the target.
+    return {str(key[1]) for key in scene.journal.ledger.fences()}
+
+
+def _diverged(scene: Scene) -> Collection[str]:
+    return divergences(scene.journal.ledger).keys()
+
+
+def _seen_last(scene: Scene) -> Collection[str]:
+    # The source may be gone.
+    seen = known_end_offsets(scene.journal.ledger)
+    return seen.ends.keys() if seen else ()
+
+
+_CONCERNED: Mapping[Command, Callable[[Scene], Collection[str]]] = {
+    Command.FENCE: _written,
+    Command.DRAIN: _written,
+    Command.PROMOTE: _written,
+    Command.UNFENCE: _denied,
+    Command.RESUME: _denied,
+    Command.INVALIDATE: _diverged,
+    Command.REVERSE: _diverged,
+    Command.FAIL_OVER: _seen_last,
+}
