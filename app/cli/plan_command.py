@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failed, with_failures
+from app.cli.held_interrupts import held_interrupts
 from app.cli.options import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -113,7 +114,7 @@ def apply(
         if not yes:
             _ask(planned)
             planned = [_compared_again(row, stack, force) for row in planned]
-        done = [(row, _apply(row)) for row in planned]
+        done = [(row, write(row)) for row in planned]
     if output is Output.JSON:
         documents = [_applied(row, outcomes) for row, outcomes in done]
         lost = [(one.change.label, LockstepError(str(one.error))) for _, rows in done for one in rows if one.error]
@@ -202,9 +203,15 @@ def _troubled(planned: list[Planned]) -> bool:
     return any(row.plan.errors or row.compared.trouble.faulted for row in planned)
 
 
-def _apply(row: Planned) -> tuple[Outcome, ...]:
-    with progress_bar(f"{row.one.flow.flow.name}: writing") as progress:
-        return row.one.reconcile.apply(row.compared, progress).outcomes
+def write(row: Planned) -> tuple[Outcome, ...]:
+    """Writes what was compared. Ctrl-C ends it between two requests, so that what became of each is recorded."""
+    with held_interrupts() as end_here, progress_bar(f"{row.one.flow.flow.name}: writing") as progress:
+
+        def written(done: int, total: int) -> None:
+            progress(done, total)
+            end_here()
+
+        return row.one.reconcile.apply(row.compared, written).outcomes
 
 
 def _ask(planned: list[Planned]) -> None:

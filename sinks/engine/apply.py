@@ -38,13 +38,19 @@ class AppliedStep:
     stopped: LockstepError | None = None
 
 
-def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lambda: True) -> Iterator[AppliedStep]:
+def apply_steps(
+    plan: Plan,
+    writers: Writers,
+    goes_on: Callable[[], bool] = lambda: True,
+    sends: Callable[[Sequence[Change]], object] = lambda changes: None,
+) -> Iterator[AppliedStep]:
     """Request by request, so that what is done can be recorded whatever comes later.
 
-    `goes_on`: asked right before each request; once it says no, nothing more is written and the rest has no outcome. A
-    target that stops answering makes the rest fail with a retriable fault, and is asked no more; what became of the
-    request that was sent is unknown, and of the rest nothing was. What concerns a kind alone makes the rest of that
-    kind fail. Raises what stops the flow (`kind_trouble.stops_flow`).
+    `goes_on`: asked right before each request; once it says no, nothing more is written and the rest has no outcome.
+    `sends`: called with the changes of each request that is sent, whatever becomes of it. A target that stops answering
+    makes the rest fail with a retriable fault, and is asked no more; what became of the request that was sent is
+    unknown, and of the rest nothing was. What concerns a kind alone makes the rest of that kind fail. Raises what stops
+    the flow (`kind_trouble.stops_flow`).
     """
     silent: ItemFault | None = None
     stopped: dict[Kind, ItemFault] = {}
@@ -58,6 +64,7 @@ def apply_steps(plan: Plan, writers: Writers, goes_on: Callable[[], bool] = lamb
             if not goes_on():
                 return
             sent = True
+            sends(changes)
             yield AppliedStep(kind, writers[kind].write(changes))
         except LockstepError as error:
             silences = isinstance(error, ClusterUnreachable) and not isinstance(error, CoordinatorUnavailable)

@@ -199,15 +199,14 @@ class Ledger:
 
     def owned(self, kind: Kind) -> set[Key]:
         """Keys of this kind that Lockstep created."""
-        return {key[1:] for key in self.values(Entry.OWNED) if key[0] == kind.value}
+        return set(ownership.owned(self._contents, kind))
 
     def owned_ids(self, kind: Kind) -> dict[str, str]:
         """What Lockstep created of a kind that is known by its id (`data`): the id by name.
 
         "" where the id is not known, so that it is not deleted.
         """
-        found = {key[1]: value for key, value in self.values(Entry.OWNED).items() if key[0] == kind.value}
-        return {name: "" if value == ownership.UNLEARNED else value for name, value in found.items()}
+        return {key[0]: ownership.known_id(value) for key, value in ownership.owned(self._contents, kind).items()}
 
     def intend(self, changes: Iterable[Change]) -> None:
         """Remembers which creations are about to begin: to be called before they are applied.
@@ -221,9 +220,11 @@ class Ledger:
         self.put(entries)
         self._void -= entries.keys()
 
-    def record(self, outcomes: Iterable[Outcome], ids: Mapping[str, str] | None = None) -> None:
+    def record(
+        self, outcomes: Iterable[Outcome], ids: Mapping[str, str] | None = None, never_sent: Iterable[Change] = ()
+    ) -> None:
         """Takes over what was created, lets go of what was deleted. `ids`: of the topics created, by name."""
-        self.put(ownership.recorded(outcomes, ids or {}, self._begun))
+        self.put(ownership.recorded(outcomes, ids or {}, self._begun) | ownership.withdrawn(never_sent, self._begun))
 
     def unsettled(self, kind: Kind) -> set[Key]:
         """Keys for which `settle` wants to know whether they exist."""

@@ -40,6 +40,11 @@ def intents(changes: Iterable[Change]) -> Entries:
     return {(Entry.INTENT, (change.kind.value, *change.key)): "" for change in creations}
 
 
+def withdrawn(never_sent: Iterable[Change], begun: Collection[EntryKey]) -> Entries:
+    """What to put for changes that did not leave before the pass ended. `begun`: as `recorded`."""
+    return dict.fromkeys(intents(never_sent).keys() & set(begun))
+
+
 def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collection[EntryKey]) -> Entries:
     """What to put after them. `ids`: those of the topics that were created, by name, as far as they are known.
 
@@ -69,6 +74,16 @@ def recorded(outcomes: Iterable[Outcome], ids: Mapping[str, str], begun: Collect
 def _may_be_there(error: ItemFault | None, first: bool) -> bool:
     """Whether a creation that ended so may have been carried out; `first`: it was not tried before."""
     return error is not None and error.retriable and (error.unknown or not first)
+
+
+def owned(contents: Contents, kind: Kind) -> dict[Key, str]:
+    """What is ours of a kind, by key, with its value."""
+    return {key[1:]: value for key, value in contents.values(Entry.OWNED).items() if key[0] == kind.value}
+
+
+def known_id(value: str) -> str:
+    """A topic's id, by its entry's value; "" where it is not known."""
+    return "" if value == UNLEARNED else value
 
 
 def unsettled(contents: Contents, kind: Kind) -> set[Key]:
@@ -110,11 +125,11 @@ def lost(contents: Contents, kind: Kind, present: Mapping[Key, str]) -> set[Key]
     A topic that a listing lacks may only lag behind: it is another one once it has another id. Of other kinds, what is
     missing was deleted by another client.
     """
-    owned = {key[1:]: value for key, value in contents.values(Entry.OWNED).items() if key[0] == kind.value}
+    ours = owned(contents, kind)
     if kind.row.data:
-        known = {key: value for key, value in owned.items() if value not in ("", UNLEARNED)}
+        known = {key: found for key, value in ours.items() if (found := known_id(value))}
         return {key for key, value in known.items() if present.get(key, value) not in ("", value)}
-    return owned.keys() - present.keys()
+    return ours.keys() - present.keys()
 
 
 def disowned(kind: Kind, keys: Collection[Key]) -> Entries:

@@ -25,7 +25,7 @@ from sinks.engine.flow_components import FlowComponents
 from sinks.engine.flow_ledger import FlowLedger
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.leadership import Leader
-from sinks.engine.model import Kind, Outcome
+from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.next_pass import KindIntervals, due_at
 from sinks.engine.plan import join_plans
 from sinks.engine.recorder import Recorder
@@ -166,16 +166,16 @@ class FlowReconcile:
         ledger.intend(plan.changes)
         for _, comparison in compared.comparisons:
             comparison.before_writing()
-        outcomes: list[Outcome] = []
+        outcomes, sent = list[Outcome](), list[Change]()
         try:
-            for step in apply_steps(plan, self._components.writers, lambda: self._ledger.goes_on(ledger)):
+            for step in apply_steps(plan, self._components.writers, lambda: self._ledger.goes_on(ledger), sent.extend):
                 outcomes += step.outcomes
                 if step.stopped is not None:
                     compared.trouble.note(frozenset({step.kind}), step.stopped)
                 progress(min(len(outcomes), len(plan.changes)), len(plan.changes))
         finally:
-            # Whatever ends it, Ctrl-C too: what was written is owned and audited.
-            self._recorder.record(plan, outcomes, ledger)
+            # Whatever ends it, Ctrl-C too: what was written is owned and audited, and what was never sent is nobody's.
+            self._recorder.record(plan, outcomes, sent, ledger)
         return tuple(outcomes)
 
     def _report(self, compared: Compared, outcomes: tuple[Outcome, ...]) -> Report:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from sinks.engine.audit import Audit
 from sinks.engine.ledger import Ledger
-from sinks.engine.model import Key, Kind, Op, Outcome
+from sinks.engine.model import Change, Key, Kind, Op, Outcome
 from sinks.engine.plan import Plan
 from streaming.errors import LockstepError
 
@@ -21,13 +21,15 @@ class Recorder:
         self._audit, self._topic_ids = audit, topic_ids
         self._recorded: frozenset[tuple[Kind, Op, Key]] = frozenset()
 
-    def record(self, plan: Plan, outcomes: Sequence[Outcome], ledger: Ledger) -> None:
-        """Both are written, whatever becomes of the other. Raises ClusterUnreachable, LockstepError.
+    def record(self, plan: Plan, outcomes: Sequence[Outcome], sent: Iterable[Change], ledger: Ledger) -> None:
+        """Both are written, whatever becomes of the other. `sent`: the changes of every request that left, also of one
+        whose outcome is not known. Raises ClusterUnreachable, LockstepError.
 
         What the ledger could not take stays an intent there, and what the audit could not take waits in its queue.
         """
+        never_sent = set(plan.changes).difference(sent, (outcome.change for outcome in outcomes))
         try:
-            ledger.record(outcomes, self._ids_of(outcomes))
+            ledger.record(outcomes, self._ids_of(outcomes), never_sent)
         finally:
             self._audit.record(plan, [outcome for outcome in outcomes if is_event(outcome)])
 

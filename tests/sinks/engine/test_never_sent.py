@@ -9,6 +9,9 @@ import pytest
 
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
+from sinks.failover.journal import STATE_KEY
+from sinks.failover.record import FailoverRecord
+from sinks.failover.states import Command, State
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
@@ -101,3 +104,39 @@ def test_user_whom_the_target_refused_for_now_is_whose_they_are(
     world.source_acls.bindings = {OF_BOB}
     world.passes()
     assert world.target_users.stored[ALICE] == THEIRS
+
+
+def intents(world: World) -> set[str]:
+    """The kinds of which an intent is in the ledger."""
+    return {key[0] for key in world.ledger().values(Entry.INTENT)}
+
+
+def test_what_was_never_sent_for_the_process_ended_before_is_whose_it_is(
+    world: TwoClocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(specs: Mapping[str, TopicSpec]) -> Faults:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.target, "create_topics", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            world.run_pass()
+    # The request that was under way may still arrive.
+    assert intents(world) == {"topic"}
+    world.target_acls.bindings.add(BY_HAND)
+    world.restart()
+    world.passes()
+    assert BY_HAND.key not in world.ledger().owned(Kind.ACL)
+
+
+def test_what_was_never_sent_for_the_flow_ended_before_is_whose_it_is(world: TwoClocks) -> None:
+    compared = world.reconcile.compare(everything=True)
+
+    def ends(done: int, total: int | None) -> None:
+        begun = FailoverRecord(State.DRAINED, doing=Command.PROMOTE)
+        world.ledger().put({STATE_KEY: begun.to_text()})
+
+    world.reconcile.apply(compared, ends)
+    assert "a.x" in world.target.topics
+    assert world.target_acls.bindings == set()
+    assert intents(world) == set()

@@ -1,0 +1,70 @@
+"""Ctrl-C while `apply` writes: what became of the request under way is recorded, and no other is sent."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+
+from app.cli.held_interrupts import SIGNALS, held_interrupts
+from app.cli.plan_command import Planned, write
+from app.passes import SinglePass
+from sinks.engine.ledger_entries import Entry
+from sinks.engine.model import Kind
+from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.kafka.ports.cluster import Faults, TopicSpec
+from tests.sinks.builders import World, put_topic
+from tests.sinks.kinds.acls.acl_builders import acl
+
+
+def send(number: signal.Signals = signal.SIGINT) -> None:
+    os.kill(os.getpid(), number)
+
+
+def test_what_became_of_the_request_under_way_is_recorded_and_no_other_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(source_acls=MemoryAcls("a", {acl("ALLOW READ User:alice TOPIC x")}))
+    put_topic(world.source, "x")
+    create = world.target.create_topics
+
+    def interrupted(specs: Mapping[str, TopicSpec]) -> Faults:
+        send()
+        return create(specs)
+
+    monkeypatch.setattr(world.target, "create_topics", interrupted)
+    one = SinglePass(world.settings, cast(Any, None), world.reconcile, tuple(world.controllers))
+    with pytest.raises(KeyboardInterrupt):
+        write(Planned(one, one.compare()))
+    ledger = world.ledger()
+    assert ledger.owned(Kind.TOPIC) == {("a.x",)}
+    assert ledger.values(Entry.INTENT) == {}
+    assert world.target_acls.bindings == set()
+    assert {(event.key, event.result) for event in world.events()} == {(("a.x",), "applied")}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_first_signal_waits_for_the_end_and_a_second_one_does_not(number: signal.Signals) -> None:
+    steps = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts():
+        send(number)
+        steps.append("first")
+    with pytest.raises(KeyboardInterrupt), held_interrupts():
+        send(number)
+        send(number)
+        steps.append("second")
+    assert steps == ["first"]
+
+
+def test_signals_are_as_before_afterwards() -> None:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with held_interrupts():
+        assert [signal.getsignal(number) for number in SIGNALS] != before
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_what_is_raised_meanwhile_is_not_hidden_by_a_signal() -> None:
+    with pytest.raises(ValueError, match="its own"), held_interrupts():
+        send()
+        raise ValueError("its own")
