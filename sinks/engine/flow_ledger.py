@@ -58,7 +58,9 @@ class FlowLedger:
 
     def read_anew(self) -> Ledger:
         """As if nothing of it had been read before; only which topic it was is remembered. Raises as `read`."""
-        self._ledger = None
+        if self._ledger is not None:
+            # It may have been made by a write of this process, after it was read.
+            self._topic_id, self._ledger = self._ledger.topic_id, None
         return self.read(everything=True)
 
     def _opened(self) -> Ledger:

@@ -77,9 +77,10 @@ class Ledger:
         same_id(self.topic, self._reader.alias, topic_id, self.topic_id)
 
     def catch_up(self) -> None:
-        """As `refresh`; of a topic that was there it is not asked whether it is still sound."""
+        """As `refresh`; of a topic that was there it is asked whether it is the same, and not whether it is sound."""
         if self._there:
             self._take_in()
+            self.topic_id = id_of(self.topic, self._reader, self.topic_id)
         else:
             self.refresh()
 

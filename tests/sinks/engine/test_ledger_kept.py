@@ -7,7 +7,7 @@ import pytest
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS
 from sinks.faults import LedgerUntrusted
-from tests.sinks.builders import World, put_topic, set_config, world_in_step
+from tests.sinks.builders import World, overrides_of, put_topic, set_config, world_in_step
 
 
 @pytest.fixture
@@ -71,6 +71,36 @@ def test_ledger_that_was_recreated_while_another_process_led_stops_the_flow(worl
     for _ in range(2):
         with pytest.raises(LedgerUntrusted, match="another topic id than before"):
             flow_ledger.read_anew()
+
+
+def test_ledger_that_was_recreated_between_two_full_comparisons_is_noticed_before_anything_is_written(
+    world: World,
+) -> None:
+    world.run_pass(everything=True)
+    recreated(world)
+    set_config(world.source, "x", "retention.ms", "2")
+    with pytest.raises(LedgerUntrusted, match="another topic id than before"):
+        world.run_pass()
+    assert world.target.writes == 0
+
+
+def test_ledger_that_was_recreated_in_the_midst_of_a_pass_ends_it_before_the_next_request(world: World) -> None:
+    put_topic(world.source, "z")
+    set_config(world.source, "x", "retention.ms", "2")
+    compared = world.reconcile.compare(everything=True)
+    with pytest.raises(LedgerUntrusted, match="another topic id than before"):
+        world.reconcile.apply(compared, lambda done, total: recreated(world))
+    assert "a.z" in world.target.topics
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
+
+
+def test_ledger_that_this_process_made_itself_is_known_from_its_first_writes_on() -> None:
+    world = World()
+    put_topic(world.source, "x")
+    world.run_pass()
+    recreated(world)
+    with pytest.raises(LedgerUntrusted, match="another topic id than before"):
+        world.reconcile._ledger.read_anew()
 
 
 def test_brokers_without_topic_ids_have_a_ledger_all_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
