@@ -76,7 +76,8 @@ class TopicController:
 
     def _poll_configs(self, context: PassContext) -> None:
         remote = context.listed.desired.remote
-        self._dirty |= self._second.turn(remote, self._dirty)
+        self._source_watch.forget(self._second.without(remote))
+        self._dirty |= self._second.turn(self._dirty)
         differing = self._differing(context)
         self._dirty |= self._fresh
         # Compared now and in the next pass, too: the broker that was watched may be ahead of the one that is read.

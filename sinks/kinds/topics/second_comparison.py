@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection
+from itertools import islice
 
 AT_ONCE = 500
 """Topics that are compared again in one pass: as many as one request describes."""
@@ -19,10 +20,10 @@ IN_TURN = 100
 
 
 class SecondComparison:
-    """Upstream topics that are owed one."""
+    """Upstream topics that are owed one, in the order in which they have their turns."""
 
     def __init__(self) -> None:
-        self._owed: set[str] = set()
+        self._owed: dict[str, None] = {}
         self._last = ""
 
     @property
@@ -32,7 +33,8 @@ class SecondComparison:
 
     def owe(self, topics: Collection[str]) -> None:
         """These are compared now, and are to be compared again."""
-        self._owed |= set(topics)
+        # Who waits already keeps its place.
+        self._owed |= dict.fromkeys(sorted(set(topics) - self._owed.keys()))
 
     def owe_some(self, topics: Collection[str]) -> None:
         """The next few of all topics, by their names."""
@@ -42,9 +44,14 @@ class SecondComparison:
         self._last = some[-1] if some else ""
         self.owe(some)
 
-    def turn(self, topics: Collection[str], busy: Collection[str]) -> set[str]:
-        """Those of `topics` whose turn it is; what is `busy` has not been compared once yet, and keeps its place."""
-        self._owed &= set(topics)
-        turn = set(sorted(self._owed.difference(busy))[:AT_ONCE])
-        self._owed -= turn
+    def without(self, topics: Collection[str]) -> set[str]:
+        """Those that this listing lacks: they are owed none any more. Back in a later one, they are like new ones."""
+        missing = self._owed.keys() - set(topics)
+        self._owed = {topic: None for topic in self._owed if topic not in missing}
+        return missing
+
+    def turn(self, busy: Collection[str]) -> set[str]:
+        """Those whose turn it is; what is `busy` has not been compared once yet, and keeps its place."""
+        turn = set(islice((topic for topic in self._owed if topic not in busy), AT_ONCE))
+        self._owed = {topic: None for topic in self._owed if topic not in turn}
         return turn

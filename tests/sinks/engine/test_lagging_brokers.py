@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import pytest
+
 from sinks.engine.model import Kind
 from sinks.faults import Observed
 from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
@@ -48,6 +50,28 @@ def test_change_that_came_just_before_the_first_comparison_is_found_where_the_br
     lagging.describe_topic_configs(["x"])
     set_config(source, "x", "retention.ms", "2")
     for _ in range(3):
+        world.run_pass()
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
+
+
+def test_change_just_before_the_first_comparison_is_found_though_the_next_listing_lacks_its_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = MemoryCluster("a", "id-of-a")
+    lagging = Lagging("a", "id-of-a", topics=source.topics)
+    world = World(source=source, read_source=lagging)
+    part = world.controller(Kind.TOPIC)
+    assert isinstance(part, TopicController)
+    part._source_watch = PlainWatch(source)
+    put_topic(source, "x", retention_ms="1")
+    put_topic(world.target, "a.x", retention_ms="1")
+    lagging.describe_topic_configs(["x"])
+    set_config(source, "x", "retention.ms", "2")
+    world.run_pass()
+    with monkeypatch.context() as restarted:
+        restarted.setattr(lagging, "list_topics", dict)
+        world.run_pass()
+    for _ in range(2):
         world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
 
