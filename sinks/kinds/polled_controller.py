@@ -79,7 +79,10 @@ class PolledController:
         self._backoff = Backoff()
         self._inputs: Hashable | None = None
         self._polled: float | None = None
-        self._dirty = self._fresh = self._untried = self._signalled = self._doubtful = False
+        self._dirty = self._untried = self._signalled = self._doubtful = False
+        # The broker that was watched may be ahead of the one that is read, and a watch reports a difference once. So
+        # it is compared in the next pass, too (`_fresh`), and with the next full comparison (`_recent`).
+        self._fresh = self._recent = False
         self._absence = Absence()
         self._last = Plan(flow)
         self._unsupported: str | None = None
@@ -95,9 +98,10 @@ class PolledController:
         inputs = None if self._rules.kind in context.idle else self._rules.inputs(context)
         if inputs is None:
             return False
-        self._dirty |= self._fresh or inputs != self._inputs or self._backoff.is_due(context.now)
-        # Compared now and in the next pass, too: the broker that was watched may be ahead of the one that is read.
-        self._fresh, self._inputs = False, inputs
+        self._dirty |= inputs != self._inputs or self._backoff.is_due(context.now)
+        self._inputs = inputs
+        if context.everything:
+            self._dirty, self._recent = self._dirty or self._recent, False
         if self._is_due(context):
             self._polled, self._signalled = context.now, False
             self._poll_sides(context)
@@ -131,7 +135,7 @@ class PolledController:
             # Noted one by one: a watch reports a difference once, and the other side may fail.
             for watch in (source, target) if both else (source,):
                 if watch.changed():
-                    self._dirty = self._fresh = True
+                    self._dirty = self._fresh = self._recent = True
         except NotSupported as error:
             self._lacks(context, error)
         except RightsMissing as error:
@@ -204,7 +208,8 @@ class PolledController:
         retried = any(outcome.error is not None and outcome.error.retriable for outcome in outcomes)
         # What was planned and not tried, since the plan was refused, stands out as before.
         self._untried = bool(set(plan.changes) - {outcome.change for outcome in outcomes})
-        self._dirty = retried or self._untried or self._doubtful or bool(plan.errors)
+        self._dirty = self._fresh or retried or self._untried or self._doubtful or bool(plan.errors)
+        self._fresh = False
 
     def status(self, context: PassContext) -> ControllerStatus:
         """What the target cannot have, changes that are backed off, and why the kind cannot be observed."""
@@ -214,7 +219,7 @@ class PolledController:
         return ControllerStatus(refused, errors, unsupported, due=self._due(context))
 
     def _due(self, context: PassContext) -> float:
-        if (self._dirty or self._fresh) and not self._rests():
+        if self._dirty and not self._rests():
             return context.now
         polled = context.now if self._polled is None else self._polled
         return min(polled + ASKS_AFTER * self._rest(context), self._backoff.next_at())

@@ -7,11 +7,16 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from sinks.engine.model import Kind
-from sinks.faults import Observed
+from sinks.faults import ClusterUnreachable, Observed
+from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
+from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicConfigs
+from sinks.kinds.controller import Comparison, PassContext
+from sinks.kinds.polled_controller import PolledController
 from sinks.kinds.topics.controller import TopicController
 from tests.sinks.builders import World, overrides_of, put_topic, set_config
+from tests.sinks.kinds.acls.acl_builders import acl
 
 INTERVAL = 60.0
 
@@ -104,3 +109,63 @@ def test_change_that_the_broker_that_is_read_shows_late_is_found_with_a_full_com
     world.run_pass(after=INTERVAL)
     world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
+
+
+class LaggingAcls(MemoryAcls):
+    """Another broker of the cluster, which shows a list of its own for a while."""
+
+    stale: set[AclBinding] | None = None
+
+    def describe(self) -> list[AclBinding]:
+        return super().describe() if self.stale is None else list(self.stale)
+
+
+READ, READ_THERE = acl("ALLOW READ User:al TOPIC x"), acl("ALLOW READ User:al TOPIC a.x")
+
+
+def lagging_acls() -> tuple[World, LaggingAcls]:
+    """The broker that is read does not know of READ yet, the one that is watched does."""
+    watched = MemoryAcls("a", {READ})
+    read = LaggingAcls("a", watched.bindings)
+    read.stale = set()
+    world = World(source_acls=read)
+    controller = world.controller(Kind.ACL)
+    assert isinstance(controller, PolledController) and controller._watches
+    controller._watches = (PlainAclWatch(watched), controller._watches[1])
+    put_topic(world.source, "x")
+    return world, read
+
+
+def test_acl_that_came_just_before_the_first_comparison_is_found_in_the_next_pass() -> None:
+    world, read = lagging_acls()
+    world.run_pass()
+    read.stale = None
+    world.run_pass(after=0.1)
+    assert world.target_acls.bindings == {READ_THERE}
+
+
+def test_acl_is_compared_twice_though_the_first_comparison_came_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, read = lagging_acls()
+
+    def silent(context: PassContext) -> Comparison:
+        raise ClusterUnreachable("silent for a moment")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.controller(Kind.ACL), "compare", silent)
+        with pytest.raises(ClusterUnreachable):
+            world.run_pass()
+    world.run_pass()
+    read.stale = None
+    world.run_pass(after=0.1)
+    assert world.target_acls.bindings == {READ_THERE}
+
+
+def test_acl_that_the_broker_that_is_read_shows_late_is_found_with_the_next_full_comparison() -> None:
+    world, read = lagging_acls()
+    for _ in range(3):
+        world.run_pass(after=0.1)
+    read.stale = None
+    world.run_pass(after=0.1)
+    assert not world.target_acls.bindings
+    world.run_pass(after=INTERVAL)
+    assert world.target_acls.bindings == {READ_THERE}
