@@ -9,7 +9,7 @@ from functools import partial
 
 from sinks.engine.backoff import Backoff
 from sinks.engine.model import Key, Kind, Op, Outcome
-from sinks.engine.plan import Plan, Refusal, Unobserved
+from sinks.engine.plan import Plan, Refusal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
@@ -23,6 +23,7 @@ from sinks.kinds.topics.poll_schedule import PollSchedule
 from sinks.kinds.topics.rules import is_still_wanted
 from sinks.kinds.topics.second_comparison import SecondComparison
 from sinks.kinds.topics.survey import Survey, survey
+from sinks.kinds.topics.unobserved_topics import UnobservedTopics
 from sinks.kinds.topics.writer import TopicWriter
 
 
@@ -52,7 +53,7 @@ class TopicController:
         self._dirty: set[str] = set()
         self._fresh: set[str] = set()
         self._written: set[str] = set()
-        self._unobserved: dict[str, Unobserved] = {}
+        self._unobserved = UnobservedTopics()
         self._refused: dict[str, Sequence[Refusal]] = {}
         self._drifts = TopicDrifts()
         self._first, self._second = True, SecondComparison()
@@ -62,19 +63,21 @@ class TopicController:
         """Adds what differs from the last poll to what must be compared."""
         self._schedule.members(context.listed.desired.remote)
         self._polled = 0
+        # Whether or not configs are polled now, so that a time that has come does not stay.
+        again = self._unobserved.turn(context.listed.desired.remote, context.now)
         self._backoff.keep(
             partial(is_still_wanted, frozenset(context.listed.desired.remote.values()), context.listed.target)
         )
         configs = self._settings.enabled[Kind.TOPIC_CONFIG] and Kind.TOPIC_CONFIG not in context.idle
         if configs:
-            self._poll_configs(context)
+            self._poll_configs(context, again)
         elif context.signalled:
             # A signal comes once; the kind looks for it when its interval is over.
             self._schedule.owe(context.signalled)
         differ = Kind.TOPIC not in context.idle and self._topics_differ(context)
         return differ or self._once or (configs and bool(self._dirty))
 
-    def _poll_configs(self, context: PassContext) -> None:
+    def _poll_configs(self, context: PassContext, again: Collection[str]) -> None:
         remote = context.listed.desired.remote
         self._source_watch.forget(self._second.without(remote))
         self._dirty |= self._second.turn(self._dirty)
@@ -93,7 +96,7 @@ class TopicController:
             else:
                 self._second.owe_some(remote)
         retried = {upstream[name] for name in self._backoff.due(context.now) if name in upstream}
-        dirty = self._dirty | retried | set(context.requested)
+        dirty = self._dirty.union(retried, again, context.requested)
         # Back in a later listing, it is compared like a new one: what differs now was not settled.
         self._source_watch.forget(dirty - remote.keys())
         self._dirty = dirty & remote.keys()
@@ -108,7 +111,7 @@ class TopicController:
             # Noted before anything else can fail: a watch reports a difference once.
             self._dirty |= found
             # Those that were forgotten after a write explain no signal, nor do those that cannot be seen at all.
-            moved = found - self._written - self._unobserved.keys()
+            moved = found.difference(self._written, self._unobserved.names())
             if context.everything:
                 # The broker that is asked may be behind the log: what is not explained is looked for once more.
                 self._schedule.owe(max(0, context.signalled - len(moved)))
@@ -182,8 +185,7 @@ class TopicController:
         # What was not compared, because its kind is paused, stays dirty: the watch will not report it again.
         self._dirty -= seen.covered
         self._dirty |= seen.again | {upstream[name] for name in unsettled if name in upstream}
-        self._unobserved = {topic: why for topic, why in self._unobserved.items() if topic not in seen.covered}
-        self._unobserved |= seen.unobserved
+        self._unobserved.settle(seen.covered, seen.unobserved, context.now)
         self._refused = {topic: why for topic, why in self._refused.items() if topic not in seen.covered}
         if self._settings.enabled[Kind.TOPIC_CONFIG]:
             self._refused |= seen.refused
@@ -196,7 +198,6 @@ class TopicController:
         """Topics whose names are too long, configs that the target does not take, changes that are backed off, topics
         that could not be read, and configs that differ in effect."""
         wanted: Collection[str] = context.listed.desired.remote.keys()
-        errors = tuple(why for topic, why in self._unobserved.items() if topic in wanted)
         untaken = [one for topic, rows in self._refused.items() if topic in wanted for one in rows]
         refused = (*context.listed.desired.refused, *untaken, *self._backoff.waiting(context.now))
         self._drifts.keep(wanted)
@@ -207,10 +208,10 @@ class TopicController:
         )
         return ControllerStatus(
             refused,
-            errors,
+            self._unobserved.reasons(wanted),
             effective=self._drifts.groups(),
             polled=self._polled,
-            due=min(due, self._backoff.next_at()),
+            due=min(due, self._backoff.next_at(), self._unobserved.next_at()),
         )
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,14 +10,19 @@ import pytest
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind
+from sinks.engine.pass_schedule import POLL_REST
 from sinks.engine.report import Report
 from sinks.engine.retry_schedule import LONGEST_WAIT
-from sinks.faults import ClusterUnreachable, RightsMissing
+from sinks.faults import ClusterUnreachable, ItemFault, Observed, RightsMissing
 from sinks.flow_settings import Pace
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kinds.controller import PassContext
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.scripted_pass import ScriptedPass
+
+DENIED = ItemFault("TOPIC_AUTHORIZATION_FAILED", "until somebody grants it")
 
 
 class OneSignal:
@@ -87,6 +92,41 @@ def test_signal_that_comes_while_topics_are_in_trouble_is_looked_for_once_they_a
         world.run_pass(after=0.1)
     assert world.run_pass(after=LONGEST_WAIT).everything is False
     assert overrides_of(world.target, "a.x")["retention.ms"] == "2"
+
+
+@pytest.mark.parametrize(("side", "topic"), [("source", "x"), ("target", "a.x")])
+def test_signal_that_comes_while_a_topic_may_not_be_read_is_compared_soon_after_it_may(
+    monkeypatch: pytest.MonkeyPatch, side: str, topic: str
+) -> None:
+    world, signal = world_in_step(), OneSignal()
+    world.reconcile._components = replace(world.reconcile._components, signal=signal)
+    cluster: MemoryCluster = getattr(world, side)
+    describe = cluster.describe_topic_configs
+
+    def denied(topics: Collection[str]) -> Observed[str, TopicConfigs]:
+        seen = describe(topics)
+        shown = {name: configs for name, configs in seen.items.items() if name != topic}
+        return Observed(shown, {**seen.errors, **dict.fromkeys(seen.items.keys() - shown.keys(), DENIED)})
+
+    world.run_pass(everything=True)
+    for _ in range(4):
+        world.run_pass()
+
+    def passes(seconds: float) -> list[Report]:
+        """Those that no signal asks for."""
+        end, found = world.clock.now + seconds, [world.run_pass(after=0.0)]
+        while (due := max(found[-1].due, world.clock.now + POLL_REST)) <= end:
+            found.append(world.run_pass(after=due - world.clock.now))
+        return found
+
+    with monkeypatch.context() as broken:
+        broken.setattr(cluster, "describe_topic_configs", denied)
+        set_config(world.source, "x", "retention.ms", "2")
+        signal.records = 1
+        passes(10.0)
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
+    assert not any(report.everything for report in passes(10.0))
+    assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
 
 
 def test_signal_that_comes_while_a_kind_rests_is_looked_for_when_its_interval_is_over() -> None:
