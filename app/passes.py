@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from app.settings import Settings
@@ -22,6 +22,7 @@ from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.seal import Seal
 from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known, at, flow_state, silence
 from sinks.engine.times import utc_now
+from sinks.failover.preflight import NEVER_READ
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import EVERY_GROUP, Assembly, CompareProgress, GroupScope, assemble, no_progress
 from sinks.kinds.controller import Controller
@@ -131,14 +132,20 @@ def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats |
 
 def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
     """How a flow stands, from both clusters alone: what a running job knows besides is not in it."""
+    failover = NEVER_READ
     try:
         with single_pass(settings, flow) as one:
-            compared = one.compare()
+            try:
+                compared = one.compare()
+            finally:
+                failover = one.reconcile.failover
             report, leader = one.reconcile.report_only(compared), _led_by(flow, compared.context.ledger)
             heartbeats = newest_heartbeat(flow, one.clusters)
     except LockstepError as error:
         kinds = as_far_as_known({kind: first_status(kind, flow) for kind in Kind}, FlowState.ERROR, utc_now())
-        return FlowStatus(flow.flow, FlowState.ERROR, reason=str(error), kinds=kinds, failure=Failing.of(error))
+        failover = replace(failover, unknown=str(error)) if failover == NEVER_READ else failover
+        failure = Failing.of(error)
+        return FlowStatus(flow.flow, FlowState.ERROR, None, None, str(error), kinds, failure=failure, failover=failover)
     age = max(0.0, time.time() - heartbeats.timestamp_ms / 1000) if heartbeats else None
     first = {kind: first_status(kind, flow) for kind in Kind}
     state = flow_state(None, age, flow.pace.heartbeat_timeout)

@@ -29,7 +29,7 @@ def print_status(row: Mapping[str, Any]) -> None:
         print_line(f"  {row['reason']}")
     if leader := row.get("leader"):
         print_line(f"  led by {leader['client']} on {leader['host']} since {leader['since']}")
-    for line in _failover_lines(row.get("failover") or {}):
+    for line in _failover_lines(row.get("failover") or {}, row["reason"]):
         print_line(f"  {line}")
     if (offsets := row.get("group_offsets")) and offsets["reason"]:
         print_line(f"  groups are polled: {offsets['reason']}")
@@ -64,9 +64,13 @@ def verify_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"STALLED, the source moves and the target does not: {', '.join(found['stalled'])}"
 
 
-def _failover_lines(failover: Mapping[str, Any]) -> Iterator[str]:
-    """Where one is under way, what the last preflight came to, and what the last drill did."""
-    if failover.get("state", MIRRORING) != MIRRORING or failover.get("doing"):
+def _failover_lines(failover: Mapping[str, Any], said: str | None) -> Iterator[str]:
+    """Where one is under way, what the last preflight came to, and what the last drill did. `said`: the flow's reason,
+    which is not said again."""
+    if "state" in failover and failover["state"] is None:
+        reason = failover["reason"]
+        yield f"failover: not known{'' if said and reason in said else f': {reason}'}"
+    elif failover.get("state", MIRRORING) != MIRRORING or failover.get("doing"):
         half = f", `{typed_name(failover['doing'])}` is half done" if failover["doing"] else ""
         yield f"failover: {failover['state']}{half}, by {failover['who']} at {failover['at']}"
     if made := failover.get("preflight"):

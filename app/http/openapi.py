@@ -57,7 +57,8 @@ PREFLIGHT_SCHEMA = {
 FAILOVER_SCHEMA = {
     "type": "object",
     "properties": {
-        "state": TEXT,
+        "state": {**MAYBE_TEXT, "description": "null: not known, for `reason`; then who, why, at and doing are null."},
+        "reason": MAYBE_TEXT,
         "doing": MAYBE_TEXT,
         "who": MAYBE_TEXT,
         "why": MAYBE_TEXT,

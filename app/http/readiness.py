@@ -110,7 +110,7 @@ def _findings(status: FlowStatus, verdicts: Mapping[str, int]) -> Iterator[Readi
         yield ReadinessFinding(
             "group-offset", f"{_count(lost, 'partition')} of groups would begin by their reset policy", False
         )
-    yield from _of_preflight(status.failover)
+    yield from _of_preflight(status.failover, status.reason or "")
     yield from _of_records(status)
     if status.effective:
         differing = sum(group.configs for group in status.effective)
@@ -119,9 +119,14 @@ def _findings(status: FlowStatus, verdicts: Mapping[str, int]) -> Iterator[Readi
         )
 
 
-def _of_preflight(failover: FailoverStatus) -> Iterator[ReadinessFinding]:
+def _of_preflight(failover: FailoverStatus, said: str) -> Iterator[ReadinessFinding]:
+    """`said`: the flow's reason, which is not said again."""
     record, made = failover.record, failover.preflight
-    if record.state is not State.MIRRORING or record.doing is not None:
+    if failover.unknown is not None:
+        why = "" if failover.unknown in said else f": {failover.unknown}"
+        remedy = "it is known again once the ledger can be read"
+        yield ReadinessFinding("failover", f"whether one is under way is not known{why}", blocks=False, remedy=remedy)
+    elif record.state is not State.MIRRORING or record.doing is not None:
         yield ReadinessFinding("failover", f"the flow is {record.describe()}", blocks=record.has_ended, remedy=GOES_ON)
     if made is None:
         return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from sinks.engine.deletion_checks import only_ours
@@ -11,9 +12,10 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan
 from sinks.failover.last_drill import last_drill
-from sinks.failover.preflight import FailoverStatus
+from sinks.failover.preflight import NEVER_READ, NOT_READ, FailoverStatus
 from sinks.failover.record import FailoverRecord
 from sinks.faults import ClusterUnreachable
+from streaming.errors import LockstepError
 
 ENDED = "the flow is {}: nothing is written for it any more. docs/failover.md says what leads on from there"
 
@@ -36,7 +38,7 @@ class FlowLedger:
         self._topic_id = ""
         self.paused: frozenset[Kind] = frozenset()
         self.ended: str | None = None
-        self.failover = FailoverStatus()
+        self.failover = NEVER_READ
 
     def read(self, everything: bool) -> Ledger:
         """Read again with every comparison of everything: `pause`, `apply` and a failover write it, too.
@@ -45,16 +47,28 @@ class FlowLedger:
         of a flow that has ended may be gone.
         """
         ledger = self._ledger
-        if ledger is None:
-            ledger = self._opened()
-            ledger.check_same(self._topic_id)
-        elif everything:
-            self._read_again(ledger)
-        else:
+        if ledger is not None and not everything:
             return ledger
+        with self._unknown_unless_read():
+            if ledger is None:
+                ledger = self._opened()
+                ledger.check_same(self._topic_id)
+            else:
+                self._read_again(ledger)
         self._on_ledger(ledger)
         self._ledger, self._topic_id, self.paused = ledger, ledger.topic_id, frozenset(ledger.paused())
         return ledger
+
+    @contextmanager
+    def _unknown_unless_read(self) -> Iterator[None]:
+        """What the ledger said of a failover before is no answer for as long as it cannot be read."""
+        self.failover = replace(self.failover, unknown=NOT_READ)
+        try:
+            yield
+        except LockstepError as error:
+            if self.failover.unknown is not None:
+                self.failover = replace(self.failover, unknown=str(error))
+            raise
 
     def read_anew(self) -> Ledger:
         """As if nothing of it had been read before; only which topic it was is remembered. Raises as `read`."""

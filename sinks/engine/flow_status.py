@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sinks.engine.effective_drift import DriftGroup
@@ -24,7 +25,7 @@ from sinks.engine.status import (
     standing_by,
 )
 from sinks.engine.times import utc_now
-from sinks.failover.preflight import FailoverStatus
+from sinks.failover.preflight import NEVER_READ, FailoverStatus
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.controller import CommitsFrom
@@ -51,7 +52,7 @@ class KnownStatus:
             self._standby: str | None = None
             self._missing: tuple[str, ...] = ()
             self._effective: tuple[DriftGroup, ...] = ()
-            self._failover = FailoverStatus()
+            self._failover = NEVER_READ
             self._commits: CommitsFrom | None = None
 
     def heartbeat(self, heartbeats: Heartbeats) -> None:
@@ -67,18 +68,20 @@ class KnownStatus:
         with self._lock:
             self._query = trouble
 
-    def failed(self, error: Exception, reason: str, now: datetime) -> bool:
-        """The flow came to a stop; whether that is another reason than before."""
+    def failed(self, error: Exception, reason: str, now: datetime, failover: FailoverStatus) -> bool:
+        """The flow came to a stop; whether that is another reason than before. `failover`: as far as it was read."""
         with self._lock:
+            self._failover = failover
             known, self._error, self._standby = self._error, reason, None
             self._failure = Failing.of(error)
             if known is None:
                 self._failed_at = now
             return known != reason
 
-    def stands_by(self, reason: str) -> bool:
+    def stands_by(self, reason: str, failover: FailoverStatus) -> bool:
         """Another process leads the flow; whether that is another reason than before."""
         with self._lock:
+            self._failover = failover
             known, self._standby, self._error = self._standby, reason, None
             self._kinds = {kind: standing_by(status) for kind, status in self._kinds.items()}
             return known != reason
@@ -117,8 +120,9 @@ class KnownStatus:
             age = age_seconds(beat.timestamp_ms, round(time.time() * 1000)) if beat else None
             state = flow_state(error, age, self._settings.pace.heartbeat_timeout)
             since = self._failed_at if self._error else at(beat)
-            failure = self._failure if self._error else None
+            failure, failover = self._failure if self._error else None, self._failover
             if leader and silent and not self._error:
+                failover = replace(failover, unknown=silent)
                 since, failure = utc_now() - timedelta(seconds=leader.age or 0), Failing.of(ClusterUnreachable(silent))
             return FlowStatus(
                 flow=self._settings.flow,
@@ -130,7 +134,7 @@ class KnownStatus:
                 effective=self._effective,
                 leader=leader,
                 failure=failure,
-                failover=self._failover,
+                failover=failover,
                 commits=self._commits,
             )
 

@@ -145,7 +145,7 @@ class FlowTask:
     def _stands_by(self, error: NotLeading) -> None:
         self._retries.succeeded()
         self.beside_another = error.live
-        if self._known.stands_by(str(error)):
+        if self._known.stands_by(str(error), self._reconcile.failover):
             log.info("%s: %s", self.flow.name, error)
 
     def _failed(self, error: Exception, reason: str) -> None:
@@ -153,7 +153,7 @@ class FlowTask:
         passing = isinstance(error, ClusterUnreachable)
         interval = self._reconcile.settings.pace.full_comparison_interval
         wait = self._retries.failed(self._clock(), at_least=0.0 if passing else interval)
-        if self._known.failed(error, reason, utc_now()):
+        if self._known.failed(error, reason, utc_now(), self._reconcile.failover):
             log.error("%s: %s (tried again in %.0f s)", self.flow.name, reason, wait)
 
     def _succeeded(self, report: Report) -> None:

@@ -30,6 +30,7 @@ DRIFT = (
     f"Differences not mended, NaN while they are not known; of the kind `{EFFECTIVE}`, configs that differ in effect"
 )
 
+FAILOVER = "1 for the state that a failover is in; NaN for all of them while the ledger cannot be read"
 READY = "1 where the last preflight found the flow ready, 0 where not, NaN where nobody can tell"
 AT_RISK = "Records that a failover would have lost at the last preflight, NaN where nobody can tell"
 
@@ -60,7 +61,7 @@ class Metrics:
         self._state = self._gauge("flow_state", "1 for the state that a flow is in", *flow, "state")
         self._task = self._gauge("task_state", "1 for the state that a kind is in", *flow, "kind", "state")
         self._last = self._gauge("last_success_timestamp_seconds", "When a kind was last in step", *flow, "kind")
-        self._failover = self._gauge("failover_state", "1 for the state that a failover is in", *flow, "state")
+        self._failover = self._gauge("failover_state", FAILOVER, *flow, "state")
         self._ready = self._gauge("failover_ready", READY, *flow)
         self._at_risk = self._gauge("failover_records_at_risk", AT_RISK, *flow)
         self._risk_age = self._gauge("failover_seconds_at_risk", "Age of the oldest of these records", *flow)
@@ -194,8 +195,10 @@ class Metrics:
             self._latency.labels(*flow).set(status.replication_latency_ms / 1000)
         for state in FlowState:
             self._state.labels(*flow, state.value).set(state is status.state)
+        failover = status.failover
         for step in State:
-            self._failover.labels(*flow, step.value).set(step is status.failover.record.state)
+            known = failover.unknown is None
+            self._failover.labels(*flow, step.value).set(step is failover.record.state if known else math.nan)
         self._verify.show(status.flow, status.verify)
         self._leads.labels(*flow).set(status.leader is not None and status.leader.here)
         self._drift.labels(*flow, EFFECTIVE).set(sum(group.configs for group in status.effective))

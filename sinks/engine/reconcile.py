@@ -10,7 +10,6 @@ the second time: foreachBatch is at-least-once.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -29,15 +28,14 @@ from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.next_pass import KindIntervals, due_at
 from sinks.engine.plan import join_plans
 from sinks.engine.recorder import Recorder
-from sinks.engine.report import Report, Stopwatch, with_status
+from sinks.engine.report import Report, Stopwatch, notify, with_status
+from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.controller import PassContext, StreamListener
 from sinks.kinds.listing import NOTHING_LISTED, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
-
-log = logging.getLogger(__name__)
 
 WriteProgress = Callable[[int, int], None]
 """Called with (changes written, changes to write)."""
@@ -101,6 +99,11 @@ class FlowReconcile:
         """Who leads the flow, as far as this process knows."""
         return self._components.leadership.leader
 
+    @property
+    def failover(self) -> FailoverStatus:
+        """How far one is, as the ledger was read last; also after a pass that failed."""
+        return self._ledger.failover
+
     def compare(self, requested: Collection[str] = (), everything: bool = False, *, force: bool = False) -> Compared:
         """Observes both clusters and plans the difference; `force` lifts the limit on deletions."""
         watch = Stopwatch()
@@ -146,7 +149,7 @@ class FlowReconcile:
             self._components.keep(compared.context)
         compared.watch.lap("record")
         report = replace(report, seconds=compared.watch.laps)
-        self._notify(report)
+        notify(self._components.observers, report)
         return report
 
     def _write(self, compared: Compared, progress: WriteProgress) -> tuple[Outcome, ...]:
@@ -213,16 +216,6 @@ class FlowReconcile:
     def report_only(self, compared: Compared) -> Report:
         """The report of a pass that ends with its plan: nothing is written or recorded, and no observer gets it."""
         return replace(self._report(compared, ()), effective=compared.plan.effective)
-
-    def _notify(self, report: Report) -> None:
-        for observer in self._components.observers:
-            try:
-                observer.passed(report)
-            except LockstepError as error:
-                log.warning("%s: %s", self.settings.flow.name, error)
-            except Exception:
-                # The pass is over: what it did is recorded, whoever was to hear of it.
-                log.exception("%s: a defect of Lockstep's, please report it", self.settings.flow.name)
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought; the next pass takes it in."""

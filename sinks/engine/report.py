@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,9 @@ from sinks.engine.plan import Plan
 from sinks.failover.preflight import FailoverStatus
 from sinks.kinds.controller import ControllerStatus, GroupSummary
 from sinks.kinds.listing import Listed
+from streaming.errors import LockstepError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,18 @@ class Observer(Protocol):
 
     def close(self, *, replaced: bool) -> None:
         """Lets go of what it has. `replaced`: another takes over, and its first pass waits for this."""
+
+
+def notify(observers: Sequence[Observer], report: Report) -> None:
+    """Tells each of them of a pass that is over. What one raises is logged: what the pass did is recorded already."""
+    name = report.plan.flow.name
+    for observer in observers:
+        try:
+            observer.passed(report)
+        except LockstepError as error:
+            log.warning("%s: %s", name, error)
+        except Exception:
+            log.exception("%s: a defect of Lockstep's, please report it", name)
 
 
 class Stopwatch:

@@ -64,26 +64,36 @@ def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float) -> Preflig
     )
 
 
+NOT_READ = "the ledger was not read yet"
+
+
 @dataclass(frozen=True)
 class FailoverStatus:
     """How far a flow's failover is, and what it would cost. `drill`: the document of the last one that came to its end.
 
-    `preflight`: None before the first, and where a job makes none.
+    `record` is what the ledger said when it was read last. `unknown`: why it may say something else by now; None where
+    it was read. `preflight`: None before the first, and where a job makes none.
     """
 
     record: FailoverRecord = field(default_factory=FailoverRecord)
     drill: Mapping[str, Any] | None = None
     preflight: Preflight | None = None
+    unknown: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """`failover` of a flow in `status`."""
-        record = self.record
+        record = self.record if self.unknown is None else None
         return {
-            "state": record.state.value,
-            "doing": record.doing.value if record.doing else None,
-            "who": record.begun.who or None,
-            "why": record.begun.why or None,
-            "at": record.begun.at or None,
+            "state": record.state.value if record else None,
+            "reason": self.unknown,
+            "doing": record.doing.value if record and record.doing else None,
+            "who": record.begun.who or None if record else None,
+            "why": record.begun.why or None if record else None,
+            "at": record.begun.at or None if record else None,
             "preflight": self.preflight.as_json() if self.preflight else None,
             "last_drill": self.drill,
         }
+
+
+NEVER_READ = FailoverStatus(unknown=NOT_READ)
+"""Of a flow whose ledger nobody has read so far."""

@@ -9,6 +9,7 @@ from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan
 from sinks.engine.report import Report
+from sinks.failover.preflight import FailoverStatus
 from streaming.hints import CheckpointSeen, SyncSeen
 from tests.sinks.builders import FLOW, flow_settings
 
@@ -27,6 +28,7 @@ class ScriptedPass:
         self.while_noting: Callable[[], None] = lambda: None
         self.closed = self.replaced = False
         self.leader: Leader | None = None
+        self.failover = FailoverStatus()
 
     def run_pass(self, requested: Collection[str] = (), everything: bool = False) -> Report:
         self.asked.append((set(requested), everything))

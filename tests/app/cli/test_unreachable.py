@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -55,6 +56,12 @@ def test_every_cluster_that_refuses_is_named(words: list[str], down: Path) -> No
     for alias in ("a", "b"):
         assert said.output.count(f"is {alias}.bootstrap.servers right, and the cluster up?") == 1
     assert time.monotonic() - begun < SOON
+
+
+def test_how_far_a_failover_is_nobody_knows_where_the_ledger_cannot_be_read(down: Path) -> None:
+    said = CliRunner().invoke(app, ["status", "-o", "json", "--config", str(down)])
+    found = json.loads(said.stdout)["flows"][0]
+    assert (found["failover"]["state"], found["failover"]["reason"]) == (None, found["reason"])
 
 
 @pytest.mark.parametrize("words", [["audit"], ["audit", "--follow"], ["pause", "acl"], ["failover"]], ids=" ".join)

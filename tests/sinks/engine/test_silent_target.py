@@ -15,6 +15,7 @@ from sinks.engine.plan import Plan
 from sinks.engine.report import Report
 from sinks.engine.status import Failing, FlowState, Task
 from sinks.engine.times import utc_now
+from sinks.failover.preflight import FailoverStatus
 from sinks.faults import ClusterUnreachable, WrongCluster
 from streaming.errors import LockstepError
 from tests.sinks.builders import FLOW, NOON, flow_settings
@@ -89,7 +90,7 @@ def test_who_does_not_lead_knows_nothing_of_the_target(known: KnownStatus, leade
 def test_a_flow_in_error_says_its_code_and_remedy(
     known: KnownStatus, error: Exception, code: str, has_remedy: bool
 ) -> None:
-    known.failed(error, str(error), utc_now())
+    known.failed(error, str(error), utc_now(), FailoverStatus())
     said = known.status().as_json()["error"]
     assert (said["code"], said["message"], said["remedy"] is not None) == (code, str(error), has_remedy)
     assert said["remedy"] == Failing.of(error).remedy

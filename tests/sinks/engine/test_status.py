@@ -47,6 +47,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
         "leader": {"client": "lockstep-run-7", "host": "h", "since": "2024-02-29T12:30:00Z", "here": True},
         "failover": {
             "state": "MIRRORING",
+            "reason": None,
             "doing": None,
             "who": None,
             "why": None,
