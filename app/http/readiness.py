@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 from app.http.remedies import advice
-from sinks.engine.status import FlowState, FlowStatus, Task
+from sinks.engine.status import FlowState, FlowStatus, Task, silence
 from sinks.engine.verify_status import STALLED, Comparing
 from sinks.failover.checks import CheckResult
 from sinks.failover.preflight import FailoverStatus
@@ -167,7 +167,7 @@ def _count(number: int, noun: str) -> str:
 STATES: Mapping[FlowState, Callable[[FlowStatus], str | None]] = {
     FlowState.LIVE: lambda status: None,
     FlowState.STALE: lambda status: status.reason or "MirrorMaker 2 is not heard",
-    FlowState.NO_HEARTBEAT: lambda status: "MirrorMaker 2 was never heard: no heartbeat of this flow is there",
+    FlowState.NO_HEARTBEAT: lambda status: silence(status.state, None),
     FlowState.ERROR: lambda status: status.reason or "the flow is stopped",
 }
 """What a state has against a failover."""

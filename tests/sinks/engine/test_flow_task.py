@@ -238,7 +238,7 @@ def test_topics_that_mm2_has_not_made_yet_are_the_reason(task: FlowTask, passes:
     passes.report = Report(Plan(FLOW), missing_topics=("a.heartbeats on b",))
     assert task.step(None).reason == "MM2 has not made these topics yet: a.heartbeats on b"
     passes.report = Report(Plan(FLOW))
-    assert task.step(None).reason is None
+    assert task.step(beat()).reason is None
 
 
 def test_creation_that_failed_is_logged_with_its_reason(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.flow_task import FlowTask
+from sinks.engine.status import FlowState
 from sinks.faults import ClusterUnreachable
 from streaming.errors import LockstepError
 from tests.sinks.builders import Clock, flow_settings
@@ -52,7 +53,7 @@ def test_renewal_that_fails_is_tried_again_ever_less_often_and_nothing_runs_with
         assert task.step(None).reason == "no such truststore"
     assert len(tries) == 1
     clock.now += flow_settings().pace.full_comparison_interval
-    assert task.step(None).reason is None
+    assert task.step(None).state is not FlowState.ERROR
     assert (passes.asked, other.asked, other.noted) == ([], [(set(), False)], [CHANGE])
 
 
@@ -73,7 +74,7 @@ def test_build_that_fails_loses_neither_calls_nor_changes_nor_who_comes_meanwhil
     task.add_call(lambda: told.append("before"), [])
     assert task.step(None).reason == "no such truststore"
     assert (told, passes.asked, passes.noted) == ([], [], [])
-    assert task.step(None).reason is None
+    assert task.step(None).state is not FlowState.ERROR
     assert (told, other.noted) == (["before", "meanwhile"], [CHANGE, LATER])
     assert (passes.asked, other.asked) == ([], [(set(), True)])
 
@@ -89,7 +90,7 @@ def test_newer_settings_that_come_while_a_build_fails_are_those_that_count(
 
     task.renew(fails, [CHANGE])  # type: ignore[arg-type]
     task.step(None)
-    assert task.step(None).reason is None
+    assert task.step(None).state is not FlowState.ERROR
     assert (passes.asked, newer.asked, newer.noted) == ([], [(set(), False)], [CHANGE, LATER])
 
 
@@ -109,7 +110,7 @@ def test_call_that_fails_is_made_again_and_those_before_it_are_not(
     assert task.step(None).reason == "not now"
     assert (told, passes.noted) == (["first"], [])
     clock.now += flow_settings().pace.full_comparison_interval
-    assert task.step(None).reason is None
+    assert task.step(None).state is not FlowState.ERROR
     assert (told, passes.noted) == (["first", "second"], [CHANGE, LATER])
     assert passes.asked == [(set(), False), (set(), True)]
 
@@ -123,7 +124,7 @@ def test_audit_that_fails_is_written_again_and_the_call_is_not_made_twice(
     task.add_call(lambda: told.append("once"), [CHANGE])
     assert task.step(None).reason == "b: no broker"
     clock.now += flow_settings().pace.full_comparison_interval
-    assert task.step(None).reason is None
+    assert task.step(None).state is not FlowState.ERROR
     assert (told, passes.noted) == (["once"], [CHANGE])
     assert passes.asked == [(set(), False), (set(), True)], "what the plug-in was told holds for everything"
 
