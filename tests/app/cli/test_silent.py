@@ -1,0 +1,35 @@
+"""Clusters that take connections and never answer: a command waits for both at once, and says which said nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.main import app
+from tests.silent_clusters import SilentClusters
+
+TIMEOUT = 3
+"""Seconds; whoever waits for one cluster after the other needs twice as long."""
+
+
+@pytest.fixture
+def silent(tmp_path: Path) -> Iterator[Path]:
+    """The properties of a flow between two of them."""
+    with SilentClusters("a", "b") as clusters:
+        file = clusters.properties(tmp_path, ["a->b"])
+        file.write_text(f"{file.read_text()}lockstep.checkpoint.dir={tmp_path}/checkpoints\n")
+        yield file
+
+
+@pytest.mark.parametrize("words", [["plan"], ["validate"], ["preflight"], ["fence"]], ids=" ".join)
+def test_two_clusters_that_say_nothing_cost_the_time_of_one(words: list[str], silent: Path) -> None:
+    begun = time.monotonic()
+    said = CliRunner().invoke(app, [*words, "--config", str(silent), "--timeout", str(TIMEOUT)])
+    assert TIMEOUT <= time.monotonic() - begun < 2 * TIMEOUT
+    assert said.exit_code == 1
+    for alias in ("a", "b"):
+        assert said.output.count(f"is {alias}.bootstrap.servers right, and the cluster up?") == 1
