@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, cast
 import typer
 from typer.main import get_command
 
-from app.cli.time_options import seconds
+from app.cli.time_options import seconds_between
 from app.settings.reading import USUAL, Reading
 from sinks.kafka.request_timeout import LONGEST, SHORTEST
 
@@ -29,8 +29,6 @@ def chosen() -> Reading:
 
 
 def _take_timeout(timeout: float | None) -> None:
-    if timeout is not None and not SHORTEST <= timeout <= LONGEST:
-        raise typer.BadParameter(f"{timeout:g}: seconds from {SHORTEST:g} to {LONGEST:g}")
     _CHOSEN.set(replace(_CHOSEN.get(), timeout=timeout))
 
 
@@ -44,7 +42,7 @@ def _shared(
         typer.Option(
             "--timeout",
             metavar="SECONDS",
-            parser=seconds,
+            parser=seconds_between(SHORTEST, LONGEST),
             help="How long a cluster may take to answer.  [default: what the file says, or 15]",
             expose_value=False,
             callback=_take_timeout,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Final
 
 import typer
@@ -36,10 +38,19 @@ def parse_since(text: str | None, now: datetime) -> datetime:
 
 def seconds(text: str | float) -> float:
     """For an option's `parser`, which gets its default as well. Raises BadParameter."""
+    return _number(text, 0, math.inf, "0 or more")
+
+
+def seconds_between(least: float, most: float) -> Callable[[str | float], float]:
+    """As `seconds`, for an option that takes no more and no less than these."""
+    return partial(_number, least=least, most=most, allowed=f"{least:g} to {most:g}")
+
+
+def _number(text: str | float, least: float, most: float, allowed: str) -> float:
     try:
         found = float(text)
     except ValueError:
         found = math.nan
-    if not (math.isfinite(found) and found >= 0):
-        raise typer.BadParameter(f"{text}: a number of seconds, 0 or more")
+    if not (math.isfinite(found) and least <= found <= most):
+        raise typer.BadParameter(f"{text}: a number of seconds, {allowed}")
     return found

@@ -15,6 +15,7 @@ from sinks.engine.audit_events import SettingChange
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Key
 from sinks.engine.overrides import InLedger
+from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
@@ -46,9 +47,21 @@ def read_overrides(settings: Settings) -> dict[Flow, InLedger | Unreadable]:
 def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:
     try:
         with both_clusters(settings, flow) as clusters:
-            return _opened(flow, clusters, to_write=False).values(Entry.OVERRIDE)
+            return _asked_beside(clusters.source, lambda: _opened(flow, clusters, to_write=False))
     except LockstepError as error:
         return Unreadable(f"{flow.flow.name}: its ledger cannot be read: {error}")
+
+
+def _asked_beside(source: KafkaCluster, open_ledger: Callable[[], Ledger]) -> InLedger:
+    """The overrides in a ledger. Most of who reads them asks the source next: where the target gives no answer, whether
+    the source does is known by then as well, so that two silent clusters take the time of one."""
+    asked = begun(source.cluster_id, f"cluster id {source.alias}")
+    try:
+        return open_ledger().values(Entry.OVERRIDE)
+    except ClusterUnreachable:
+        # Nobody is told: whoever asks it next is, at once.
+        asked.exception()
+        raise
 
 
 def _opened(flow: FlowSettings, clusters: FlowClusters, *, to_write: bool) -> Ledger:

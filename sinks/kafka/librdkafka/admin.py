@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.client_config import client_config
-from sinks.kafka.librdkafka.error_codes import UNREACHABLE, error_of, raised, stops_request
+from sinks.kafka.librdkafka.error_codes import UNANSWERED, UNREACHABLE, error_of, no_answer, raised, stops_request
 from sinks.kafka.librdkafka.reachability import reachability
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
 from sinks.kafka.request_timeout import request_timeout
@@ -90,11 +90,12 @@ class Admin:
         self.count(self.alias, api, "ok" if not errors else errors[0].name())
         self.mind(errors)
         if errors and len(errors) == len(settled) and stops_request(errors[0]):
-            raise self._stopped(api, errors[0])
+            raise self._stopped(api, errors[0], self.timeout)
         return settled
 
     def call(self, api: str, request: Callable[[], A]) -> A:
         """The answer to a request that has but one. Raises ClusterUnreachable, RightsMissing."""
+        asked = time.monotonic()
         try:
             answer = self._reachability.answer(request)
         except ClusterUnreachable:
@@ -107,7 +108,7 @@ class Admin:
                 raise
             self.count(self.alias, api, error.name())
             self.mind([error])
-            stopped = self._stopped(api, error)
+            stopped = self._stopped(api, error, time.monotonic() - asked)
             if isinstance(stopped, ClusterUnreachable):
                 self._reachability.gave_up(str(stopped))
             raise stopped from exception
@@ -129,8 +130,10 @@ class Admin:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._reason = error
 
-    def _stopped(self, api: str, error: KafkaError) -> LockstepError:
+    def _stopped(self, api: str, error: KafkaError, waited: float) -> LockstepError:
         """A request says no more than that it timed out; why librdkafka cannot connect comes to its callback."""
         self._client.poll(0)
         reason, self._reason = self._reason, None
+        if reason is None and error.code() in UNANSWERED:
+            return no_answer(self.alias, self.properties["bootstrap.servers"], api, waited)
         return raised(self.alias, api, reason if reason is not None and error.code() in UNREACHABLE else error)

@@ -18,6 +18,9 @@ UNREACHABLE = frozenset(
         KafkaError.BROKER_NOT_AVAILABLE,
     }
 )
+UNANSWERED = frozenset({KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT})
+"""What says no more than that no answer came."""
+
 DENIED_CLUSTER = frozenset({KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
 REFUSED_CERTIFICATE = re.compile(r"(tls|ssl)v?\S* alert", re.IGNORECASE)
@@ -64,6 +67,12 @@ def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
     if error.code() in UNREACHABLE or error.retriable():
         return ClusterUnreachable(f"{text}; {where_it_is(alias)}")
     return LockstepError(text)
+
+
+def no_answer(alias: str, servers: str, api: str, seconds: float) -> ClusterUnreachable:
+    """The exception for a request of which nothing else is known; `seconds`: how long it was waited for."""
+    asked = f"cluster {alias}: {servers} gave no answer to {api} within {seconds:.2g} s"
+    return ClusterUnreachable(f"{asked}; {where_it_is(alias)}")
 
 
 def stops_request(error: KafkaError) -> bool:

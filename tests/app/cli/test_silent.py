@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,5 +32,16 @@ def test_two_clusters_that_say_nothing_cost_the_time_of_one(words: list[str], si
     said = CliRunner().invoke(app, [*words, "--config", str(silent), "--timeout", str(TIMEOUT)])
     assert TIMEOUT <= time.monotonic() - begun < 2 * TIMEOUT
     assert said.exit_code == 1
+    assert said.output.count(f"gave no answer to DescribeCluster within {TIMEOUT} s; ") == 2
     for alias in ("a", "b"):
         assert said.output.count(f"is {alias}.bootstrap.servers right, and the cluster up?") == 1
+
+
+@pytest.mark.parametrize("words", [["audit"], ["pause", "acl"]], ids=" ".join)
+def test_what_did_not_answer_is_said_in_our_words_with_its_address_and_how_long(words: list[str], silent: Path) -> None:
+    said = CliRunner().invoke(app, [*words, "--config", str(silent), "--timeout", "1"])
+    (address,) = (line.partition("=")[2] for line in silent.read_text().splitlines() if line.startswith("b.boot"))
+    assert re.search(
+        rf"cluster b: {address} gave no answer to \w+ within 1 s; is b\.bootstrap\.servers right", said.output
+    )
+    assert "Local:" not in said.output

@@ -49,7 +49,6 @@ GIVEN = [
     ("cutover", "--within"),
     ("drill", "--within"),
     ("look", "--wait"),
-    ("plan", "--timeout"),
     ("configs", "--canary-time"),
 ]
 
@@ -61,6 +60,13 @@ def test_what_is_no_time_is_wrong_usage_and_named(command: str, option: str, val
     assert done.exit_code == 2
     assert f"'{option}'" in done.output
     assert f"{value}: a number of seconds, 0 or more" in done.output
+
+
+@pytest.mark.parametrize("value", ["0", "0.9", "61", "-1", "nan", "soon"])
+def test_a_time_limit_is_refused_by_one_rule_with_one_text(value: str) -> None:
+    done = CliRunner().invoke(app, ["plan", "--timeout", value], env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert f"'--timeout': {value}: a number of seconds, 1 to 60" in done.output
 
 
 FRACTION = re.compile(r"float(?: \| None)?,\s*typer\.Option\((.*?\))", re.DOTALL)
