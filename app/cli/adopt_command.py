@@ -28,7 +28,7 @@ OWNED = tuple(kind.value for kind in Kind if kind.row.owned)
 
 def _kind(text: str) -> str:
     """Raises BadParameter for what no kind is."""
-    return str(kind_named(text).value)
+    return str(kind_named(text, OWNED).value)
 
 
 OwnedArgument = Annotated[

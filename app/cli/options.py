@@ -32,17 +32,18 @@ FlowOption = Annotated[
 OutputOption = Annotated[Output, typer.Option("-o", "--output", help="For people, or one document for programs.")]
 
 
-def kind_named(text: str) -> Kind:
-    """Raises typer.BadParameter with the nearest kind, and all that there are."""
+KIND_NAMES = tuple(kind.value for kind in Kind)
+
+
+def kind_named(text: str, offered: Sequence[str] = KIND_NAMES) -> Kind:
+    """Raises typer.BadParameter with the kinds that are offered, and the nearest, if that is one of them."""
     try:
         return Kind(text)
     except ValueError:
         near = nearest(text, KIND_NAMES)
-        hint = f"; nearest: {near}" if near else ""
-        raise typer.BadParameter(f"{text}: one of {', '.join(KIND_NAMES)}{hint}") from None
+        hint = f"; nearest: {near}" if near in offered else ""
+        raise typer.BadParameter(f"{text}: one of {', '.join(offered)}{hint}") from None
 
-
-KIND_NAMES = tuple(kind.value for kind in Kind)
 
 KindArgument = Annotated[
     Kind, typer.Argument(help="The kind of resource.", parser=kind_named, autocompletion=lambda: list(KIND_NAMES))

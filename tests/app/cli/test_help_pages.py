@@ -58,11 +58,18 @@ def test_every_example_is_understood(example: str) -> None:
         command.make_context(name, words, parent=root)
 
 
-@pytest.mark.parametrize("words", [["pause", "topics"], ["adopt", "topics"], ["plan", "--kind", "topics"]])
+@pytest.mark.parametrize("words", [["pause", "topics"], ["plan", "--kind", "topics"]])
 def test_a_kind_that_there_is_not_is_wrong_usage_with_the_nearest(words: list[str]) -> None:
     said = CliRunner().invoke(app, words)
     assert (said.exit_code, "topics: one of topic, topic-config" in said.stderr) == (2, True)
     assert "nearest: topic" in said.stderr
+
+
+@pytest.mark.parametrize(("word", "near"), [("topics", "; nearest: topic\n"), ("topic-configs", "\n")])
+def test_who_adopts_is_offered_kinds_that_can_be_adopted_and_no_others(word: str, near: str) -> None:
+    said = CliRunner().invoke(app, ["adopt", word])
+    assert said.exit_code == 2
+    assert f"{word}: one of topic, acl, scram-user, broker-config, client-quota{near}" in said.stderr
 
 
 def test_the_page_of_a_command_comes_by_help_as_well() -> None:
