@@ -13,7 +13,7 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_table
 from app.cli.time_options import seconds
 from app.failover_session import FailoverCall, failover_session, group_rows
-from sinks.failover.drill import Drill, DrillResult
+from sinks.failover.drill import DRILL_PREFIX, Drill, DrillResult
 from streaming.errors import WrongUsage
 
 TopicOption = Annotated[str | None, typer.Option("--topic", help="Its name, for a topic that MM2 copies.")]
@@ -36,7 +36,7 @@ def drill(
     if not 10 <= records <= 100_000:
         raise WrongUsage(f"--records {records}: 10 to 100000")
     settings, chosen = one_flow(config, flow)
-    name = topic or f"failover-drill-{secrets.token_hex(4)}"
+    name = topic or f"{DRILL_PREFIX}{secrets.token_hex(4)}"
     if dry:
         print_line(
             f"{chosen.flow.name}: it would make the topic {name} on {chosen.flow.source}, write {2 * records} records "

@@ -12,7 +12,7 @@ import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, Output, print_json, print_line, print_table
-from app.rights.failover_rights import failover_rights
+from app.rights.failover_rights import drill_rights, failover_rights
 from app.rights.flow_rights import EVERY, PROBED_NAME, Right, rights_of_flow
 from app.rights.ledger_writers import ledger_writers
 from app.rights.rights_check import RightFinding, RightVerdict, right_findings
@@ -39,7 +39,7 @@ def rights(
     flow: FlowOption = None,
     output: OutputOption = Output.TEXT,
     failover: Annotated[
-        bool, typer.Option("--failover", help="Also what `fence`, `cutover` and `preflight` need.")
+        bool, typer.Option("--failover", help="Also what `preflight`, `cutover` and their like need, and `drill`.")
     ] = False,
 ) -> None:
     """Prints the commands that grant a principal the least rights that the job needs; connects to nothing."""
@@ -60,7 +60,8 @@ def rights(
 
 
 def _of(flow: FlowSettings, failover: bool) -> list[Right]:
-    return sorted({*rights_of_flow(flow), *(failover_rights(flow) if failover else ())})
+    more = (*failover_rights(flow), *drill_rights(flow)) if failover else ()
+    return sorted({*rights_of_flow(flow), *more})
 
 
 def commands(settings: Settings, principal: str, *, failover: bool = False) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.local.jars import PROJECT
-from app.rights.failover_rights import FAILOVER_RULES
+from app.rights.failover_rights import DRILL_RULES, FAILOVER_RULES
 from app.rights.rights_table import RIGHT_RULES, On, RightRule
 
 RIGHTS_PAGE = PROJECT / "docs" / "rights.md"
@@ -25,6 +25,9 @@ RESOURCE_NAMES: Mapping[On, str] = {
     On.TOPICS_LOG: "`TOPIC` `lockstep-topics.a.internal`",
     On.GROUPS_LOG: "`TOPIC` `lockstep-groups.a.internal`",
     On.AUDIT: "`TOPIC` `lockstep-audit.a.internal`",
+    On.DRILL_TOPIC: "`TOPIC` prefix `failover-drill-`",
+    On.DRILL_COPY: "`TOPIC` prefix `a.failover-drill-`; `*` where the policy appends to names",
+    On.DRILL_GROUPS: "`GROUP` prefix `failover-drill-`",
 }
 """For a flow a -> b with the default policy."""
 
@@ -51,16 +54,16 @@ FAILOVER_SECTION = """
 Whoever runs the commands of [failover.md](failover.md) needs these as well. Of them the job needs READ alone, for its
 own preflight: it is in the table above, too. `lockstep rights --failover` prints them all, and `lockstep preflight`
 says which are missing: run it as whoever will fail over. The job's preflight only warns of those that it lacks.
+Those that are optional are for `lockstep drill` alone, on the names that it makes by itself: for a topic that is named
+with `--topic` they are needed on that name, on its copy, and on the groups that begin with it.
 """
 
 
 def page() -> str:
     """The whole page."""
     head = "| cluster | on | operations | because it | when |\n|---|---|---|---|---|"
-    return (
-        "\n".join([RIGHTS_INTRO, head, *map(_row, RIGHT_RULES), FAILOVER_SECTION, head, *map(_row, FAILOVER_RULES)])
-        + "\n"
-    )
+    of_failover = map(_row, (*FAILOVER_RULES, *DRILL_RULES))
+    return "\n".join([RIGHTS_INTRO, head, *map(_row, RIGHT_RULES), FAILOVER_SECTION, head, *of_failover]) + "\n"
 
 
 def _row(rule: RightRule) -> str:

@@ -8,7 +8,13 @@ from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 
 FAILOVER_RULES: tuple[RightRule, ...] = (
-    RightRule(FlowSide.SOURCE, On.CLUSTER, ("DESCRIBE", "ALTER"), "fences topics with DENY ACLs", "`fence`, `cutover`"),
+    RightRule(
+        FlowSide.SOURCE,
+        On.CLUSTER,
+        ("DESCRIBE", "ALTER"),
+        "fences topics with DENY ACLs",
+        "`fence`, `cutover`, `drill`",
+    ),
     RightRule(
         FlowSide.SOURCE,
         On.UPSTREAM,
@@ -35,7 +41,38 @@ FAILOVER_RULES: tuple[RightRule, ...] = (
     ),
 )
 
+DRILL = "`drill`"
+
+DRILL_RULES: tuple[RightRule, ...] = (
+    RightRule(
+        FlowSide.SOURCE,
+        On.DRILL_TOPIC,
+        ("CREATE", "DELETE", "DESCRIBE", "READ", "WRITE"),
+        "makes a topic, writes it, and takes it away",
+        DRILL,
+        optional=True,
+    ),
+    RightRule(
+        FlowSide.SOURCE, On.DRILL_GROUPS, ("DESCRIBE", "READ"), "commits offsets of two groups", DRILL, optional=True
+    ),
+    RightRule(
+        FlowSide.TARGET,
+        On.DRILL_COPY,
+        ("DELETE", "DESCRIBE", "READ"),
+        "counts what was copied, and takes it away",
+        DRILL,
+        optional=True,
+    ),
+    RightRule(FlowSide.TARGET, On.DRILL_GROUPS, ("DESCRIBE",), "sees where they would continue", DRILL, optional=True),
+)
+"""A failover needs none of these: who lacks them cannot practise one."""
+
 
 def failover_rights(settings: FlowSettings) -> list[Right]:
     """What a failover of this flow needs as it is set, sorted."""
     return rights_of_flow(settings, FAILOVER_RULES)
+
+
+def drill_rights(settings: FlowSettings) -> list[Right]:
+    """What a drill needs beside them, sorted."""
+    return rights_of_flow(settings, DRILL_RULES)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.rights.rights_table import RIGHT_RULES, FlowSide, On, RightRule
+from sinks.failover.drill import DRILL_PREFIX
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import CLUSTER_NAME
 from streaming.commits.commit_record import COMMITS_TOPIC as COMMITS_TOPIC
@@ -59,8 +60,12 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
         return "GROUP", COMMITS_GROUP, "PREFIXED"
     if on is On.UPSTREAM:
         return "TOPIC", EVERY, "LITERAL"
-    if on is On.REMOTE:
-        prefix = remote_prefix(settings)
+    if on is On.DRILL_GROUPS:
+        return "GROUP", DRILL_PREFIX, "PREFIXED"
+    if on is On.DRILL_TOPIC:
+        return "TOPIC", DRILL_PREFIX, "PREFIXED"
+    if on in (On.REMOTE, On.DRILL_COPY):
+        prefix = remote_prefix(settings, DRILL_PREFIX if on is On.DRILL_COPY else "")
         return ("TOPIC", prefix, "PREFIXED") if prefix else ("TOPIC", EVERY, "LITERAL")
     names = {
         On.OFFSET_SYNCS: internal.offset_syncs,
@@ -76,7 +81,8 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
     return "TOPIC", names[on], "LITERAL"
 
 
-def remote_prefix(settings: FlowSettings) -> str:
-    """What the policy puts in front of a topic's name; empty where it does not, or puts something behind it."""
-    remote = settings.policy.format_remote_topic(settings.flow.source, PROBED_NAME)
+def remote_prefix(settings: FlowSettings, upstream: str = "") -> str:
+    """What the remote names of topics that begin with `upstream` begin with; empty where the policy puts something
+    behind a topic's name."""
+    remote = settings.policy.format_remote_topic(settings.flow.source, upstream + PROBED_NAME)
     return remote.removesuffix(PROBED_NAME) if remote.endswith(PROBED_NAME) else ""

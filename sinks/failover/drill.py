@@ -28,6 +28,9 @@ from streaming.mm2.records import TopicPartition
 
 DRILL_POLL_INTERVAL = 0.25
 
+DRILL_PREFIX = "failover-drill-"
+"""Of the topic and the groups that a drill makes, unless it is told another name."""
+
 DOES = {
     "first copy": "writes {records} records to {topic}, and waits until MM2 has copied them",
     "fence": "denies everybody to write {topic}",

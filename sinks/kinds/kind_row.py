@@ -39,6 +39,9 @@ class On(str, Enum):
     COMMITS_GROUP = "the group that reads it"
     TOPICS_LOG = "the topic of LogListener for topics"
     GROUPS_LOG = "the topic of LogListener for groups"
+    DRILL_TOPIC = "the drill's topic"
+    DRILL_COPY = "the copy of the drill's topic"
+    DRILL_GROUPS = "the drill's groups"
 
 
 class FlowSide(str, Enum):

@@ -10,6 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli.rights_command import commands, rights
+from app.rights.failover_rights import failover_rights
 from app.rights.flow_rights import Right, rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict, right_findings
 from app.rights.rights_table import RIGHT_RULES
@@ -191,3 +192,14 @@ def test_groups_need_their_rights_where_they_are_synced_and_none_elsewhere(tmp_p
 def test_records_are_read_only_where_they_are_matched(tmp_path: Path) -> None:
     lines = ("sync.group.offsets.enabled=true", "lockstep.offset.translation=conservative", NO_PREFLIGHT)
     assert ("a", "*", "READ") not in places(tmp_path, *lines)
+
+
+def test_what_a_drill_needs_is_printed_with_a_failovers_rights_as_optional_and_on_its_own_names(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    extra = set(commands(settings, "User:me", failover=True)) - set(commands(settings, "User:me"))
+    of_drill = [line for line in extra if "failover-drill-" in line]
+    assert len(of_drill) == 4
+    assert all("--resource-pattern-type prefixed" in line for line in of_drill)
+    assert not any("failover-drill-" in right.resource_name for right in failover_rights(settings.flows[0]))
+    (writes,) = (line for line in extra if "--operation Write" in line)
+    assert writes.endswith("--topic failover-drill- --resource-pattern-type prefixed")

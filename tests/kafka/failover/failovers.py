@@ -56,7 +56,7 @@ EVERY_SECOND = ("emit.heartbeats", "emit.checkpoints", "refresh.topics", "refres
 def properties(clusters: Clusters, **own: str) -> dict[str, str]:
     """A quick MM2 for topics `leaving-…`, which leaves all but records to Lockstep."""
     keys = {f"{name}.interval.seconds": "1" for name in EVERY_SECOND} | {
-        "topics": "leaving-.*",
+        "topics": "leaving-.*, failover-drill-.*",
         "groups": "leaving-.*",
         "offset.lag.max": "0",
         "sync.topic.configs.enabled": "false",
