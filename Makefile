@@ -52,11 +52,12 @@ format: setup ## writes what `check` would complain about
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: setup ## writes docs/configuration.md, rights.md, metrics.md and the diagram of docs/failover.md from the tables in the code
+docs: setup ## writes docs/configuration.md, rights.md, metrics.md and tables in docs/failover.md and safety.md from those in the code
 	$(BIN)/python -m app.docs_pages.configuration_page
 	$(BIN)/python -m app.docs_pages.rights_page
 	$(BIN)/python -m app.docs_pages.metrics_page
 	$(BIN)/python -m app.docs_pages.failover_page
+	$(BIN)/python -m app.docs_pages.safety_page
 
 screenshots: setup ## pictures of the page, for docs/page.md; needs chromium
 	$(BIN)/python -m tests.browser.screenshots docs/images

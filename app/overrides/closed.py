@@ -67,6 +67,9 @@ ADDRESS_ENDINGS = (
 )
 """How names of keys end that lead somewhere, also those of plug-ins."""
 
+CLASS_ENDINGS = (".class", ".classes")
+"""How names of keys end that name what is to be imported."""
+
 LIMIT_KEYS = frozenset(
     key.name
     for key in (
@@ -83,7 +86,7 @@ LIMIT_KEYS = frozenset(
 
 CLOSED: Mapping[str, Callable[[str], bool]] = {
     "addresses": lambda name: name.endswith(ADDRESS_ENDINGS),
-    "classes": lambda name: name.endswith((".class", ".classes")) or (name in TABLE and TABLE[name].type is CLASS),
+    "classes": lambda name: name.endswith(CLASS_ENDINGS) or (name in TABLE and TABLE[name].type is CLASS),
     "deletions": lambda name: name in (keys.TOPIC_DELETES.name, keys.ACL_DELETES.name),
     "limits": lambda name: name in LIMIT_KEYS,
     "mappings": lambda name: name in (keys.ACL_MAPPING.name, keys.ACL_PROTECTED.name, keys.SCRAM_ADOPT.name),
