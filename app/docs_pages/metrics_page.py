@@ -7,7 +7,8 @@ from enum import Enum
 
 from app.local.jars import PROJECT
 from app.properties import keys
-from sinks.engine.metrics import EFFECTIVE, WORST, Family, Metrics
+from sinks.engine.metric_texts import EFFECTIVE
+from sinks.engine.metrics import WORST, Family, Metrics
 from sinks.engine.model import Kind, Op
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.status import FlowState, Task

@@ -9,6 +9,7 @@ from heapq import nlargest
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from sinks.engine.metric_texts import EFFECTIVE, METRIC_TEXTS
 from sinks.engine.model import Kind
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
@@ -22,17 +23,6 @@ from streaming.restarts import QueryState, QueryStatus
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 """Histogram bounds in seconds: a poll takes hundredths, a first comparison of a large cluster a minute."""
-
-EFFECTIVE = "effective"
-"""The drift of configs that are set on neither side and differ in effect, as if it were a kind."""
-
-DRIFT = (
-    f"Differences not mended, NaN while they are not known; of the kind `{EFFECTIVE}`, configs that differ in effect"
-)
-
-FAILOVER = "1 for the state that a failover is in; NaN for all of them while the ledger cannot be read"
-READY = "1 where the last preflight found the flow ready, 0 where not, NaN where nobody can tell"
-AT_RISK = "Records that a failover would have lost at the last preflight, NaN where nobody can tell"
 
 WORST = 1000
 """Groups whose error bound is shown: those with the largest."""
@@ -55,60 +45,57 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.families: list[Family] = []
         flow = ("source", "target")
-        self._heartbeat_age = self._gauge("flow_heartbeat_age_seconds", "Age of the newest heartbeat", *flow)
-        self._latency = self._gauge("replication_latency_seconds", "How long the newest heartbeat took", *flow)
-        self._drift = self._gauge("drift", DRIFT, *flow, "kind")
-        self._state = self._gauge("flow_state", "1 for the state that a flow is in", *flow, "state")
-        self._task = self._gauge("task_state", "1 for the state that a kind is in", *flow, "kind", "state")
-        self._last = self._gauge("last_success_timestamp_seconds", "When a kind was last in step", *flow, "kind")
-        self._failover = self._gauge("failover_state", FAILOVER, *flow, "state")
-        self._ready = self._gauge("failover_ready", READY, *flow)
-        self._at_risk = self._gauge("failover_records_at_risk", AT_RISK, *flow)
-        self._risk_age = self._gauge("failover_seconds_at_risk", "Age of the oldest of these records", *flow)
-        self._preflight = self._gauge("failover_preflight_seconds", "How long the last preflight took", *flow)
-        self._leads = self._gauge("leader", "1 where this process leads the flow, 0 where it stands by", *flow)
-        self._changes = self._counter("changes", "Changes tried", *flow, "kind", "op", "result")
-        self._passes = self._counter("passes", "Passes by reason; one may have several", *flow, "reason")
-        self._refusals = self._counter("refused", "Changes that the target refused", *flow, "kind")
-        self._requests = self._counter("admin_requests", "Requests of the admin API", "cluster", "api", "result")
-        self._listeners = self._counter("listener_calls", "Calls of listeners", *flow, "listener", "result")
-        self._reporters = self._counter("reporter_failures", "Calls of reporters that failed or hung", "reporter")
-        self._undecodable = self._counter("undecodable", "Records that are none of MM2's", "topic")
-        self._failures = self._counter("pass_failures", "Passes that an error ended", *flow, "error")
-        self._verdicts = self._gauge("offset_verdicts", "Partitions of groups by verdict", *flow, "verdict")
-        self._bounds = self._gauge("offset_error_bound_records", "Most records that are read twice", *flow, "group")
+        self._heartbeat_age = self._gauge("flow_heartbeat_age_seconds", *flow)
+        self._latency = self._gauge("replication_latency_seconds", *flow)
+        self._drift = self._gauge("drift", *flow, "kind")
+        self._state = self._gauge("flow_state", *flow, "state")
+        self._task = self._gauge("task_state", *flow, "kind", "state")
+        self._last = self._gauge("last_success_timestamp_seconds", *flow, "kind")
+        self._failover = self._gauge("failover_state", *flow, "state")
+        self._ready = self._gauge("failover_ready", *flow)
+        self._at_risk = self._gauge("failover_records_at_risk", *flow)
+        self._risk_age = self._gauge("failover_seconds_at_risk", *flow)
+        self._preflight = self._gauge("failover_preflight_seconds", *flow)
+        self._leads = self._gauge("leader", *flow)
+        self._changes = self._counter("changes", *flow, "kind", "op", "result")
+        self._passes = self._counter("passes", *flow, "reason")
+        self._refusals = self._counter("refused", *flow, "kind")
+        self._requests = self._counter("admin_requests", "cluster", "api", "result")
+        self._listeners = self._counter("listener_calls", *flow, "listener", "result")
+        self._reporters = self._counter("reporter_failures", "reporter")
+        self._undecodable = self._counter("undecodable", "topic")
+        self._failures = self._counter("pass_failures", *flow, "error")
+        self._verdicts = self._gauge("offset_verdicts", *flow, "verdict")
+        self._bounds = self._gauge("offset_error_bound_records", *flow, "group")
         self._summary: dict[Flow, GroupSummary] = {}
         self._shown: dict[Flow, frozenset[str]] = {}
-        self._reconcile = self._histogram("reconcile_seconds", "Seconds of a pass's phases", *flow, "phase")
-        self._batch_seconds = self._histogram(
-            "batch_seconds", "Seconds of work in a micro-batch: MM2's records and passes"
-        )
-        self._batch_rows = self._gauge("batch_rows", "Records in the last micro-batch")
-        self._query_state = self._gauge("query_state", "1 for the state that a query is in", "target", "state")
-        self._restarts = self._counter("query_restarts", "Starts of a query after it failed", "target")
+        self._reconcile = self._histogram("reconcile_seconds", *flow, "phase")
+        self._batch_seconds = self._histogram("batch_seconds")
+        self._batch_rows = self._gauge("batch_rows")
+        self._query_state = self._gauge("query_state", "target", "state")
+        self._restarts = self._counter("query_restarts", "target")
         self._restarted: dict[str, int] = {}
-        self._query_runs = self._gauge("query_active", "1 while Spark runs a query", "target")
-        self._query_batch = self._gauge("query_batch", "Number of the last batch that was committed", "target")
-        self._query_rows = self._counter("query_rows", "Records that batches read of MM2's topics", "target")
-        self._query_seconds = self._gauge(
-            "query_batch_seconds", "Seconds of the last batch, with Spark's own", "target"
-        )
-        self._query_seen = self._gauge("query_batch_timestamp_seconds", "When a batch was last committed", "target")
+        self._query_runs = self._gauge("query_active", "target")
+        self._query_batch = self._gauge("query_batch", "target")
+        self._query_rows = self._counter("query_rows", "target")
+        self._query_seconds = self._gauge("query_batch_seconds", "target")
+        self._query_seen = self._gauge("query_batch_timestamp_seconds", "target")
         self._verify = VerifyMetrics(self._gauge)
-        self._gauge("build_info", "Always 1", "version").labels(version).set(1)
+        self._gauge("build_info", "version").labels(version).set(1)
 
-    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        return Gauge(*self._family("gauge", name, text, labels), registry=self.registry)
+    def _gauge(self, name: str, *labels: str) -> Gauge:
+        return Gauge(*self._family("gauge", name, "", labels), registry=self.registry)
 
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(*self._family("counter", f"{name}_total", text, labels), registry=self.registry)
+    def _counter(self, name: str, *labels: str) -> Counter:
+        return Counter(*self._family("counter", name, "_total", labels), registry=self.registry)
 
-    def _histogram(self, name: str, text: str, *labels: str) -> Histogram:
-        return Histogram(*self._family("histogram", name, text, labels), registry=self.registry, buckets=BOUNDS)
+    def _histogram(self, name: str, *labels: str) -> Histogram:
+        return Histogram(*self._family("histogram", name, "", labels), registry=self.registry, buckets=BOUNDS)
 
-    def _family(self, of_type: str, name: str, text: str, labels: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
-        self.families.append(Family(of_type, f"lockstep_{name}", text, labels))
-        return f"lockstep_{name}", text, labels
+    def _family(self, of_type: str, name: str, end: str, labels: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
+        found = Family(of_type, f"lockstep_{name}{end}", METRIC_TEXTS[name], labels)
+        self.families.append(found)
+        return found.name, found.text, labels
 
     def count_request(self, alias: str, api: str, result: str) -> None:
         """A `CountRequest`."""

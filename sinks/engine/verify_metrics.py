@@ -16,7 +16,7 @@ WORST_ROWS = 100
 class MakeGauge(Protocol):
     """Makes a gauge, and lists it."""
 
-    def __call__(self, name: str, text: str, *labels: str) -> Gauge: ...
+    def __call__(self, name: str, *labels: str) -> Gauge: ...
 
 
 class VerifyMetrics:
@@ -24,12 +24,8 @@ class VerifyMetrics:
 
     def __init__(self, gauge: MakeGauge) -> None:
         flow = ("source", "target")
-        through, differences = (
-            "All that the source had then was compared",
-            "Records that differ, and partitions STALLED",
-        )
-        self._through = gauge("verified_through_timestamp_seconds", through, *flow)
-        self._differences = gauge("verify_differences", differences, *flow, "topic", "kind")
+        self._through = gauge("verified_through_timestamp_seconds", *flow)
+        self._differences = gauge("verify_differences", *flow, "topic", "kind")
         self._timed: set[Flow] = set()
         self._shown: dict[Flow, frozenset[tuple[str, str]]] = {}
 

@@ -30,7 +30,8 @@ SYNC_FULL_ACL = Key(
     BOOLEAN,
     False,
     "KIP-965",
-    "Whether all ACLs of replicated topics are, prefixed ones and those of groups and transactional ids as well.",
+    "Whether all ACLs of replicated topics are kept on the target: prefixed ones, WRITE, and those of groups "
+    "and transactional ids as well.",
 )
 ACL_DELETES = Key(
     "lockstep.sync.acl.deletes.enabled",
@@ -40,10 +41,18 @@ ACL_DELETES = Key(
     "Whether ACLs that Lockstep created are deleted when the source has them no more.",
 )
 ACL_PRINCIPALS: Key[tuple[str, ...]] = Key(
-    "lockstep.acl.principals", PATTERNS, (".*",), "Lockstep", "Principals whose ACLs are synced, as on the source."
+    "lockstep.acl.principals",
+    PATTERNS,
+    (".*",),
+    "Lockstep",
+    "Principals whose ACLs are synced, by their names on the source.",
 )
 ACL_PRINCIPALS_EXCLUDE: Key[tuple[str, ...]] = Key(
-    "lockstep.acl.principals.exclude", PATTERNS, (), "Lockstep", "Principals that are left out all the same."
+    "lockstep.acl.principals.exclude",
+    PATTERNS,
+    (),
+    "Lockstep",
+    "Principals whose ACLs are left out although lockstep.acl.principals names them.",
 )
 ACL_MAPPING = Key(
     "lockstep.acl.principal.mapping",
@@ -89,8 +98,8 @@ CREDENTIAL_PROVIDER = Key(
     CLASS,
     "lockstep.credentials:FileCredentialProvider",
     "Lockstep",
-    "The class that knows the passwords of SCRAM users; EnvironmentCredentialProvider and DirectoryCredentialProvider "
-    "stand beside the default.",
+    "The class that knows the passwords of SCRAM users. lockstep.credentials:EnvironmentCredentialProvider "
+    "and lockstep.credentials:DirectoryCredentialProvider come with Lockstep as well (access.md).",
     KeyScope.JOB,
 )
 CREDENTIAL_STORE = Key(
@@ -98,7 +107,8 @@ CREDENTIAL_STORE = Key(
     ValueType(FOLDER.parse, "a file or folder on this machine"),
     Path(".lockstep/credentials"),
     "Lockstep",
-    "Their encrypted file, relative to the working directory; for DirectoryCredentialProvider the folder.",
+    "The encrypted file in which FileCredentialProvider keeps passwords, relative to the working directory; "
+    "for DirectoryCredentialProvider the folder of a file for each user.",
     KeyScope.JOB,
 )
 ENCODER_SECRET: Key[str | None] = Key(
@@ -106,18 +116,23 @@ ENCODER_SECRET: Key[str | None] = Key(
     long_text(SECRET_LENGTH, "; a shorter one from before may stay as password.encoder.old.secret"),
     None,
     "KIP-226",
-    "What passwords in that file are encrypted with.",
+    "What the passwords that Lockstep keeps are encrypted with: those of lockstep.credential.store, and of overrides.",
     KeyScope.JOB,
 )
 ENCODER_OLD_SECRET: Key[str | None] = Key(
-    "password.encoder.old.secret", TEXT, None, "KIP-226", "The secret before, while it is being replaced.", KeyScope.JOB
+    "password.encoder.old.secret",
+    TEXT,
+    None,
+    "KIP-226",
+    "What password.encoder.secret was before, while passwords are being encrypted with the new one.",
+    KeyScope.JOB,
 )
 ENCODER_KEYFACTORY = Key(
     "password.encoder.keyfactory.algorithm",
     one_of(*(f"PBKDF2WithHmacSHA{bits}" for bits in (512, 384, 256, 224, 1))),
     "PBKDF2WithHmacSHA512",
     "KIP-226",
-    "How the key is made from the secret.",
+    "How the key for these passwords is made from password.encoder.secret.",
     KeyScope.JOB,
 )
 ENCODER_CIPHER = Key(
@@ -125,7 +140,8 @@ ENCODER_CIPHER = Key(
     one_of("AES/CBC/PKCS5Padding", "AES/GCM/NoPadding"),
     "AES/GCM/NoPadding",
     "KIP-226",
-    "The cipher, by Java's name; GCM, where KIP-226 has CBC, binds a password to its user or key.",
+    "The cipher for these passwords, by Java's name. The default is not KIP-226's (CBC): GCM binds a password "
+    "to its user or key.",
     KeyScope.JOB,
 )
 ENCODER_KEY_LENGTH = Key(
@@ -133,7 +149,7 @@ ENCODER_KEY_LENGTH = Key(
     ValueType(lambda text: int(KEY_LENGTHS[KEY_LENGTHS.index(text)]), ", ".join(KEY_LENGTHS), KEY_LENGTHS),
     256,
     "KIP-226",
-    "Of the key, in bits; KIP-226's default, where Kafka's own is 128.",
+    "The length of the key for these passwords, in bits; KIP-226 has this default, Kafka itself 128.",
     KeyScope.JOB,
 )
 ENCODER_ITERATIONS = Key(
@@ -141,6 +157,6 @@ ENCODER_ITERATIONS = Key(
     integer(1024, 1_000_000),
     210_000,
     "KIP-226",
-    "Rounds that make the key; KIP-226 has 4096.",
+    "How many rounds make that key from the secret; KIP-226 has 4096.",
     KeyScope.JOB,
 )

@@ -10,37 +10,38 @@ FAILOVER_MAX_LOSS: Key[int | None] = Key(
     integer(0),
     0,
     "Lockstep",
-    "Records not copied yet that `preflight` still calls ready, in all topics together.",
+    "Up to how many records that are not copied yet, in all topics together, `preflight` calls the flow ready.",
 )
 FAILOVER_MAX_LOSS_AGE = Key(
     "lockstep.failover.max.loss.age",
     DURATION_SECONDS,
     60.0,
     "Lockstep",
-    "How old the oldest of them may be; a busy flow has always some that are younger.",
+    "With more than lockstep.failover.max.loss.records, `preflight` still calls the flow ready if none of "
+    "them is older than this: a busy flow always has some on their way.",
 )
 FAILOVER_MAX_DRIFT: Key[int | None] = Key(
     "lockstep.failover.max.drift",
     integer(0),
     0,
     "Lockstep",
-    "Differences of a kind that `preflight` still calls ready.",
+    "Up to how many differences of a kind that are not mended yet `preflight` calls the flow ready.",
 )
 FAILOVER_FENCE_PROOF = Key(
     "lockstep.failover.fence.proof",
     DURATION_SECONDS,
     10.0,
     "Lockstep",
-    "How long the ends of fenced topics must stand still.",
+    "For how long the fenced topics on the source must get no record, so that the fence counts as proven.",
 )
 FAILOVER_ENDS_INTERVAL = Key(
     "lockstep.failover.ends.interval",
     DURATION_SECONDS,
     5.0,
     "Lockstep",
-    "Time between two readings of the source's ends at least, which the ledger keeps: what a failover without the "
-    "source knows of its loss. A reading is part of a pass, and there is one in every lockstep.trigger.interval at "
-    "least.",
+    "The least time between two readings of where the source's partitions end. The ledger keeps the last one: "
+    "from it a failover without the source knows its loss. A reading is part of a pass, and there is a pass "
+    "in every lockstep.trigger.interval at least.",
 )
 FAILOVER_PREFLIGHT_INTERVAL: Key[int | None] = Key(
     "lockstep.failover.preflight.interval.seconds",
@@ -54,12 +55,14 @@ FAILOVER_LISTENER = Key(
     CLASS,
     "lockstep.listeners:DefaultFailoverListener",
     "Lockstep",
-    "The class that a command of the failover tells each state, so that it switches clients over.",
+    "The class that is called with each state that a command of the failover reaches, for instance to switch "
+    "clients over (failover.md).",
 )
 FAILOVER_PROGRAM: Key[str | None] = Key(
     "lockstep.failover.program.path",
     TEXT,
     None,
     "Lockstep",
-    "A program on the machine of the command that gets each state as JSON on its standard input.",
+    "A program that a command of the failover starts, on its own machine, for each state that it reaches; it "
+    "gets the state as JSON on its standard input (failover.md).",
 )

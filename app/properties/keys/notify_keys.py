@@ -10,24 +10,37 @@ TOPIC_LISTENER = Key(
     CLASS,
     f"{MIRROR}DefaultTopicListener",
     "KAFKA-14903",
-    "The class that learns which topics are replicated; lockstep.listeners:LogListener and "
-    "lockstep.listeners:WebhookListener are there.",
+    "The class that is told which topics are replicated; lockstep.listeners:LogListener and "
+    "lockstep.listeners:WebhookListener come with Lockstep (listeners.md).",
 )
 GROUP_LISTENER = Key(
     "group.listener.class",
     CLASS,
     f"{MIRROR}DefaultGroupListener",
     "KAFKA-14903",
-    "The class that learns which groups are; the same two are there.",
+    "The class that is told which groups are kept in step; lockstep.listeners:LogListener and "
+    "lockstep.listeners:WebhookListener come with Lockstep (listeners.md).",
 )
 LISTENER_TIMEOUT = Key(
-    "lockstep.listener.timeout", DURATION_SECONDS, 10.0, "Lockstep", "How long one call of a listener may take."
+    "lockstep.listener.timeout",
+    DURATION_SECONDS,
+    10.0,
+    "Lockstep",
+    "How long one call of topic.listener.class or group.listener.class may take.",
 )
 WEBHOOK_URL: Key[str | None] = Key(
-    "lockstep.listener.webhook.url", TEXT, None, "Lockstep", "Where WebhookListener posts to: http or https."
+    "lockstep.listener.webhook.url",
+    TEXT,
+    None,
+    "Lockstep",
+    "Where WebhookListener posts topics and groups to: http or https.",
 )
 WEBHOOK_SECRET: Key[str | None] = Key(
-    "lockstep.listener.webhook.secret", TEXT, None, "Lockstep", "What WebhookListener signs with."
+    "lockstep.listener.webhook.secret",
+    TEXT,
+    None,
+    "Lockstep",
+    "What WebhookListener signs its requests with, by HMAC-SHA256 (listeners.md).",
 )
 JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
@@ -38,7 +51,7 @@ METRIC_REPORTERS: Key[tuple[str, ...]] = Key(
     ),
     (JMX_REPORTER,),
     "KIP-226",
-    "Classes that get the job's metrics; lockstep.reporters:PushGatewayReporter is there.",
+    "Classes that get the job's metrics; lockstep.reporters:PushGatewayReporter comes with Lockstep (metrics.md).",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )
@@ -56,7 +69,7 @@ PUSH_INTERVAL = Key(
     DURATION_SECONDS,
     15.0,
     "Lockstep",
-    "Time between two pushes; the last one comes when the job ends.",
+    "Time between two pushes to the gateway; the last one comes when the job ends.",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )
@@ -65,7 +78,8 @@ PUSH_JOB = Key(
     TEXT,
     "lockstep",
     "Lockstep",
-    "The label job of what is pushed: one for each job of Lockstep that pushes there.",
+    "What the label `job` says of metrics that are pushed; another name for each job of Lockstep that pushes "
+    "to one gateway.",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )
@@ -74,7 +88,7 @@ PUSH_USERNAME: Key[str | None] = Key(
     TEXT,
     None,
     "Lockstep",
-    "Who pushes, where the gateway wants to know.",
+    "The user name with which it pushes, where the gateway asks for one.",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )
@@ -83,7 +97,7 @@ PUSH_PASSWORD: Key[str | None] = Key(
     TEXT,
     None,
     "Lockstep",
-    "The password that goes with it.",
+    "The password of that user name.",
     KeyScope.JOB,
     live=Live.REPORTERS,
 )

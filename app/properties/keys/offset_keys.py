@@ -10,7 +10,8 @@ SYNC_GROUP_OFFSETS = Key(
     BOOLEAN,
     False,
     "MM2",
-    "Whether the offsets of consumer groups without members on the target are written there.",
+    "Whether what groups committed on the source is committed for them on the target, as offsets of the "
+    "remote topics, while they have no members there.",
 )
 SYNC_GROUP_OFFSETS_INTERVAL: Key[int | None] = Key(
     "sync.group.offsets.interval.seconds",
@@ -33,7 +34,8 @@ OFFSET_TRANSLATION = Key(
     one_of("matched", "conservative"),
     "matched",
     "Lockstep",
-    "How an offset is translated: matched looks for the record itself on the target, conservative reads syncs alone.",
+    "How an offset of the source becomes one of the target: matched looks for the record itself on the "
+    "target; conservative goes by MM2's offset-syncs alone, as MM2 does, and lets groups read more twice.",
 )
 GROUP_OFFSETS_SOURCE = Key(
     "lockstep.group.offsets.source",

@@ -12,8 +12,8 @@ TRIGGER_INTERVAL = Key(
     DURATION_SECONDS,
     10.0,
     "Lockstep",
-    "How long a micro-batch stays at most, and so how often Spark's query brings what MM2 wrote at least. A pass does "
-    "not wait for it: each has a reason of its own (ARCHITECTURE.md).",
+    "How long a micro-batch of Spark's query lasts at most, and so after how long at most what MM2 wrote is "
+    "read. Passes do not wait for it: each has a reason of its own (ARCHITECTURE.md).",
     KeyScope.JOB,
     live=Live.QUERY,
 )
@@ -22,7 +22,7 @@ PASS_MIN_INTERVAL = Key(
     DURATION_SECONDS,
     0.2,
     "Lockstep",
-    "Time between two passes of a flow at least, however many reasons there are.",
+    "The least time between two passes of a flow, however many reasons there are.",
     KeyScope.JOB,
     live=Live.QUERY,
 )
@@ -31,8 +31,8 @@ CHECKPOINT_DIR = Key(
     FOLDER,
     Path(".lockstep/checkpoints"),
     "Lockstep",
-    "Where Spark keeps the queries' offsets, relative to the working directory, and Lockstep a copy of the "
-    "clusters' ids (safety.md).",
+    "The folder, relative to the working directory, in which Spark keeps how far its queries have read, and "
+    "Lockstep a copy of the clusters' ids (safety.md).",
     KeyScope.JOB,
     live=Live.JOB,
 )
@@ -41,7 +41,7 @@ HTTP_HOST = Key(
     TEXT,
     "127.0.0.1",
     "Lockstep",
-    "The address of the job's server: metrics, status.",
+    "The address at which the job serves its page, its API and its metrics (http.md).",
     KeyScope.JOB,
     live=Live.JOB,
 )
@@ -50,7 +50,7 @@ HTTP_PORT = Key(
     integer(0, 65535),
     9464,
     "Lockstep",
-    "The port of that server; 0: a free one.",
+    "The port for the page, the API and the metrics; 0: a free one.",
     KeyScope.JOB,
     live=Live.JOB,
 )
@@ -59,7 +59,8 @@ HTTP_TOKEN: Key[str | None] = Key(
     TOKEN,
     None,
     "Lockstep",
-    "What every request to that server must carry (`Authorization: Bearer`); needed unless its address is loopback.",
+    "What every request to the job's HTTP server must carry (`Authorization: Bearer`); needed unless "
+    "lockstep.http.host is a loopback address.",
     KeyScope.JOB,
     live=Live.JOB,
 )
@@ -77,44 +78,51 @@ OBSERVE_SHARE = Key(
     number(0.001, 1),
     0.1,
     "Lockstep",
-    "The share of the time in which topics' configs are polled on the source, per flow, measured from what polls took; "
-    "what is not needed is saved for the next change, up to 30 seconds' worth.",
+    "How much of the time a flow may spend on polling the configs of the source's topics (0.1: a tenth). Time "
+    "that was not needed is saved for the next change, up to 30 seconds.",
 )
 OBSERVE_RATE = Key(
     "lockstep.observe.rate",
     integer(0, unit="topics a second"),
     0,
     "Lockstep",
-    "How many topics' configs are polled on the source at most, per flow, whatever the share allows; 0: no limit.",
+    "How many topics' configs a flow polls on the source in a second at most, whatever lockstep.observe.share "
+    "allows; 0: no limit.",
 )
 FULL_COMPARISON_INTERVAL = Key(
     "lockstep.full.comparison.interval",
     DURATION_SECONDS,
     60.0,
     "Lockstep",
-    "Time between comparisons of everything, also of kinds that rest for an interval of their own.",
+    "Time between two comparisons of everything on both sides, also of kinds with an `…interval.seconds` of their own.",
 )
 SHARD_TOPICS = Key(
     "lockstep.shard.topics",
     integer(1, unit="topics"),
     2000,
     "Lockstep",
-    "How many topics one request asks about at most.",
+    "How many topics one request for configs names at most.",
 )
 HEARTBEAT_TIMEOUT = Key(
-    "lockstep.heartbeat.timeout", DURATION_SECONDS, 30.0, "Lockstep", "The age from which on a heartbeat is stale."
+    "lockstep.heartbeat.timeout",
+    DURATION_SECONDS,
+    30.0,
+    "Lockstep",
+    "How old the newest of MM2's heartbeats may be; a flow whose newest is older is `STALE`.",
 )
 MAX_DELETE_PERCENT = Key(
     "lockstep.limits.max.delete.percent",
     number(0, 100),
     30.0,
     "Lockstep",
-    "The percentage of a kind that a plan may delete without --force.",
+    "How many percent of what Lockstep owns of a kind one plan may delete; more is refused, unless `lockstep "
+    "apply --force` writes it.",
 )
 MAX_DELETE_MINIMUM = Key(
     "lockstep.limits.max.delete.minimum",
     integer(0, unit="items"),
     10,
     "Lockstep",
-    "Fewer items of a kind than this count as this many: with 10 and 30 percent, at most 3 of up to 10 are deleted.",
+    "Where Lockstep owns fewer items of a kind than this, those percent are taken of this number: with 10 and "
+    "30 percent, up to 3 items may be deleted at once.",
 )

@@ -42,23 +42,24 @@ LEDGER_REPLICATION_FACTOR: Key[int | None] = Key(
     integer(1, 32767, besides=(-1,)),
     None,
     "Lockstep",
-    "Of the ledger, when it is created; -1: the broker's default; without it as many as the target has brokers, at "
-    "most 3.",
+    "How many replicas the ledger is created with; -1: the broker's default; without it as many as the target "
+    "has brokers, at most 3.",
 )
 AUDIT_REPLICATION_FACTOR: Key[int | None] = Key(
     "lockstep.audit.replication.factor",
     integer(1, 32767, besides=(-1,)),
     None,
     "Lockstep",
-    "Of the audit topic, alike.",
+    "How many replicas the audit topic is created with; -1: the broker's default; without it as many as the "
+    "target has brokers, at most 3.",
 )
 OVERRIDES_ALLOWED: Key[tuple[str, ...]] = Key(
     "lockstep.overrides.allowed",
     ValueType(_groups, f"a list of {', '.join(OPENABLE)}", OPENABLE),
     (),
     "Lockstep",
-    "What overrides in the ledger may say although whoever may write that topic could misuse it (safety.md); without "
-    "it, all of that holds from this file alone.",
+    "What overrides (configs.md), which are kept in the ledger, may set although whoever may write that topic "
+    "could misuse it: safety.md lists the keys. Without it, all of these hold from this file alone.",
     KeyScope.JOB,
     live=Live.JOB,
 )

@@ -8,7 +8,11 @@ from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from streaming.mm2 import replication_filters
 
 SYNC_TOPIC_CONFIGS = Key(
-    "sync.topic.configs.enabled", BOOLEAN, True, "KIP-894", "Whether remote topics get the configs of their source."
+    "sync.topic.configs.enabled",
+    BOOLEAN,
+    True,
+    "KIP-894",
+    "Whether remote topics get the configs that their topic has on the source.",
 )
 CONFIG_EXCLUDE = Key(
     "config.properties.exclude",
@@ -22,7 +26,7 @@ CONFIG_FILTER = Key(
     CLASS,
     f"{MIRROR}DefaultConfigPropertyFilter",
     "MM2",
-    "The class that chooses configs.",
+    "The class that decides which topic configs are kept in step; the default goes by `config.properties.exclude`.",
 )
 USE_DEFAULTS_FROM = Key(
     "use.defaults.from",
@@ -36,20 +40,29 @@ USE_INCREMENTAL = Key(
     one_of("requested", "required", "never"),
     "requested",
     "KIP-894",
-    "Whether configs are written one by one; requested: unless the broker is too old for it.",
+    "How configs are written. requested: one by one (IncrementalAlterConfigs), and all of a topic at once "
+    "where the broker is too old for that; required: one by one or not at all; never: all at once.",
 )
 REFRESH_TOPICS = Key(
-    "refresh.topics.enabled", BOOLEAN, True, "MM2", "Whether remote topics are created, and grown in partitions."
+    "refresh.topics.enabled",
+    BOOLEAN,
+    True,
+    "MM2",
+    "Whether remote topics that are missing are created, and get more partitions when their topic does.",
 )
 REPLICATION_FACTOR = Key(
     "replication.factor",
     integer(1, 32767, besides=(-1,)),
     2,
     "MM2",
-    "Of topics that are created; -1: the broker's default.",
+    "How many replicas remote topics are created with; -1: the broker's default.",
 )
 HEARTBEATS_REPLICATION = Key(
-    "heartbeats.replication.enabled", BOOLEAN, True, "MM2", "Whether MM2 replicates them, filtered out or not."
+    "heartbeats.replication.enabled",
+    BOOLEAN,
+    True,
+    "MM2",
+    "Whether MM2 copies heartbeats topics, even those that `topics` does not name; Lockstep reads what it copied.",
 )
 REFRESH_TOPICS_INTERVAL: Key[int | None] = Key(
     "refresh.topics.interval.seconds",
@@ -72,7 +85,8 @@ TOPIC_DELETES = Key(
     BOOLEAN,
     False,
     "Lockstep",
-    "Whether remote topics that Lockstep created are deleted when their source is.",
+    "Whether a remote topic that Lockstep created is deleted, with its records, when its topic is gone from "
+    "the source.",
 )
 SYNC_BROKER_CONFIGS = Key(
     "lockstep.sync.broker.configs.enabled",
@@ -86,5 +100,6 @@ BROKER_CONFIG_PROPERTIES = Key(
     PATTERNS,
     items(DEFAULT_PROPERTIES),
     "Lockstep",
-    "Which of them; those of listeners, SSL and SASL never, even if they are named here.",
+    "Which dynamic configs lockstep.sync.broker.configs.enabled keeps in step; those of listeners, SSL and "
+    "SASL never, even if they are named here.",
 )

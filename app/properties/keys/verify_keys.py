@@ -10,7 +10,7 @@ VERIFY_ENABLED = Key(
     BOOLEAN,
     False,
     "Lockstep",
-    "Compare the records of both sides while the job runs: what arrived last first, then what was there before "
+    "Whether the job compares the records of both sides: what arrived last first, then what was there before "
     "(verify.md). Needs READ on the topics of both sides.",
 )
 VERIFY_RATE = Key(
@@ -18,6 +18,6 @@ VERIFY_RATE = Key(
     integer(1024, unit="bytes a second"),
     1024 * 1024,
     "Lockstep",
-    "How much of each side is read for that on average, keys, values and headers as they are without compression; at "
-    "once at most what a minute allows.",
+    "How much the comparison of records reads on each side, on average: bytes of keys, values and headers "
+    "without compression. At most what a minute allows is read at once.",
 )

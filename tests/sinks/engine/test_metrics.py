@@ -9,6 +9,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from sinks.engine.metric_texts import METRIC_TEXTS
 from sinks.engine.metrics import Metrics
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.pass_schedule import Reason
@@ -213,3 +214,10 @@ def test_only_the_topics_that_differ_most_are_shown_and_none_that_does_not_any_m
     assert shown == {f"t{number}" for number in range(200 - WORST_ROWS, 200)}
     metrics.status(FlowStatus(FLOW, FlowState.LIVE))
     assert not any(one.startswith("lockstep_verif") for one, _ in samples(metrics))
+
+
+def test_every_metric_has_its_text_and_no_text_is_left_over() -> None:
+    assert [family.text for family in Metrics("1").families if len(family.text.split()) < 4] == []
+    assert sorted(METRIC_TEXTS) == sorted(
+        family.name.removeprefix("lockstep_").removesuffix("_total") for family in Metrics("1").families
+    )
