@@ -5,9 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as StillWaiting
 from typing import TypeVar
 
 A = TypeVar("A")
+
+LOOKS_EVERY = 0.5
+"""Seconds. A signal that comes right before a wait without an end is noticed when that ends (CPython runs handlers
+between two instructions of the main thread): a Ctrl-C would wait for a cluster that is silent."""
 
 
 def begun(call: Callable[[], A], name: str) -> Future[A]:
@@ -22,3 +27,13 @@ def begun(call: Callable[[], A], name: str) -> Future[A]:
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return answer
+
+
+def awaited(answer: Future[A]) -> A:
+    """What it comes to, however long that takes; a signal ends the wait at once. Raises what it raised."""
+    while True:
+        try:
+            return answer.result(LOOKS_EVERY)
+        except StillWaiting:
+            if answer.done():
+                return answer.result()

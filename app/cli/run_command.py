@@ -18,7 +18,7 @@ from app.http.neighbour import refuse_beside_another_job
 from app.overrides.with_overrides import encode_again
 from app.settings import Settings
 from app.wiring import both_clusters, guard
-from sinks.background import begun
+from sinks.background import awaited, begun
 from sinks.engine.log_context import current_pass
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
@@ -110,7 +110,7 @@ def _refuse_unreachable(settings: Settings) -> None:
     if any(stored is not None for stored in settings.stored_overrides.values()):
         return
     asked = [begun(partial(_unreachable, settings, flow), flow.flow.name) for flow in settings.flows]
-    errors = [error for answer in asked if (error := answer.result()) is not None and error.both]
+    errors = [error for answer in asked if (error := awaited(answer)) is not None and error.both]
     if len(errors) == len(asked):
         raise ClusterUnreachable(" ".join(dict.fromkeys(map(str, errors))), both=True)
 

@@ -10,7 +10,7 @@ from threading import BoundedSemaphore
 
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
-from sinks.background import begun
+from sinks.background import awaited, begun
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Key
@@ -41,7 +41,7 @@ def read_overrides(settings: Settings) -> dict[Flow, InLedger | Unreadable]:
 
     # In no pool, whose threads Ctrl-C would wait for.
     found = {one.flow: begun(partial(read, one), f"ledger {one.flow.name}") for one in settings.flows}
-    return {flow: stored.result() for flow, stored in found.items()}
+    return {flow: awaited(stored) for flow, stored in found.items()}
 
 
 def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:

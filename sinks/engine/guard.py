@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import orjson
 
-from sinks.background import begun
+from sinks.background import awaited, begun
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import ENTRY_SCHEMA, Entry, EntryKey
 from sinks.engine.pins import NoPins, Pins, PinStore
@@ -73,7 +73,7 @@ class Guard:
         silent: list[ClusterUnreachable] = []
         for alias, answer in asked.items():
             try:
-                ids[alias] = answer.result()
+                ids[alias] = awaited(answer)
             except ClusterUnreachable as error:
                 silent.append(error)
         if len(silent) > 1:
