@@ -32,12 +32,18 @@ class ReviewedPlan:
             flows = orjson.loads(path.read_bytes())["flows"]
             # A flow that could not be planned has a reason, and no digest.
             rows = [(Flow(flow["source"], flow["target"]), flow["digest"]) for flow in flows if "digest" in flow]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise WrongUsage(f"{path}: no plan that `lockstep plan --out` wrote: {error}") from error
+        except OSError as error:
+            written = "`lockstep plan --out` writes such a file"
+            raise WrongUsage(f"--plan {path} cannot be read: {error.strerror}; {written}") from error
+        except orjson.JSONDecodeError as error:
+            raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: it is no JSON") from error
+        except (ValueError, KeyError, TypeError) as error:
+            problem = "it does not say of which flows"
+            raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: {problem}") from error
         self._digests: Mapping[Flow, str] = dict(rows)
         for flow, digest in rows:
             if not (isinstance(digest, str) and DIGEST.fullmatch(digest)):
-                raise WrongUsage(f"{path}: no plan that `lockstep plan --out` wrote: no digest of {flow.name}")
+                raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: no digest of {flow.name}")
 
     def check_flows(self, flows: Iterable[Flow]) -> None:
         """To be called before anything is compared. Raises DigestMismatch for a flow that was not reviewed."""

@@ -60,12 +60,16 @@ class ConfigurationError(WrongUsage):
     def __init__(self, mistakes: Iterable[Mistake], warnings: Iterable[Mistake] = ()) -> None:
         self.mistakes = tuple(mistakes)
         self.warnings = tuple(warnings)
-        super().__init__(*self.lines)
+        super().__init__(*map(str, self.mistakes), *self._warned)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """A mistake or a warning each."""
-        return *map(str, self.mistakes), *(f"warning: {warning}" for warning in self.warnings)
+        """A mistake or a warning each; what is to be mended comes last, where it is seen on a terminal."""
+        return *self._warned, *map(str, self.mistakes)
+
+    @property
+    def _warned(self) -> tuple[str, ...]:
+        return tuple(f"warning: {warning}" for warning in self.warnings)
 
 
 class Findings:

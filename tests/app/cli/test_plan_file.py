@@ -14,7 +14,7 @@ from sinks.engine.model import Kind
 from sinks.engine.plan import Plan, make_plan
 from sinks.faults import DigestMismatch
 from sinks.kafka.memory.memory_acls import MemoryAcls
-from streaming.errors import LockstepError
+from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
 from tests.sinks.builders import FLOW, World, put_topic, topic_change
 from tests.sinks.kinds.acls.acl_builders import acl
@@ -48,6 +48,21 @@ def test_file_that_is_no_plan_ends_apply_before_the_configuration_is_read(tmp_pa
     path.write_bytes(content)
     with pytest.raises(LockstepError, match="no plan that `lockstep plan --out` wrote"):
         apply(tmp_path / "no.properties", None, Output.TEXT, path, False, True)
+
+
+@pytest.mark.parametrize(("name", "why"), [("nowhere.json", "No such file or directory"), ("", "Is a directory")])
+def test_a_plan_that_cannot_be_read_is_said_in_our_words(tmp_path: Path, name: str, why: str) -> None:
+    with pytest.raises(WrongUsage) as refused:
+        ReviewedPlan(tmp_path / name)
+    assert str(refused.value).startswith(f"--plan {tmp_path / name} cannot be read: {why}; `lockstep plan --out`")
+
+
+@pytest.mark.parametrize(("content", "why"), [(b"no", "it is no JSON"), (b"[]", "it does not say of which flows")])
+def test_a_file_that_is_no_plan_is_said_in_our_words(tmp_path: Path, content: bytes, why: str) -> None:
+    (tmp_path / "plan.json").write_bytes(content)
+    with pytest.raises(WrongUsage) as refused:
+        ReviewedPlan(tmp_path / "plan.json")
+    assert str(refused.value).endswith(f"no plan that `lockstep plan --out` wrote: {why}")
 
 
 def test_plan_is_written_to_the_file_itself_whatever_links_lie_beside_it(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import ConfigurationError, load
+from app.settings import ConfigurationError, Mistake, load
 from tests.app.settings.mistaken_files import QUIET, TWO, mistakes, warnings
 
 
@@ -188,3 +188,9 @@ def test_what_comes_from_elsewhere_is_shown_as_it_is_written_never_as_what_it_sa
     assert len(caught.value.mistakes) == 4
     assert "hush" not in str(caught.value)
     assert "address 1 is no address" in str(caught.value)
+
+
+def test_what_is_to_be_mended_is_printed_last_and_told_to_programs_first() -> None:
+    error = ConfigurationError([Mistake("f", 1, "topics", "wrong")], [Mistake("f", 2, "odd", "not known")])
+    assert error.lines == ("warning: f:2: odd: not known", "f:1: topics: wrong")
+    assert str(error) == "f:1: topics: wrong\nwarning: f:2: odd: not known"
