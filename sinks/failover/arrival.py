@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sinks.failover.read_records import ReadLimits, read_records
 from sinks.failover.resent import Pairs, without_resent
-from sinks.failover.tails import WINDOW, Behind, Print, behind, later_than, print_of
+from sinks.failover.tails import TAIL_RECORDS, Behind, Fingerprint, behind, fingerprint_of, later_than
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Why
 from streaming.mm2.records import TopicPartition
@@ -98,7 +98,7 @@ def arrivals(source: RecordReader, target: RecordReader, pairs: Pairs) -> dict[T
 
 
 def _searched(
-    source: RecordReader, targets: Mapping[TopicPartition, list[Print]], logs: Mapping[TopicPartition, LogRange]
+    source: RecordReader, targets: Mapping[TopicPartition, list[Fingerprint]], logs: Mapping[TopicPartition, LogRange]
 ) -> dict[TopicPartition, Arrival]:
     """Reads the source from where the target's tail begins."""
     if not targets:
@@ -109,7 +109,7 @@ def _searched(
 
 
 def _starts(
-    source: RecordReader, targets: Mapping[TopicPartition, list[Print]], logs: Mapping[TopicPartition, LogRange]
+    source: RecordReader, targets: Mapping[TopicPartition, list[Fingerprint]], logs: Mapping[TopicPartition, LogRange]
 ) -> dict[TopicPartition, int]:
     """By the timestamps of the target's tail; where the target gave them itself they say nothing of the source."""
     times = {
@@ -128,12 +128,12 @@ def _starts(
     return starts
 
 
-def _is_appended(tail: Iterable[Print]) -> bool:
+def _is_appended(tail: Iterable[Fingerprint]) -> bool:
     return any(one.appended for one in tail)
 
 
 def _compared(
-    where: TopicPartition, records: list[Print], why: Why, tail: list[Print], start: int, log: LogRange
+    where: TopicPartition, records: list[Fingerprint], why: Why, tail: list[Fingerprint], start: int, log: LogRange
 ) -> Arrival:
     if why in (Why.TIME, Why.FAULT):
         return Arrival(where, problem=f"its records could not be read to the end ({why.value})")
@@ -153,27 +153,27 @@ def _compared(
 
 @dataclass(frozen=True)
 class _Tails:
-    tails: Mapping[TopicPartition, list[Print]]
+    tails: Mapping[TopicPartition, list[Fingerprint]]
     logs: Mapping[TopicPartition, LogRange]
     problems: Mapping[TopicPartition, str]
     whole: Collection[TopicPartition]
 
 
 def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tails:
-    """The last records of each partition, fewer than WINDOW where there are no more: these are `whole`."""
+    """The last records of each partition, fewer than TAIL_RECORDS where there are no more: these are `whole`."""
     seen = reader.ends(partitions)
-    logs, tails = seen.items, dict[TopicPartition, list[Print]]()
+    logs, tails = seen.items, dict[TopicPartition, list[Fingerprint]]()
     problems = {where: f"on {reader.alias}: {fault}" for where, fault in seen.errors.items()}
-    width, left, whole = WINDOW, set(logs), set[TopicPartition]()
+    width, left, whole = TAIL_RECORDS, set(logs), set[TopicPartition]()
     while left:
         spans = {where: (max(logs[where].start, logs[where].end - width), logs[where].end) for where in left}
-        for where, (records, why) in _read(reader, spans, WINDOW).items():
+        for where, (records, why) in _read(reader, spans, TAIL_RECORDS).items():
             if why in (Why.TIME, Why.FAULT):
                 problems[where] = f"on {reader.alias}: its last records could not be read ({why.value})"
             elif spans[where][0] > logs[where].start:
-                if len(records) < WINDOW:
+                if len(records) < TAIL_RECORDS:
                     continue
-            elif len(records) < WINDOW or spans[where][1] - spans[where][0] == len(records):
+            elif len(records) < TAIL_RECORDS or spans[where][1] - spans[where][0] == len(records):
                 whole.add(where)
             tails[where] = records
             left.discard(where)
@@ -183,12 +183,12 @@ def _tails(reader: RecordReader, partitions: Collection[TopicPartition]) -> _Tai
 
 def _read(
     reader: RecordReader, spans: Mapping[TopicPartition, tuple[int, int]], most: int | None = None
-) -> dict[TopicPartition, tuple[list[Print], Why]]:
+) -> dict[TopicPartition, tuple[list[Fingerprint], Why]]:
     """The records of each stretch, the last `most` of them, and why reading ended."""
-    found: dict[TopicPartition, deque[Print]] = {where: deque(maxlen=most) for where in spans}
+    found: dict[TopicPartition, deque[Fingerprint]] = {where: deque(maxlen=most) for where in spans}
 
     def taker(where: TopicPartition) -> Callable[[Record], None]:
-        return lambda record: found[where].append(print_of(record))
+        return lambda record: found[where].append(fingerprint_of(record))
 
     endings = read_records(reader, spans, ARRIVAL_LIMITS, taker)
     return {where: (list(found[where]), ending.why) for where, ending in endings.items()}

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.divergence import Divergence, takeover_ends
 from sinks.failover.read_records import ReadLimits, read_records
-from sinks.failover.resent import read_prints
+from sinks.failover.resent import read_fingerprints
 from sinks.failover.scene import Scene
-from sinks.failover.tails import Print
+from sinks.failover.tails import Fingerprint
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader
 from streaming.mm2.records import TopicPartition
 
@@ -47,7 +47,7 @@ def written_since(scene: Scene, known: Mapping[str, Divergence], limits: ReadLim
     ):
         seen = target.ends(list(drained))
         grown = {copy for copy, log in seen.items.items() if log.end > drained[copy]}
-        found, cut = read_prints(target, {copy: drained[copy] for copy in grown}, limits)
+        found, cut = read_fingerprints(target, {copy: drained[copy] for copy in grown}, limits)
         unknown = cut | seen.errors.keys()
         came = {where: found[copy] for where, copy in pairs.items() if copy in grown - unknown}
         # Read last, so that what was copied meanwhile is found.
@@ -69,7 +69,7 @@ def _new_on(
     source: RecordReader,
     before: RecordReader,
     pairs: Mapping[TopicPartition, TopicPartition],
-    came: Mapping[TopicPartition, list[Print]],
+    came: Mapping[TopicPartition, list[Fingerprint]],
     limits: ReadLimits,
 ) -> dict[TopicPartition, _New]:
     """Of these partitions, those that could be compared. `before`: the copies as they were when they were drained."""
@@ -86,22 +86,22 @@ def _new_on(
 
 
 def _since(
-    reader: RecordReader, prints: Mapping[TopicPartition, list[Print]], limits: ReadLimits
-) -> tuple[dict[TopicPartition, list[Print]], set[TopicPartition]]:
+    reader: RecordReader, prints: Mapping[TopicPartition, list[Fingerprint]], limits: ReadLimits
+) -> tuple[dict[TopicPartition, list[Fingerprint]], set[TopicPartition]]:
     """What the log has since the oldest of these, and the partitions of which that could not be read."""
     times = [PartitionTime(where, min(one.timestamp for one in found)) for where, found in prints.items()]
     seen = reader.offsets_for_times(times)
     begins = {context.where: offset for context, offset in seen.items.items() if offset is not None}
-    found, cut = read_prints(reader, begins, limits)
+    found, cut = read_fingerprints(reader, begins, limits)
     return found, cut | {context.where for context in seen.errors}
 
 
-def _without(prints: Iterable[Print], others: Iterable[Print]) -> list[Print]:
+def _without(prints: Iterable[Fingerprint], others: Iterable[Fingerprint]) -> list[Fingerprint]:
     known = {(one.timestamp, one.digest) for one in others}
     return [one for one in prints if (one.timestamp, one.digest) not in known]
 
 
-def _latest(prints: Iterable[Print]) -> int | None:
+def _latest(prints: Iterable[Fingerprint]) -> int | None:
     return max((one.timestamp for one in prints), default=None)
 
 

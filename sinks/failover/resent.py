@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from sinks.failover.read_records import ReadLimits, read_records
-from sinks.failover.tails import Behind, Print, print_of
+from sinks.failover.tails import Behind, Fingerprint, fingerprint_of
 from sinks.kafka.ports.record_reader import PartitionTime, Record, RecordReader, Why
 from streaming.mm2.records import TopicPartition
 
@@ -27,9 +27,9 @@ def without_resent(
     if not young:
         return dict(found)
     here = _since(source, {where: one.oldest or 0 for where, one in young.items()})
-    theirs, cut_there = read_prints(target, {pairs[where]: there[pairs[where]] for where in young}, limits)
+    theirs, cut_there = read_fingerprints(target, {pairs[where]: there[pairs[where]] for where in young}, limits)
     starts = {where: min(here.get(where, one.since or 0), one.since or 0) for where, one in young.items()}
-    ours, cut_here = read_prints(source, starts, limits)
+    ours, cut_here = read_fingerprints(source, starts, limits)
     compacted = source.compacted({where.topic for where in young}) | target.compacted(
         {pairs[where].topic for where in young}
     )
@@ -45,7 +45,7 @@ def without_resent(
     return {**found, **counted}
 
 
-def still_missing(source: Iterable[Print], target: Iterable[Print], since: int, *, exact: bool) -> Behind:
+def still_missing(source: Iterable[Fingerprint], target: Iterable[Fingerprint], since: int, *, exact: bool) -> Behind:
     """Of the source's records from the offset `since` on those without a copy; earlier ones take theirs first. Pure."""
     copies = Counter((one.timestamp, one.digest) for one in target)
     left = []
@@ -65,18 +65,18 @@ def _since(reader: RecordReader, times: Mapping[TopicPartition, int]) -> dict[To
     return {context.where: offset for context, offset in seen.items() if offset is not None}
 
 
-def read_prints(
+def read_fingerprints(
     reader: RecordReader, starts: Mapping[TopicPartition, int], limits: ReadLimits
-) -> tuple[dict[TopicPartition, list[Print]], set[TopicPartition]]:
+) -> tuple[dict[TopicPartition, list[Fingerprint]], set[TopicPartition]]:
     """The records from there to the log's end, and the partitions of which that was not reached.
 
     Raises ClusterUnreachable, RightsMissing.
     """
-    found: dict[TopicPartition, list[Print]] = {where: [] for where in starts}
+    found: dict[TopicPartition, list[Fingerprint]] = {where: [] for where in starts}
     ends = reader.ends(list(starts)).items
 
     def taker(where: TopicPartition) -> Callable[[Record], None]:
-        return lambda record: found[where].append(print_of(record))
+        return lambda record: found[where].append(fingerprint_of(record))
 
     spans = {where: (start, ends[where].end) for where, start in starts.items() if where in ends}
     endings = read_records(reader, spans, limits, taker)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from sinks.kafka.ports.record_reader import Record, Stamp
 
-WINDOW = 16
+TAIL_RECORDS = 16
 """Records at the end of a log that are compared, so that equal records beside each other do no harm."""
 
 
-class Print(NamedTuple):
+class Fingerprint(NamedTuple):
     """What is kept of a record in order to compare it. `timestamp` in ms."""
 
     offset: int
@@ -26,15 +26,15 @@ class Print(NamedTuple):
     digest: bytes
 
 
-def print_of(record: Record) -> Print:
+def fingerprint_of(record: Record) -> Fingerprint:
     """Of a record."""
     hashed = hashlib.blake2b(digest_size=16)
     for part in (record.key, record.value):
         hashed.update(b"-" if part is None else len(part).to_bytes(8, "big") + part)
-    return Print(record.offset, record.timestamp, record.stamp is Stamp.APPEND, hashed.digest())
+    return Fingerprint(record.offset, record.timestamp, record.stamp is Stamp.APPEND, hashed.digest())
 
 
-def same(here: Print, there: Print) -> bool:
+def same(here: Fingerprint, there: Fingerprint) -> bool:
     """Whether one is the copy of the other."""
     timed = here.timestamp == there.timestamp or here.appended or there.appended
     return timed and here.digest == there.digest
@@ -50,12 +50,12 @@ class Behind(NamedTuple):
     since: int | None = None
 
 
-def _rest(rest: Sequence[Print], *, exact: bool) -> Behind:
+def _rest(rest: Sequence[Fingerprint], *, exact: bool) -> Behind:
     first = rest[0] if rest else None
     return Behind(len(rest), first.timestamp if first else None, exact, first.offset if first else None)
 
 
-def behind(source: Sequence[Print], target: Sequence[Print], *, whole: bool = True) -> Behind | None:
+def behind(source: Sequence[Fingerprint], target: Sequence[Fingerprint], *, whole: bool = True) -> Behind | None:
     """`source`: the source's records, to its end; `target`: the last ones on the target. None: its last is not among
     the source's.
 
@@ -79,10 +79,10 @@ def behind(source: Sequence[Print], target: Sequence[Print], *, whole: bool = Tr
 def _is_decided(candidates: Sequence[tuple[int, int]], most: int) -> bool:
     """Whether earlier records could change nothing: one place is the same over a whole window, and no other was the
     same until the records ran out."""
-    return most >= WINDOW and sum(alike in (most, at + 1) for alike, at in candidates) == 1
+    return most >= TAIL_RECORDS and sum(alike in (most, at + 1) for alike, at in candidates) == 1
 
 
-def _alike(source: Sequence[Print], target: Sequence[Print]) -> int:
+def _alike(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> int:
     """How many records at the ends of both are the same."""
     count = 0
     for here, there in zip(reversed(source), reversed(target), strict=False):
@@ -92,7 +92,7 @@ def _alike(source: Sequence[Print], target: Sequence[Print]) -> int:
     return count
 
 
-def later_than(source: Sequence[Print], target: Sequence[Print]) -> Behind:
+def later_than(source: Sequence[Fingerprint], target: Sequence[Fingerprint]) -> Behind:
     """Where the target's last record is not on the source any more: the younger records there, which is not exact.
 
     The target's timestamps must be the source's.

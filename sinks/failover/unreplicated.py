@@ -11,7 +11,7 @@ from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas, all_records
 from sinks.failover.divergence import divergences, takeover_ends
 from sinks.failover.scene import Scene
-from sinks.failover.tails import print_of
+from sinks.failover.tails import fingerprint_of
 from sinks.kafka.ports.record_reader import Record
 from streaming.mm2.records import TopicPartition
 
@@ -73,10 +73,10 @@ def unreplicated(scene: Scene) -> Unreplicated:
 
 def not_among(records: list[Record], copied: list[Record]) -> list[Record]:
     """Those that have no copy among what came to the target later."""
-    later = Counter((one.timestamp, one.digest) for one in map(print_of, copied))
+    later = Counter((one.timestamp, one.digest) for one in map(fingerprint_of, copied))
     left = []
     for record in records:
-        mark = (print_of(record).timestamp, print_of(record).digest)
+        mark = (fingerprint_of(record).timestamp, fingerprint_of(record).digest)
         if later[mark]:
             later[mark] -= 1
         else:
