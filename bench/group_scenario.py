@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+import signal
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import orjson
 import typer
@@ -19,10 +21,11 @@ import typer
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import wait_for
+from bench.commit_log import commit_log
 from bench.cost import cost
 from bench.drill.programs import LOCKSTEP, MM2, committing_job, mm2_properties
 from bench.groups_page import RESULTS, section
-from bench.groups_pair import BEGINNING, RECORDS, WITHIN, GroupsPair, copied, others_commit, pair_of
+from bench.groups_pair import BEGINNING, PAST, RECORDS, WITHIN, GroupsPair, copied, others_commit, pair_of, say
 from bench.pass_cost import pass_cost
 from bench.topic_changes import TARGET_POLL_INTERVAL
 from streaming.errors import LockstepError
@@ -48,31 +51,46 @@ class GroupsSize:
     others: float = 200.0
 
 
+def no_keeping(found: Mapping[str, Any]) -> None:
+    """For who takes what is returned."""
+
+
 FULL: Final = GroupsSize()
 SMOKE: Final = GroupsSize(topics=5, groups=50, commits=6, many=200, idle=10.0, others=20.0)
 
-LOOKED_AT, REST = 500, 0.25
-"""Groups that are looked at together, and seconds until the next look where one of them was missing."""
+SAID_EVERY: Final = 5.0
+"""Seconds between two lines of progress."""
+
+MM2_DEFAULTS: Final = {"emit.checkpoints.interval.seconds": "60", "refresh.groups.interval.seconds": "600"}
+"""Where MM2 is not timed: every second it would ask for ten thousand groups one by one, and never come to an end."""
 
 WAYS: Final = {LOCKSTEP: "poll", "stream": "stream", MM2: None}
 """By who commits: `lockstep.group.offsets.source` of the job, None where it is MM2."""
 
 
-def measure_groups(size: GroupsSize, ways: Sequence[str], many: Sequence[str]) -> dict[str, Any]:
+def measure_groups(
+    size: GroupsSize, ways: Sequence[str], many: Sequence[str], keep: Callable[[Mapping[str, Any]], None] = no_keeping
+) -> dict[str, Any]:
     """`{"groups": …, "topics": …, "ages": {way: seconds}, "cpu": {way: …}, "passes": {way: …}}`.
 
     Ways are those of `WAYS` and where the groups are; `cpu`: the job's CPU seconds a minute meanwhile. `many`: ways of
-    the pass over many groups.
+    the pass over many groups. `keep`: gets what there is after each of them, also where one fails.
     """
-    found: dict[str, Any] = {"groups": size.groups, "topics": size.topics, "others": size.others, "ages": {}, "cpu": {}}
+    found: dict[str, Any] = {"groups": size.groups, "topics": size.topics, "others": size.others}
+    found |= {"ages": {}, "cpu": {}, "passes": {}}
     with (
         tempfile.TemporaryDirectory(prefix="lockstep-bench-groups-") as folder,
         pair_of(Path(folder), size.topics) as pair,
     ):
         for way in ways:
-            with _started(pair, way, f"age-{way}") as job:
-                _ages(pair, way, size, job, found)
-        found["passes"] = {way: _many(pair, way, size) for way in many}
+            try:
+                with _started(pair, way, f"age-{way}") as job:
+                    _ages(pair, way, size, job, found)
+            finally:
+                keep(found)
+        for way in many:
+            found["passes"][way] = _many(pair, way, size)
+            keep(found)
     return found
 
 
@@ -82,10 +100,11 @@ def save(path: Path, found: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _started(pair: GroupsPair, way: str, groups: str) -> Iterator[LocalJob | None]:
-    """MM2, everything copied, and the job where it is the one to commit."""
+def _started(pair: GroupsPair, way: str, groups: str, **more: str) -> Iterator[LocalJob | None]:
+    """MM2, everything copied, and the job where it is the one to commit. `more`: keys of MM2's."""
     source = WAYS[way]
-    properties = mm2_properties(pair.clusters, MM2 if source is None else LOCKSTEP, "age-.*", f"{groups}-.*")
+    say(f"{way}: MM2 starts, and copies all records")
+    properties = mm2_properties(pair.clusters, MM2 if source is None else LOCKSTEP, "age-.*", f"{groups}-.*", **more)
     with ExitStack() as stack:
         stack.enter_context(LocalMirror(properties, pair.root / f"mirror-{groups}"))
         wait_for(lambda: copied(pair), WITHIN, "MM2 to copy all records")
@@ -93,6 +112,7 @@ def _started(pair: GroupsPair, way: str, groups: str) -> Iterator[LocalJob | Non
             yield None
         else:
             own = properties | {"lockstep.group.offsets.source": source}
+            say(f"{way}: the job starts, and compares everything")
             yield stack.enter_context(committing_job(pair.root / groups, own))
 
 
@@ -107,14 +127,16 @@ def _ages(pair: GroupsPair, way: str, size: GroupsSize, job: LocalJob | None, fo
     places = (AT_END, BEHIND, BUSY) if job else (AT_END, BUSY)
     chosen = chance.sample(sorted(groups), size.commits * len(places) + 1)
     first = {chosen[-1]: groups[chosen[-1]]}
-    pair.commit(first, RECORDS)
-    wait_for(lambda: pair.synced(first), WITHIN, "a first commit to be synced")
+    _sync_one(pair, way, first)
     for number, place in enumerate(places):
         these = {name: groups[name] for name in chosen[number * size.commits : (number + 1) * size.commits]}
         others = {name: number for name, number in groups.items() if name not in chosen} if place == BUSY else {}
         before, start = cost(job.pids) if job else None, time.monotonic()
+        say(f"{way}, {place}: {size.commits} commits, one after the other")
+        watch = CommitWatch(pair)
+        found["ages"][f"{way}, {place}"] = watch.seconds
         with others_commit(pair, others, size.others):
-            found["ages"][f"{way}, {place}"] = CommitWatch(pair).run(these, place, chance)
+            watch.run(these, place, chance)
         if job and before:
             used = cost(job.pids).since(before).cpu_seconds
             found["cpu"][f"{way}, {place}"] = 60 * used / (time.monotonic() - start)
@@ -164,31 +186,48 @@ class CommitWatch:
 def _many(pair: GroupsPair, way: str, size: GroupsSize) -> dict[str, Any]:
     groups = _groups(f"age-many-{way}", size.many)
     pair.commit(groups, BEGINNING)
-    with _started(pair, way, f"age-many-{way}") as job:
+    with _started(pair, way, f"age-many-{way}", **MM2_DEFAULTS) as job:
         if job is None:
             raise LockstepError("the pass over many groups needs the job")
-        one = dict([next(iter(groups.items()))])
-        pair.commit(one, RECORDS)
-        wait_for(lambda: pair.synced(one), WITHIN, "a first commit to be synced")
-        found = pass_cost(job, lambda: _all_at_once(pair, groups), size.idle)
-        return {"groups": size.many, **found}
+        (first, *others) = groups.items()
+        _sync_one(pair, way, dict([first]))
+        found = pass_cost(job, lambda: _all_at_once(pair, dict(others)), size.idle)
+        return {"groups": size.many, "mm2_defaults": True, **found}
+
+
+def _sync_one(pair: GroupsPair, way: str, one: Mapping[str, int]) -> None:
+    """Whoever commits is at work after that. The group will not be committed again."""
+    start = time.monotonic()
+    pair.commit(one, RECORDS)
+    wait_for(lambda: pair.synced(one), WITHIN, "a first commit to be synced")
+    say(f"{way}: a first commit was synced after {time.monotonic() - start:.1f} s")
 
 
 def _all_at_once(pair: GroupsPair, groups: Mapping[str, int]) -> float:
     """Seconds from the last commit's answer until the target has all."""
-    pair.commit(groups, RECORDS)
-    start, left = time.monotonic(), list(groups.items())
-    deadline = start + 2 * WITHIN
-    while left:
-        # A few at a time, and seldom: the looks are requests to the target as well.
-        few, left = dict(left[:LOOKED_AT]), left[LOOKED_AT:]
-        missing = few.keys() - pair.synced(few)
-        left += [(name, groups[name]) for name in missing]
-        if time.monotonic() > deadline:
-            raise LockstepError(f"{len(left)} of {len(groups)} groups were not synced within {2 * WITHIN:g} s")
-        if missing:
-            time.sleep(REST)
-    return time.monotonic() - start
+    left = {(name, at) for name, number in groups.items() for at in pair.remote(number)}
+    with commit_log(pair.clusters["b"]) as arriving:
+        start = time.monotonic()
+        pair.commit(groups, RECORDS)
+        committed, last, said = time.time(), 0.0, time.monotonic()
+        say(f"{len(groups):,} groups committed within {time.monotonic() - start:.1f} s")
+        deadline = said + 2 * WITHIN
+        while left and time.monotonic() < deadline:
+            for (group, where, offset), at in arriving.read(SAID_EVERY):
+                if (offset or 0) > PAST and (group, where) in left:
+                    left.discard((group, where))
+                    last = max(last, at)
+            if time.monotonic() - said > SAID_EVERY:
+                said = time.monotonic()
+                say(f"{time.time() - committed:.0f} s later {len(left):,} of their offsets are missing on the target")
+    if left:
+        raise LockstepError(f"{len(left)} offsets of {len(groups)} groups were not synced within {2 * WITHIN:g} s")
+    say(f"the last was there {last - committed:.1f} s later")
+    return max(0.0, last - committed)
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def main(
@@ -197,12 +236,13 @@ def main(
     smoke: Annotated[bool, typer.Option(help="Few groups and commits: a minute or two for each way.")] = False,
     out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
 ) -> None:
-    """Measures, saves, and prints what came out."""
+    """Measures, saves after each way, and prints what came out."""
     chosen, of_many = ([way for way in text.split(",") if way] for text in (ways, many))
     if unknown := {*chosen, *of_many} - WAYS.keys():
         raise typer.BadParameter(f"{', '.join(unknown)}: of {', '.join(WAYS)}", param_hint="--ways")
-    found = measure_groups(SMOKE if smoke else FULL, chosen, of_many)
-    save(out, found)
+    # What was started is stopped then as well, and what was measured is kept.
+    signal.signal(signal.SIGTERM, _end)
+    found = measure_groups(SMOKE if smoke else FULL, chosen, of_many, partial(save, out))
     sys.stdout.write(section(found))
 
 

@@ -33,7 +33,7 @@ def read(path: Path) -> dict[str, Any] | None:
 
 def section(found: Mapping[str, Any]) -> str:
     """From what `bench.group_scenario.measure_groups` gave."""
-    rows = [_row(way, seconds, found["cpu"].get(way)) for way, seconds in found["ages"].items()]
+    rows = [_row(way, seconds, found["cpu"].get(way)) for way, seconds in found["ages"].items() if seconds]
     parts = [
         _intro(found),
         "\n".join([HEADER, *rows]) + "\n",
@@ -71,11 +71,13 @@ def _pass(way: str, found: Mapping[str, Any]) -> str:
     requests = ", ".join(f"{count:,.0f} {api}" for api, count in sorted(found["requests"].items()))
     late = found["seconds"] - MANY_GOAL
     goal = "reached" if late <= 0 else f"missed by {late:.1f} s"
+    mm2 = ", MM2 at its default intervals" if found.get("mm2_defaults") else ""
     text = (
         f"{NAMES[way]}: all of {found['groups']:,} groups commit at once: {found['seconds']:.1f} s until the target "
-        f"has the last of their offsets (goal: ≤ {MANY_GOAL:g} s, {goal}), with these requests as the job counts them "
-        f"(what leaves for many groups at a time is one): {requests}. At most {found['peak']['python'] / MIB:.0f} MiB "
-        f"resident in Python and {found['peak']['jvm'] / MIB:.0f} MiB in the JVM (looked at every 0.2 s)."
+        f"has the last of their offsets{mm2} (goal: ≤ {MANY_GOAL:g} s, {goal}), with these requests as the job counts "
+        f"them (what leaves for many groups at a time is one): {requests}. "
+        f"At most {found['peak']['python'] / MIB:.0f} MiB resident in Python and {found['peak']['jvm'] / MIB:.0f} MiB "
+        f"in the JVM (looked at every 0.2 s)."
     )
     if found["batch_seconds"] is not None:
         text += (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,13 +23,19 @@ from streaming.mm2.records import TopicPartition
 
 PARTITIONS: Final = 4
 RECORDS: Final = 400
-"""In each partition. A group begins at `BEGINNING` and is synced anew when its offset on the target is past half."""
+"""In each partition. A group begins at `BEGINNING` and is synced anew when its offset on the target is behind `PAST`:
+half."""
 
-BEGINNING: Final = 10
+BEGINNING, PAST = 10, RECORDS // 2
 TURN: Final = 0.1
 """Seconds between two rounds of commits of the groups that are not timed."""
 
 WITHIN: Final = 300.0
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,10 @@ class GroupsPair:
         topics = (self.names[number % len(self.names)], self.names[(number * 7 + 1) % len(self.names)])
         return [TopicPartition(topic, number % PARTITIONS) for topic in dict.fromkeys(topics)]
 
+    def remote(self, number: int) -> list[TopicPartition]:
+        """The same on the target."""
+        return [TopicPartition(f"a.{at.topic}", at.partition) for at in self.partitions(number)]
+
     def commit(self, groups: Mapping[str, int], offset: int) -> None:
         """All these groups (name to number) at this offset. Raises LockstepError when one is refused."""
         wanted: dict[str, Offsets] = {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()}
@@ -53,15 +65,12 @@ class GroupsPair:
             raise LockstepError(f"{len(faults)} commits on the source were refused: {faults[0]}")
 
     def synced(self, groups: Mapping[str, int]) -> set[str]:
-        """Those of them whose offsets on the target are all past half."""
+        """Those of them whose offsets on the target are all behind `PAST`."""
         seen = self.target.groups.committed(groups).items
         return {
             name
             for name, number in groups.items()
-            if all(
-                seen.get(name, {}).get(TopicPartition(f"a.{at.topic}", at.partition), 0) > RECORDS // 2
-                for at in self.partitions(number)
-            )
+            if all(seen.get(name, {}).get(at, 0) > PAST for at in self.remote(number))
         }
 
 
