@@ -81,6 +81,15 @@ RIGHT_RULES: tuple[RightRule, ...] = (
     RightRule(
         FlowSide.SOURCE,
         On.COMMITS,
+        ("DESCRIBE",),
+        "asks only for groups that may have committed, instead of all in turn",
+        "sync.group.offsets.enabled",
+        lambda settings: settings.enabled[Kind.GROUP_OFFSET],
+        optional=True,
+    ),
+    RightRule(
+        FlowSide.SOURCE,
+        On.COMMITS,
         ("READ",),
         "gets commits from the stream instead of polling every group",
         "sync.group.offsets.enabled, lockstep.group.offsets.source=stream or auto",

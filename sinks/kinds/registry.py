@@ -173,7 +173,8 @@ class Kind(str, Enum):
             enabled_by=(Switch("sync.group.offsets.enabled"),),
             interval_key="sync.group.offsets.interval.seconds",
             # The writer lists all groups of the target each time.
-            in_a_request=5000,
+            together=True,
+            in_a_request=10_000,
             rights=(
                 RequiredRight(SOURCE, On.GROUPS, ("DESCRIBE",), "sees groups and their offsets"),
                 RequiredRight(TARGET, On.GROUPS, ("DESCRIBE", "READ"), "sees members and offsets, and commits"),

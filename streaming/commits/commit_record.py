@@ -13,6 +13,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from streaming.mm2.records import TopicPartition
@@ -74,6 +75,18 @@ class CommitBatch:
     undecodable: Mapping[str, int] = field(default_factory=dict)
     rows: int = 0
     seconds: float = 0.0
+
+
+@lru_cache(maxsize=100_000)
+def commit_partition(group: str, partitions: int) -> int:
+    """The partition of `__consumer_offsets`, of so many, that has a group's commits: Kafka's
+    `GroupCoordinatorService.partitionFor`, which is `Utils.abs(group.hashCode()) % partitions`.
+    """
+    hashed = 0
+    for (unit,) in struct.iter_unpack(">H", group.encode("utf-16-be", "surrogatepass")):
+        hashed = (31 * hashed + unit) & 0xFFFFFFFF
+    signed = hashed - (1 << 32) if hashed >> 31 else hashed
+    return (0 if signed == -(1 << 31) else abs(signed)) % partitions
 
 
 def read_record(key: bytes | None, value: bytes | None) -> tuple[Seen, Commit | None]:

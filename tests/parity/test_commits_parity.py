@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streaming.commits.commit_record import LAST_OTHER_KEY, LAST_VALUE, Commit, Seen, read_record
+from streaming.commits.commit_record import LAST_OTHER_KEY, LAST_VALUE, Commit, Seen, commit_partition, read_record
 from streaming.mm2.records import MAX_INT32, MAX_INT64, TopicPartition
 from tests.parity.kafka_classes import Kafka
 
@@ -48,3 +48,13 @@ def test_every_other_type_of_record_that_kafka_has_is_known_as_one(kafka: Kafka)
     assert {read_record(number.to_bytes(2, "big") + b"\0\0", b"")[0] for number in others} == {Seen.OTHER}
     value = kafka.jvm.org.apache.kafka.coordinator.group.generated.OffsetCommitValue
     assert value.HIGHEST_SUPPORTED_VERSION == LAST_VALUE
+
+
+@settings(max_examples=150, deadline=None)
+@given(NAMES, st.integers(1, 200))
+@example("polygenelubricants", 50)
+def test_a_group_has_the_partition_that_kafka_computes(kafka: Kafka, group: str, partitions: int) -> None:
+    """The example has the hash code -2147483648, of which there is no absolute value."""
+    utils = kafka.jvm.org.apache.kafka.common.utils.Utils
+    code = kafka.jvm.java.util.Objects.hashCode(group)
+    assert commit_partition(group, partitions) == utils.abs(code) % partitions

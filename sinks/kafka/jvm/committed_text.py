@@ -21,13 +21,14 @@ def offsets_of(text: str, count: int) -> list[Offsets] | None:
     if not (text.startswith("[") and text.endswith("]")):
         return None
     found: list[Offsets] = []
+    places: dict[tuple[str, str], TopicPartition] = {}
     position, end = 1, len(text) - 1
     while position < end:
         if found:
             if not text.startswith(", ", position):
                 return None
             position += 2
-        taken = _map_at(text, position)
+        taken = _map_at(text, position, places)
         if taken is None:
             return None
         offsets, position = taken
@@ -35,8 +36,8 @@ def offsets_of(text: str, count: int) -> list[Offsets] | None:
     return found if len(found) == count else None
 
 
-def _map_at(text: str, position: int) -> tuple[Offsets, int] | None:
-    """One group's map, which begins here, and where it ends."""
+def _map_at(text: str, position: int, places: dict[tuple[str, str], TopicPartition]) -> tuple[Offsets, int] | None:
+    """One group's map, which begins here, and where it ends. `places`: partitions that were met before."""
     if not text.startswith("{", position):
         return None
     position += 1
@@ -46,7 +47,11 @@ def _map_at(text: str, position: int) -> tuple[Offsets, int] | None:
     while (entry := _ENTRY.match(text, position)) is not None:
         topic, partition, offset = entry.groups()
         if offset is not None and int(offset) >= 0:
-            offsets[TopicPartition(topic, int(partition))] = int(offset)
+            where = places.get((topic, partition))
+            if where is None:
+                # Groups share partitions, and checking each name once more would take longer than all the rest.
+                where = places[topic, partition] = TopicPartition(topic, int(partition))
+            offsets[where] = int(offset)
         position = entry.end()
         if text.startswith("}", position):
             return offsets, position + 1

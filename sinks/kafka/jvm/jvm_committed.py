@@ -13,16 +13,13 @@ from py4j.protocol import Py4JJavaError
 from sinks.faults import Observed
 from sinks.kafka.jvm.committed_text import names_of, offsets_of
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
-from sinks.kafka.jvm.jvm_groups import GROUPS_IN_A_REQUEST
+from sinks.kafka.jvm.jvm_groups import group_request, in_requests
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.group_reader_around import GroupReaderAround
 from sinks.kafka.ports.groups import GroupFaults, Groups, Offsets
 
 FEW = 20
 """Groups that are as soon asked for one by one."""
-
-GROUP_SEPARATOR = "\n"
-"""Between names on their way to the JVM; a group with it in its name is asked for by itself."""
 
 
 class JvmCommitted:
@@ -32,42 +29,47 @@ class JvmCommitted:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._every = self._jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
-        self._lines = self._jvm.java.util.regex.Pattern.compile(GROUP_SEPARATOR)
 
     def committed(self, groups: Sequence[str]) -> dict[str, Offsets]:
         """Of as many of these groups as were answered and understood. All requests leave before the first answer."""
-        plain = [group for group in groups if group and GROUP_SEPARATOR not in group]
-        chunks = [plain[start : start + GROUPS_IN_A_REQUEST] for start in range(0, len(plain), GROUPS_IN_A_REQUEST)]
-        requests = [(chunk, self._admin.listConsumerGroupOffsets(self._request(chunk))) for chunk in chunks]
-        found: dict[str, Offsets] = {}
-        for chunk, result in requests:
-            found |= self._answer(chunk, result)
-        return found
+        results = [
+            (some, self._admin.listConsumerGroupOffsets(group_request(self._jvm, some))) for some in in_requests(groups)
+        ]
+        answers = [(some, answer) for some, result in results if (answer := self._answer(result)) is not None]
+        # All in one text: py4j sends without TCP_NODELAY, and one of some tens of kilobytes takes as many milliseconds.
+        together = self._jvm.java.util.HashMap()
+        for _, answer in answers:
+            together.putAll(answer)
+        found = offsets_in(together, [group for some, _ in answers for group in some])
+        if found is not None:
+            return found
+        understood: dict[str, Offsets] = {}
+        for some, answer in answers:
+            understood |= offsets_in(answer, some) or {}
+        return understood
 
-    def _request(self, groups: Sequence[str]) -> Any:
-        # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
-        request = self._jvm.java.util.concurrent.ConcurrentHashMap()
-        request.keySet(self._every).addAll(self._lines.splitAsStream(GROUP_SEPARATOR.join(groups)).toList())
-        return request
-
-    def _answer(self, groups: Sequence[str], result: Any) -> dict[str, Offsets]:
+    def _answer(self, result: Any) -> Any:
+        """None where it is an error: whoever asks for these groups one by one learns which of them it is about."""
         try:
             answer = result.all().get(self._timeout, self._unit)
         except Py4JJavaError as error:
-            # Whoever asks for them one by one learns which group it is about.
             self._count(self._alias, "OffsetFetch", cause_of(error))
-            return {}
+            return None
         self._count(self._alias, "OffsetFetch", "ok")
-        names = names_of(answer.keySet().toString(), frozenset(groups))
-        # To py4j `values` is what Python's mappings have, and makes an object of each.
-        values = JavaMember("values", answer, answer._target_id, answer._gateway_client)()
-        offsets = offsets_of(values.toString(), len(groups))
-        return {} if names is None or offsets is None else dict(zip(names, offsets, strict=True))
+        return answer
 
     def close(self) -> None:
         """Lets go of the client."""
         self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
+
+
+def offsets_in(answer: Any, groups: Collection[str]) -> dict[str, Offsets] | None:
+    """What a Java map of offsets by group holds, which is to have these groups; None where it is not understood."""
+    names = names_of(answer.keySet().toString(), frozenset(groups))
+    # To py4j `values` is what Python's mappings have, and makes an object of each.
+    values = JavaMember("values", answer, answer._target_id, answer._gateway_client)()
+    offsets = offsets_of(values.toString(), len(groups))
+    return None if names is None or offsets is None else dict(zip(names, offsets, strict=True))
 
 
 class BulkGroups(GroupReaderAround):

@@ -6,7 +6,7 @@ need not become Python objects.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -14,13 +14,35 @@ from py4j.protocol import Py4JJavaError
 from sinks.faults import CoordinatorUnavailable, RightsMissing
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
-from sinks.kafka.ports.watches import POLLED_AT_ONCE
 from streaming.errors import LockstepError
 
 GROUPS_IN_A_REQUEST = 500
-REQUESTS = POLLED_AT_ONCE // GROUPS_IN_A_REQUEST
+
+GROUP_SEPARATOR = "\n"
+"""Between names on their way to the JVM and back; a group with it in its name travels by itself."""
 
 GROUP_FAULTS = ("GroupAuthorizationException", "GroupIdNotFoundException", "InvalidGroupIdException")
+
+
+def in_requests(groups: Collection[str]) -> list[list[str]]:
+    """The groups sorted, so many at a time as are asked for together; those with a separator in their name alone."""
+    names = sorted(group for group in groups if group)
+    plain = [group for group in names if GROUP_SEPARATOR not in group]
+    together = [plain[start : start + GROUPS_IN_A_REQUEST] for start in range(0, len(plain), GROUPS_IN_A_REQUEST)]
+    return together + [[group] for group in names if GROUP_SEPARATOR in group]
+
+
+def group_request(jvm: Any, groups: Sequence[str]) -> Any:
+    """A map for `Admin.listConsumerGroupOffsets` that asks for all partitions of one of the lists of `in_requests`."""
+    every = jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
+    request = jvm.java.util.concurrent.ConcurrentHashMap()
+    if len(groups) == 1:
+        request.put(groups[0], every)
+    else:
+        # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
+        lines = jvm.java.util.regex.Pattern.compile(GROUP_SEPARATOR)
+        request.keySet(every).addAll(lines.splitAsStream(GROUP_SEPARATOR.join(groups)).toList())
+    return request
 
 
 class JvmGroupWatch:
@@ -30,58 +52,60 @@ class JvmGroupWatch:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._every = self._jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
         self._last = self._jvm.java.util.HashMap()
-        self._asked: dict[str, Any] = {}
-        self._requests: list[Any] = []
-        self._open: Any = None
+        self._polled: set[str] = set()
 
-    def changed(self, groups: Collection[str]) -> set[str]:
+    def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
         """All requests leave before the first answer is awaited."""
-        self._renew(groups)
-        self._requests = [request for request in self._requests if not request.isEmpty()]
-        turn, self._requests = self._requests[:REQUESTS], self._requests[REQUESTS:] + self._requests[:REQUESTS]
-        requests = [(request, self._admin.listConsumerGroupOffsets(request)) for request in turn]
-        found: set[str] = set()
+        self._forget(self._polled - set(groups))
+        some = groups if asked is None else asked
+        self._polled |= set(some)
+        requests = [group_request(self._jvm, together) for together in in_requests(some)]
+        results = [(request, self._admin.listConsumerGroupOffsets(request)) for request in requests]
+        differing, troubled = self._jvm.java.util.HashMap(), set[str]()
         try:
-            for request, result in requests:
-                found |= self._differing_groups(request, result)
+            for request, result in results:
+                troubled |= self._take(request, result, differing)
         except LockstepError:
             # Nobody hears of these now, so the next poll must report them again.
-            for group in found:
-                self._last.remove(group)
+            self._last.keySet().removeAll(differing.keySet())
             raise
-        return found
+        return troubled | set(self._names(differing))
 
-    def _renew(self, groups: Collection[str]) -> None:
-        # A group stays in the request that it was put into: to build them again would be a call over the gateway each.
-        for group in self._asked.keys() - set(groups):
-            self._asked.pop(group).remove(group)
+    def _forget(self, groups: Collection[str]) -> None:
+        for group in groups:
             self._last.remove(group)
-        for group in sorted(set(groups) - self._asked.keys()):
-            if self._open is None or self._open.isEmpty() or self._open.size() >= GROUPS_IN_A_REQUEST:
-                self._open = self._jvm.java.util.HashMap()
-                self._requests.append(self._open)
-            self._open.put(group, self._every)
-            self._asked[group] = self._open
+        self._polled -= set(groups)
 
-    def _differing_groups(self, request: Any, result: Any) -> set[str]:
+    def _take(self, request: Any, result: Any, differing: Any) -> set[str]:
+        """Puts those that differ, with their offsets, into a Java map; returns the troubled ones."""
         try:
             seen = result.all().get(self._timeout, self._unit)
         except Py4JJavaError as error:
-            return self._one_by_one(request, result, error)
+            return self._one_by_one(request, result, error, differing)
         self._count(self._alias, "OffsetFetch", "ok")
-        return self._differing(seen)
+        self._compare(seen, differing)
+        return set()
 
-    def _differing(self, seen: Any) -> set[str]:
+    def _compare(self, seen: Any, differing: Any) -> None:
         if self._last.entrySet().containsAll(seen.entrySet()):
-            return set()
-        differing = self._jvm.java.util.HashMap(seen)
-        differing.entrySet().removeAll(self._last.entrySet())
-        self._last.putAll(seen)
-        return set(differing.keySet())
+            return
+        found = self._jvm.java.util.HashMap(seen)
+        found.entrySet().removeAll(self._last.entrySet())
+        self._last.putAll(found)
+        differing.putAll(found)
 
-    def _one_by_one(self, request: Any, result: Any, error: Py4JJavaError) -> set[str]:
+    def _names(self, offsets: Any) -> list[str]:
+        """The groups of such a map. Few calls over the gateway, where each step of an iteration would be one; and one
+        text, since py4j sends without TCP_NODELAY, and some tens of kilobytes take as many milliseconds."""
+        if not offsets.size():
+            return []
+        text = str(self._jvm.java.lang.String.join(GROUP_SEPARATOR, offsets.keySet()))
+        names = text.split(GROUP_SEPARATOR)
+        # Where a name has the separator in it.
+        return names if len(names) == offsets.size() else list(offsets.keySet())
+
+    def _one_by_one(self, request: Any, result: Any, error: Py4JJavaError, differing: Any) -> set[str]:
         """One group's trouble must not hide the others: the troubled ones count as changed and are read in full."""
         cause = cause_of(error)
         self._count(self._alias, "OffsetFetch", cause)
@@ -90,13 +114,14 @@ class JvmGroupWatch:
         if cause not in GROUP_FAULTS:
             raise CoordinatorUnavailable(f"cluster {self._alias}: OffsetFetch: {cause}")
         troubled, seen = set(), self._jvm.java.util.HashMap()
-        for group in request.keySet():
+        for group in self._names(request):
             future = result.partitionsToOffsetAndMetadata(group)
             if future.isCompletedExceptionally():
                 troubled.add(group)
             else:
                 seen.put(group, future.get(self._timeout, self._unit))
-        return troubled | self._differing(seen)
+        self._compare(seen, differing)
+        return troubled
 
     def close(self) -> None:
         self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))

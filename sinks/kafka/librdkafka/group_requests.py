@@ -7,8 +7,9 @@ of consumers alone (classic ones, and those of KIP-848), not share groups (KIP-9
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import confluent_kafka as rd
@@ -22,6 +23,12 @@ from streaming.mm2.records import TopicPartition
 AT_LEAST_ONE = 1
 """Members of a group that is listed but not described: it is of a type that librdkafka does not know."""
 
+GROUPS_UNDER_WAY = 1000
+"""Groups whose requests are under way together: a broker queues 500 requests by default (`queued.max.requests`)."""
+
+GROUPS_OF_A_CONNECTION, MOST_CONNECTIONS = 50, 8
+"""Groups from whose number on one more connection commits, and how many connections do at the most."""
+
 ONE_BY_ONE = 20
 """Groups that are looked for in a request each."""
 
@@ -31,6 +38,7 @@ class GroupRequests:
 
     def __init__(self, admin: Admin) -> None:
         self._admin = admin
+        self._others: list[Admin] = []
 
     def names(self) -> set[str]:
         """Raises CoordinatorUnavailable where a broker did not answer: its groups are not gone."""
@@ -75,9 +83,13 @@ class GroupRequests:
         empty = {group for group in asked & listed.keys() if _is_empty(listed[group])}
         unlisted = asked - listed.keys()
         there = self._listed(sorted(unlisted)) if unlisted else set()
-        others = self._described(sorted(asked - empty - unlisted))
         items = dict.fromkeys(empty, 0) | {group: AT_LEAST_ONE if group in there else 0 for group in unlisted}
-        return Observed({**items, **others.items}, others.errors)
+        errors: dict[str, ItemFault] = {}
+        for some in batches(sorted(asked - empty - unlisted)):
+            others = self._described(some)
+            items |= others.items
+            errors |= others.errors
+        return Observed(items, errors)
 
     def _described(self, groups: Sequence[str]) -> Observed[str, int]:
         items: dict[str, int] = {}
@@ -98,8 +110,9 @@ class GroupRequests:
         return Observed(items | {group: AT_LEAST_ONE if group in there else 0 for group in missing}, errors)
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
+        clients = self._clients(len(offsets))
         futures = {
-            group: self._admin.client.alter_consumer_group_offsets(
+            group: client.alter_consumer_group_offsets(
                 [
                     rd.ConsumerGroupTopicPartitions(
                         group, [_to_rd(where, offset) for where, offset in offsets[group].items()]
@@ -107,7 +120,7 @@ class GroupRequests:
                 ],
                 request_timeout=self._admin.timeout,
             )[group]
-            for group in sorted(offsets)
+            for group, client in zip(sorted(offsets), cycle(clients), strict=False)
         }
         faults: GroupFaults = {}
         for group, (found, error) in self._admin.settle("OffsetCommit", futures).items():
@@ -118,6 +131,13 @@ class GroupRequests:
                     _from_rd(one): item_fault(one.error) if one.error else None for one in found.topic_partitions
                 }
         return faults
+
+    def _clients(self, groups: int) -> list[Any]:
+        """A broker answers the requests of a connection one by one, and each commit once it is in the log."""
+        wanted = min(MOST_CONNECTIONS, 1 + groups // GROUPS_OF_A_CONNECTION)
+        while len(self._others) < wanted - 1:
+            self._others.append(Admin(self._admin.alias, self._admin.properties))
+        return [self._admin.client, *(other.client for other in self._others[: wanted - 1])]
 
     def allowed(self, groups: Sequence[str]) -> dict[str, frozenset[str] | str]:
         """The operations that are allowed on each (KIP-430), or the error's name."""
@@ -143,6 +163,12 @@ class GroupRequests:
     def _list_any(self, group: str | None) -> list[Any]:
         chosen = {} if group is None else {"group": group}
         return list(self._admin.client.list_groups(timeout=self._admin.timeout, **chosen))
+
+
+def batches(groups: Sequence[str]) -> Iterator[Sequence[str]]:
+    """As many at a time as may be under way."""
+    for start in range(0, len(groups), GROUPS_UNDER_WAY):
+        yield groups[start : start + GROUPS_UNDER_WAY]
 
 
 def _is_empty(listed: Any) -> bool:

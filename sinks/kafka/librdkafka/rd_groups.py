@@ -5,19 +5,17 @@ What goes to the coordinators of groups leaves from another process, see `group_
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 import confluent_kafka as rd
 
 from sinks.faults import ItemFault, Observed
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.group_process import GroupProcess
+from sinks.kafka.librdkafka.group_requests import GROUPS_UNDER_WAY, batches
 from sinks.kafka.librdkafka.rd_offsets import COMMITTED, EARLIEST, LATEST, UNCOMMITTED, offsets_of
 from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from streaming.mm2.records import TopicPartition
-
-GROUPS_UNDER_WAY = 1000
-"""Groups whose requests are under way together: a broker queues 500 requests by default (`queued.max.requests`)."""
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """What a topic has where the cluster gives none."""
@@ -40,24 +38,20 @@ class KafkaGroups:
     def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
         items: dict[str, Offsets] = {}
         errors: dict[str, ItemFault] = {}
-        for batch in _batches(sorted(groups)):
+        for batch in batches(sorted(groups)):
             seen: Observed[str, Offsets] = self._process.call("committed", batch)
             items |= seen.items
             errors |= seen.errors
         return Observed(items, errors)
 
     def members(self, groups: Collection[str]) -> Observed[str, int]:
-        items: dict[str, int] = {}
-        errors: dict[str, ItemFault] = {}
-        for batch in _batches(sorted(groups)):
-            seen: Observed[str, int] = self._process.call("members", batch)
-            items |= seen.items
-            errors |= seen.errors
-        return Observed(items, errors)
+        # One call however many they are: it lists all groups of the cluster.
+        seen: Observed[str, int] = self._process.call("members", sorted(groups)) if groups else Observed({})
+        return seen
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
         faults: GroupFaults = {}
-        for batch in _batches(sorted(offsets)):
+        for batch in batches(sorted(offsets)):
             done: GroupFaults = self._process.call("commit", {group: dict(offsets[group]) for group in batch})
             faults |= done
         return faults
@@ -85,8 +79,3 @@ class KafkaGroups:
                 if error is None:
                     ids[name] = "" if str(found.topic_id) == NO_ID else str(found.topic_id)
         return ids
-
-
-def _batches(groups: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(groups), GROUPS_UNDER_WAY):
-        yield groups[start : start + GROUPS_UNDER_WAY]

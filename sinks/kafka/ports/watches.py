@@ -23,18 +23,13 @@ class Watch(Protocol):
     def close(self) -> None: ...
 
 
-POLLED_AT_ONCE = 2000
-"""Groups in one poll at most: more of them take turns, so that a poll costs the same."""
-
-
 class GroupWatch(Protocol):
     """Finds differences since its own last poll, as cheaply as it can. Not thread-safe."""
 
-    def changed(self, groups: Collection[str]) -> set[str]:
-        """Those of `groups` whose committed offsets differ from their last poll; at the first one, all.
+    def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
+        """Those of the groups `asked` for whose committed offsets differ from their last poll; at the first one, all.
 
-        Where there are thousands, a poll may leave some for the next one.
-
+        `groups`: all that are followed; what is known of others is forgotten. `asked`: some of them; None: all.
         A group that could not be seen by itself counts as changed: reading it in full tells why. Raises
         ClusterUnreachable, RightsMissing.
         """
@@ -50,10 +45,11 @@ class PlainGroupWatch:
         self._groups = groups
         self._last: dict[str, Offsets] = {}
 
-    def changed(self, groups: Collection[str]) -> set[str]:
-        seen = self._groups.committed(groups)
+    def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
+        seen = self._groups.committed(groups if asked is None else asked)
         found = {group for group, offsets in seen.items.items() if self._last.get(group) != offsets}
-        self._last = dict(seen.items)
+        followed = set(groups)
+        self._last = {group: of for group, of in self._last.items() if group in followed} | dict(seen.items)
         return found | set(seen.errors)
 
     def close(self) -> None:
@@ -114,8 +110,8 @@ class UnwatchedList:
 class UnwatchedGroups:
     """A `GroupWatch`."""
 
-    def changed(self, groups: Collection[str]) -> set[str]:
-        return set(groups)
+    def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
+        return set(groups if asked is None else asked)
 
     def close(self) -> None:
         """Nothing to let go of."""

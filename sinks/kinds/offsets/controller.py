@@ -17,6 +17,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
 from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext
 from sinks.kinds.listing import Listed
+from sinks.kinds.offsets.affected_groups import groups_on, not_settled
 from sinks.kinds.offsets.checkpoints import CheckpointEmitter
 from sinks.kinds.offsets.direction import (
     ClusterGroups,
@@ -36,8 +37,8 @@ from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stream_watch import StreamWatch, waits_for_syncs
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.writer import GroupWriter
+from streaming.commits.commit_record import COMMITS_TOPIC
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.mm2.records import TopicPartition
 
 Emit = Callable[[Collection[GroupOffset]], None]
 """Called with the rows of the groups that were just compared."""
@@ -82,23 +83,17 @@ class OffsetController:
             self._ends.followed.let_go()
         if not self._active or (Kind.GROUP_OFFSET in context.idle and not _is_shown(self._scope)):
             return False
-        moved = self._ends.followed.poll(context.now, context.everything)
+        partitions = context.listed.source.get(COMMITS_TOPIC, 0) if self._scope is None else 0
+        moved = self._ends.followed.poll(context.now, context.everything, partitions)
         self._forget(moved.gone)
         self._schedule.committed(moved.committed)
         chosen = self._ends.followed.chosen
         if context.everything:
             self._schedule.compare_all(sorted(chosen), context.now)
-        affected = (taken_in.groups | self._on(taken_in.restarted, context.listed)) & chosen
-        self._schedule.checkpointed(affected, context.now)
+        resent = groups_on(taken_in.restarted, context.listed.desired.remote, self._rows)
+        affected = not_settled(taken_in.groups, self._rows) | resent
+        self._schedule.checkpointed(affected & chosen, context.now)
         return self._schedule.is_due(context.now)
-
-    def _on(self, restarted: Collection[TopicPartition], listed: Listed) -> set[str]:
-        """Groups with offsets on these partitions of the source: what MM2 sent again can bring them nearer."""
-        remote = listed.desired.remote
-        there = {TopicPartition(remote[where.topic], where.partition) for where in restarted if where.topic in remote}
-        if not there:
-            return set()
-        return {group for group, rows in self._rows.items() if any(row.where in there for row in rows)}
 
     @property
     def _active(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sinks.engine.model import Change, Key, Kind
@@ -56,10 +56,14 @@ class Direction:
     names: Mapping[str, str]
     enabled: bool
     back: bool = False
+    _across: dict[TopicPartition, TopicPartition] = field(default_factory=dict, repr=False, compare=False)
 
     def across(self, where: TopicPartition) -> TopicPartition:
         """The same partition there."""
-        return TopicPartition(self.names[where.topic], where.partition)
+        found = self._across.get(where)
+        if found is None:
+            found = self._across[where] = TopicPartition(self.names[where.topic], where.partition)
+        return found
 
     def on_both(self, where: TopicPartition) -> tuple[TopicPartition, TopicPartition]:
         """The same partition on the flow's source and on its target."""

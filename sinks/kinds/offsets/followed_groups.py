@@ -1,5 +1,7 @@
 """The groups that a flow follows where they come from, and which of them committed: polled, or from the stream.
 
+Polled are those alone that may have committed, as far as the ends of the commits' topic tell (`commit_ends`).
+
 While a stream of commits lives nothing is asked of the cluster between two full comparisons. It is begun before all
 offsets are read once, so that what is committed meanwhile comes, too; and they are read again at each full comparison,
 so that nothing that a stream can lose (a log that was truncated, a type of record that is new) stays lost.
@@ -14,11 +16,13 @@ from sinks.faults import Observed
 from sinks.flow_settings import FlowSettings, OffsetsSource
 from sinks.kafka.ports.group_reader_around import GroupReaderAround
 from sinks.kafka.ports.groups import GroupReader, Offsets
-from sinks.kafka.ports.watches import POLLED_AT_ONCE, GroupWatch
+from sinks.kafka.ports.watches import GroupWatch
 from sinks.kinds.controller import CommitsFrom
 from sinks.kinds.offsets.chosen_groups import is_followed
+from sinks.kinds.offsets.commit_ends import CommitEnds, groups_in
 from sinks.kinds.offsets.commit_feed import CommitFeed, NewCommits
-from sinks.kinds.offsets.group_polls import GroupPolls
+from sinks.kinds.offsets.group_polls import POLLED_AT_ONCE, POLLED_IN_TURN, GroupPolls, PollPace
+from sinks.kinds.offsets.poll_queue import PollQueue
 from streaming.mm2.records import TopicPartition
 
 
@@ -45,21 +49,26 @@ class FollowedGroups(GroupReaderAround):
         super().__init__(groups)
         self._settings, self._watch, self._feed = settings, watch, feed
         self._clock, self._asked = clock, requested
-        self._polls = GroupPolls()
+        self._polls, self._listings, self._queue = GroupPolls(), PollPace(), PollQueue()
+        self._ends, self._may_be_new = CommitEnds(groups), True
         self._session: int | None = None
         self._known: dict[str, dict[TopicPartition, int]] = {}
         self.chosen: frozenset[str] = frozenset()
 
-    def poll(self, now: float, everything: bool) -> GroupChanges:
+    def poll(self, now: float, everything: bool, partitions: int = 0) -> GroupChanges:
         """Which groups moved since the last time, as cheaply as can be known now.
 
+        `partitions`: how many the commits' topic has there, 0 where that is not known.
         Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable.
         """
         new = self._feed.take()
-        if not everything and new.session is not None and new.session == self._session:
+        live = new.session is not None
+        if not everything and live and new.session == self._session:
             return GroupChanges(self._take(new))
-        if everything or new.session != self._session or self._polls.is_due(now):
+        if live and (everything or new.session != self._session):
             return self._read(now, new)
+        if everything or self._session is not None or self._polls.is_due(now):
+            return self._poll(now, everything or self._session is not None, partitions)
         return GroupChanges()
 
     def let_go(self) -> None:
@@ -81,19 +90,42 @@ class FollowedGroups(GroupReaderAround):
     def _read(self, now: float, new: NewCommits) -> GroupChanges:
         # Whatever is raised from here on, what was heard is lost, so that all has to be read once more.
         self._session = None
-        start, groups = self._clock(), self._wanted()
-        gone, self.chosen = self.chosen - frozenset(groups), frozenset(groups)
+        gone = self._list(now)
+        # What was heard counts only once everything was read after it.
+        committed = self._read_all(self.chosen)
+        self._session = new.session
+        return GroupChanges(committed, gone)
+
+    def _poll(self, now: float, everything: bool, partitions: int) -> GroupChanges:
+        start, gone = self._clock(), frozenset[str]()
+        if everything:
+            # What waits in the queue is asked for whatever is raised from here on.
+            self._queue.add(sorted(self.chosen))
+        self._session = None
+        moved = self._ends.moved(partitions)
+        self._may_be_new |= moved is None or bool(moved)
+        if everything or (self._may_be_new and self._listings.is_due(now)):
+            gone = self._list(now)
+        self._queue.add(sorted(self.chosen if moved is None else groups_in(self.chosen, moved, partitions)))
+        asked = self._queue.turn(POLLED_IN_TURN if moved is None else POLLED_AT_ONCE)
+        committed = self._watch.changed(self.chosen, asked) if asked else set()
+        self._queue.polled(asked)
+        if moved is not None:
+            self._ends.found(committed, partitions)
+        self._polls.polled(now, self._clock() - start, len(asked), len(committed))
+        return GroupChanges(committed, gone)
+
+    def _list(self, now: float) -> frozenset[str]:
+        """Finds out which groups there are; those that are gone, or no longer chosen."""
+        start, groups = self._clock(), frozenset(self._wanted())
+        gone, self.chosen = self.chosen - groups, groups
         for group in gone:
             self._known.pop(group, None)
+        self._queue.follow(groups)
         self._feed.want(self._settings.group_offsets_source, len(groups))
-        # What was heard counts only once everything was read after it.
-        if new.session is None:
-            committed = self._watch.changed(groups)
-            self._polls.polled(now, self._clock() - start, min(len(groups), POLLED_AT_ONCE), len(committed))
-        else:
-            committed = self._read_all(groups)
-            self._session = new.session
-        return GroupChanges(committed, gone)
+        self._listings.took(now, self._clock() - start)
+        self._may_be_new = False
+        return gone
 
     def _wanted(self) -> list[str]:
         chosen = sorted(group for group in self._groups.names() if self._is_followed(group))

@@ -7,10 +7,11 @@ from operator import itemgetter
 
 from sinks.kinds.offsets.direction import GroupOffset
 
-SECONDS_IN_A_PASS, LEAST_IN_A_PASS, OTHERS_IN_A_PASS = 2.0, 500, 100
+SECONDS_IN_A_PASS, LEAST_IN_A_PASS, OTHERS_IN_A_PASS, OTHERS_WHILE_BEHIND = 2.0, 1000, 500, 50
 """A pass compares as many groups that have just committed as it did in so many seconds lately, never fewer than the
-second number; and of others the third. The rest wait for the next pass, those that waited longest first. Few of the
-others, so that a commit never waits for a long pass to end."""
+second number; and of others the third, or the fourth where more have just committed than it takes. The rest wait for
+the next pass, those that waited longest first. Few of the others, so that a commit never waits for a long pass to end.
+"""
 
 JUST_COMMITTED = 0.0
 """When a group is due that has just committed: before all others."""
@@ -40,8 +41,9 @@ class GroupSchedule:
         self._due = dict.fromkeys(groups, now) | self._due
 
     def checkpointed(self, groups: Collection[str], now: float) -> None:
-        """MM2 wrote something about these."""
-        self._due |= dict.fromkeys(groups, now)
+        """MM2 wrote something about these. One that has just committed stays where it is, before all others: MM2 sees
+        the same commit and writes a checkpoint for it."""
+        self._due |= {group: min(now, self._due.get(group, now)) for group in groups}
         self._begin_anew(groups)
 
     def committed(self, groups: Collection[str]) -> None:
@@ -78,7 +80,7 @@ class GroupSchedule:
         self.behind = not everyone and len(committed) > self._most
         if everyone:
             return committed + others
-        return committed[: self._most] + others[:OTHERS_IN_A_PASS]
+        return committed[: self._most] + others[: OTHERS_WHILE_BEHIND if self.behind else OTHERS_IN_A_PASS]
 
     def compared(self, group: str, rows: Sequence[GroupOffset], now: float) -> None:
         """What a comparison found says when the group is compared again."""

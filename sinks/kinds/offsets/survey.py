@@ -13,6 +13,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.groups import LogRange, Offsets
 from sinks.kinds.offsets.direction import Direction, GroupOffset, unread
 from sinks.kinds.offsets.group_partition import GroupPartition
+from sinks.kinds.offsets.group_states import read_states
 from sinks.kinds.offsets.history import History
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.record_search import Question, SearchResult
@@ -109,10 +110,11 @@ def _observe(
     direction: Direction, committed: Mapping[str, Offsets], partitions: Collection[TopicPartition]
 ) -> _Observation:
     groups = direction.there.groups
+    states = read_states(groups, committed)
     # The ends there before those here: a group at the end here has then read all that lies below the end there.
     return _Observation(
-        committed=groups.committed(committed),
-        members=groups.members(committed),
+        committed=states.committed,
+        members=states.members,
         there=groups.ends({direction.across(where) for where in partitions}),
         here=direction.here.groups.ends(partitions),
     )

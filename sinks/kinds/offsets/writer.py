@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from sinks.engine.model import Change, Outcome
 from sinks.faults import ItemFault
 from sinks.kafka.ports.groups import Groups
+from sinks.kinds.offsets.group_states import read_states
 from sinks.kinds.offsets.verdicts import Facts, Verdict, verdict_on
 from streaming.mm2.records import TopicPartition
 
@@ -30,8 +32,8 @@ class GroupWriter:
     def _settled(self, changes: Sequence[Change]) -> dict[Change, Outcome]:
         """Changes that must not, or need not, be written any more."""
         groups = {change.key[0] for change in changes}
-        committed, members = self._groups.committed(groups), self._groups.members(groups)
-        ends = self._groups.ends({where_of(change) for change in changes})
+        committed, members = read_states(self._groups, groups)
+        ends = self._groups.ends(set(map(where_of, changes)))
         settled: dict[Change, Outcome] = {}
         for change in changes:
             group, where = change.key[0], where_of(change)
@@ -56,4 +58,10 @@ class GroupWriter:
 def where_of(change: Change) -> TopicPartition:
     """The partition that a change of this kind is about."""
     _, topic, partition = change.key
+    return _partition(topic, partition)
+
+
+@lru_cache(maxsize=100_000)
+def _partition(topic: str, partition: str) -> TopicPartition:
+    # Thousands of groups share them, and each name is checked where one is made.
     return TopicPartition(topic, int(partition))

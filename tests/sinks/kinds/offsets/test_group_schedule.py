@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.kinds.offsets.group_polls import POLL_LEAST, POLL_LONGEST, POLL_SHARE, GroupPolls
+from sinks.kinds.offsets.group_polls import POLL_LEAST, POLL_LONGEST, POLL_SHARE, STORM_LEAST, GroupPolls
 from sinks.kinds.offsets.group_schedule import (
     LEAST_IN_A_PASS,
     OTHERS_IN_A_PASS,
+    OTHERS_WHILE_BEHIND,
     SECONDS_IN_A_PASS,
     GroupSchedule,
 )
@@ -56,11 +57,24 @@ def test_commits_come_before_others_of_which_there_are_few() -> None:
     assert len(turn) == 3 + OTHERS_IN_A_PASS
 
 
+def test_hardly_any_others_are_compared_while_commits_wait_for_their_turn() -> None:
+    schedule = committed(LEAST_IN_A_PASS + 1)
+    schedule.checkpointed([f"other{number:04}" for number in range(500)], now=1.0)
+    assert len(schedule.turn(1.0)) == LEAST_IN_A_PASS + OTHERS_WHILE_BEHIND
+
+
 def test_who_committed_first_is_compared_first() -> None:
     schedule = GroupSchedule()
     schedule.committed(["z"])
     schedule.committed(["a", "z"])
     assert schedule.turn(0.0) == ["z", "a"]
+
+
+def test_a_checkpoint_puts_no_group_back_that_has_just_committed() -> None:
+    schedule = committed(1000)
+    schedule.checkpointed([*names(1000), "other"], now=5.0)
+    assert len(schedule.turn(5.0)) == LEAST_IN_A_PASS + 1
+    assert schedule.turn(4.0) == names(LEAST_IN_A_PASS)
 
 
 def test_it_is_behind_while_more_groups_committed_than_a_turn_takes() -> None:
@@ -106,6 +120,13 @@ def test_where_most_groups_committed_the_others_are_polled_at_once() -> None:
     polls = GroupPolls()
     polls.polled(10.0, 0.2, 2000, 1500)
     assert polls.is_due(10.0)
+
+
+@pytest.mark.parametrize(("committed", "at_once"), [(STORM_LEAST - 1, False), (STORM_LEAST, True)])
+def test_a_few_that_commit_are_no_reason_to_poll_the_others_at_once(committed: int, at_once: bool) -> None:
+    polls = GroupPolls()
+    polls.polled(10.0, 0.2, STORM_LEAST, committed)
+    assert polls.is_due(10.0) is at_once
 
 
 def test_a_single_group_that_commits_is_no_storm() -> None:
