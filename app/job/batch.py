@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 
 from pyspark.sql import DataFrame
 
@@ -31,7 +32,8 @@ class Batch:
         work = self._passes.worked()
         if self._serves:
             describe_jobs(frame, f"since the batch before: {work}")
-        hints = collect_hints(frame)
+        with self._passes.serving() if self._serves else nullcontext():
+            hints = collect_hints(frame)
         self._passes.take_in(hints)
         self._metrics.batch(work.seconds + time.monotonic() - start, hints.rows, hints.undecodable)
         if self._serves:

@@ -6,10 +6,12 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from sinks.background import begun
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import PassSchedule, Reason
@@ -21,6 +23,10 @@ log = logging.getLogger(__name__)
 
 MOST_PASSES_AT_ONCE = 256
 """Passes side by side; threads are started as they are needed."""
+
+
+LONGEST_BLOCK = 600.0
+"""Seconds for which passes are begun beside a block that does not come to its end."""
 
 
 @dataclass
@@ -49,7 +55,7 @@ class Work:
 
 
 class FlowPasses:
-    """`give` and `hold` may be called from any thread; one thread at a time serves.
+    """Any thread may call `give` and `hold`, and serve.
 
     One flow whose cluster is silent must not hold up the others: its pass goes on, and it has no other meanwhile.
     """
@@ -89,20 +95,33 @@ class FlowPasses:
             self._holds = holds
             self._changed.notify_all()
 
-    def serve(self, seconds: float, *, in_batch: bool = False) -> None:
+    def serve(self, seconds: float, *, in_batch: bool = False, is_over: Callable[[], bool] = lambda: False) -> None:
         """Begins passes as reasons come, for so long; what is due already begins in any case.
 
-        Ends early when all is stopped; in a batch also when it is not to hold, or when the stream has what a flow
-        waits for.
+        Ends early when all is stopped, or `is_over`; in a batch also when it is not to hold, or when the stream has
+        what a flow waits for.
         """
         with self._changed:
             until = self._clock() + seconds
             while not self._stopped:
                 now = self._clock()
                 self._begin_due(now)
-                if now >= until or (in_batch and (not self._holds or self._stream_is_wanted())):
+                if now >= until or is_over() or (in_batch and (not self._holds or self._stream_is_wanted())):
                     return
                 self._changed.wait(max(0.0, min(until, self._next_at()) - now))
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Another thread serves while the block runs: what is done there must not hold up any pass."""
+        over = threading.Event()
+        server = begun(lambda: self.serve(LONGEST_BLOCK, is_over=over.is_set), "serve")
+        try:
+            yield
+        finally:
+            over.set()
+            with self._changed:
+                self._changed.notify_all()
+            server.result()
 
     def _next_at(self) -> float:
         starts = (one.schedule.next_at() for one in self._flows.values() if not one.is_running)

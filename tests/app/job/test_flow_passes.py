@@ -141,6 +141,18 @@ def test_a_batch_ends_when_it_is_let_go_and_whoever_serves_without_one_goes_on()
         assert fallback.is_alive()
 
 
+def test_while_a_batch_reads_passes_begin_as_at_any_other_time() -> None:
+    one = ScriptedFlow(AB)
+    passes = flows(one)
+    with passes.serving():
+        wait_for(has(1, one), WITHIN, "the first pass")
+        passes.give(AB, Reason.SIGNAL)
+        wait_for(has(2, one), WITHIN, "the pass of the signal")
+    passes.give(AB, Reason.SIGNAL)
+    passes.close()
+    assert one.passes == 2
+
+
 def test_a_batch_ends_when_the_stream_has_what_a_flow_waits_for() -> None:
     one = ScriptedFlow(AB)
     passes = flows(one)
