@@ -9,7 +9,7 @@ from sinks.kinds.offsets.direction import GroupOffset
 
 SECONDS_IN_A_PASS, LEAST_IN_A_PASS, OTHERS_IN_A_PASS, OTHERS_WHILE_BEHIND = 4.0, 1000, 500, 50
 """A pass compares as many groups that have just committed as it did in so many seconds lately, never fewer than the
-second number: what it costs whatever their number, two listings of all groups above all, is as much as hundreds of them.
+second number: what it costs whatever their number, two listings of all groups above all, is as much as hundreds do.
 And of others the third, or the fourth where more have just committed than it takes. The rest wait for the next pass,
 those that waited longest first. Few of the others, so that a commit never waits for a long pass to end.
 """
