@@ -86,7 +86,7 @@ class JobHooks:
     `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
     may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target.
     `observers`: get the reports of its passes, beside the flow's own listeners. `commits`: what a stream of the
-    source's commits brings.
+    source's commits brings. `comes_again`: one pass follows the other by itself.
     """
 
     on_signal: Callable[[], None] = lambda: None
@@ -94,6 +94,7 @@ class JobHooks:
     claims: Claims = field(default_factory=Claims)
     observers: Sequence[Observer] = ()
     commits: CommitFeed = field(default_factory=CommitFeed)
+    comes_again: bool = False
 
 
 def flow_in_job(
@@ -109,7 +110,16 @@ def flow_in_job(
         opened.callback(there.close)
         leadership = lease(settings, flow, "run", wake=hooks.on_signal)
         led = there.ports.written_with(leadership.check)
-        made = assemble(Assembly(flow, here.ports, led, claims=hooks.claims, commits=hooks.commits))
+        made = assemble(
+            Assembly(
+                flow,
+                here.ports,
+                led,
+                comes_again=hooks.comes_again,
+                claims=hooks.claims,
+                commits=hooks.commits,
+            )
+        )
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
         source_ends = SourceEndOffsetStore(here.cluster.records(), flow.failover.ends_interval)
         opened.callback(source_ends.close)

@@ -89,6 +89,7 @@ class Job:
             claims=self._claims[flow.flow.target],
             observers=[self._histories[flow.flow]],
             commits=self._commits.feed(flow.flow),
+            comes_again=not self._once,
         )
         built = flow_in_job(settings, flow, self._spark.sparkContext._gateway, self._metrics, hooks)
         self._adopted.built(flow)

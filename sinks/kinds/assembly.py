@@ -53,7 +53,8 @@ class SyncedPrincipals:
 class Assembly:
     """What a kind's folder makes its controller and writers from.
 
-    `once`: a command's single pass, which compares everything however long it takes; else a job's, which comes again.
+    `once`: a command's single pass, which compares everything however long it takes; else a job's. `comes_again`: other
+    passes follow by themselves, so that what would hold up the other kinds may take several of them.
     `claims`: one for all flows of the process into this target. `commits`: what a stream brings of groups' commits on
     the source, if there is one.
     """
@@ -62,6 +63,7 @@ class Assembly:
     source: ClusterPorts
     target: ClusterPorts
     once: bool = False
+    comes_again: bool = False
     progress: CompareProgress = no_progress
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)

@@ -184,15 +184,15 @@ class World:
 
     def restart(self) -> None:
         """A new process: everything kept in memory is gone."""
-        audit = self.audit or Audit(self.settings.internal.audit, self.target, 1, "tester@here", self.now)
         source = cast(Cluster, self.read_source or self.source)
-        made = assemble(Assembly(self.settings, self._ports_of(source), self._ports_of_target(), claims=self.claims))
+        ports = self._ports_of(source), self._ports_of_target()
+        made = assemble(Assembly(self.settings, *ports, comes_again=True, claims=self.claims))
         self.controllers = made.controllers
         components = FlowComponents(
             list_topics=partial(list_both, self.settings, source, self.target),
             guard=Guard(self.settings.flow, self.source, self.target, pins=self.pins),
             open_ledger=self.ledger,
-            audit=audit,
+            audit=self.audit or Audit(self.settings.internal.audit, self.target, 1, "tester@here", self.now),
             controllers=made.controllers,
             writers=made.writers,
             topic_ids=self.target.topic_ids,

@@ -3,6 +3,7 @@ from, which are kept whether groups are synced or not."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from dataclasses import replace
 from sinks.engine.backoff import Backoff
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Outcome
-from sinks.engine.plan import make_plan
+from sinks.engine.plan import Unobserved, make_plan
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
@@ -20,7 +21,6 @@ from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.affected_groups import groups_on, not_settled
 from sinks.kinds.offsets.checkpoints import CheckpointEmitter
 from sinks.kinds.offsets.direction import (
-    ClusterGroups,
     Direction,
     GroupOffset,
     OffsetClusters,
@@ -29,16 +29,22 @@ from sinks.kinds.offsets.direction import (
     summary_of,
     topics_to_write,
 )
-from sinks.kinds.offsets.followed_groups import FollowedGroups
+from sinks.kinds.offsets.first_reading import FirstReading
 from sinks.kinds.offsets.group_schedule import GroupSchedule
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
-from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.offset_clusters import offset_clusters
 from sinks.kinds.offsets.stream_watch import StreamWatch, waits_for_syncs
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.writer import GroupWriter
 from streaming.commits.commit_record import COMMITS_TOPIC
+from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
+
+log = logging.getLogger(__name__)
+
+READS_FOR = 1.0
+"""Seconds of a job's pass: so much later, at the most, comes a change of another kind."""
 
 Emit = Callable[[Collection[GroupOffset]], None]
 """Called with the rows of the groups that were just compared."""
@@ -58,14 +64,17 @@ class OffsetController:
         emit: Emit | None = None,
         scope: GroupScope | None = None,
         clock: Callable[[], float] = time.monotonic,
+        reads_for: float = float("inf"),
     ) -> None:
-        """`matches`: None looks for no records; `emit`: None emits no checkpoints; `scope`: for a command."""
-        self._scope, self._clock = scope, clock
+        """`matches`: None looks for no records; `emit`: None emits no checkpoints; `scope`: for a command; `reads_for`:
+        of `FirstReading`."""
+        self._scope, self._shown, self._clock = scope, scope is not None and scope.shown, clock
         self._settings, self._ends, self._memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._rows: dict[str, list[GroupOffset]] = {}
         self._schedule = GroupSchedule()
         self._backoff = Backoff()
         self._ledger: Ledger | None = None
+        self._first, self._owes_all = FirstReading(memory, ends.topics, reads_for, clock), False
         self._missing: frozenset[str] = frozenset()
         self._summary: GroupSummary | None = None
         self._waiting: set[str] = set()
@@ -73,22 +82,24 @@ class OffsetController:
 
     def poll(self, context: PassContext) -> bool:
         """Takes in what the stream brought; whether a group committed, or is to be compared again."""
-        if self._ledger is None:
-            self._memory.load(context.ledger, self._ends.topics)
+        self._owes_all |= context.everything
+        if self._ledger is None and not self._first.is_done(context.ledger):
+            return False
         self._ledger = context.ledger
+        everything, self._owes_all = self._owes_all, False
         taken_in = self._memory.drain()
-        if context.everything and self._scope is None:
+        if everything and self._scope is None:
             self._keep(context)
         if not self._active:
             self._ends.followed.let_go()
-        if not self._active or (Kind.GROUP_OFFSET in context.idle and not _is_shown(self._scope)):
+        if not self._active or (Kind.GROUP_OFFSET in context.idle and not self._shown):
             return False
         partitions = context.listed.source.get(COMMITS_TOPIC, 0) if self._scope is None else 0
-        moved = self._ends.followed.poll(context.now, context.everything, partitions)
+        moved = self._ends.followed.poll(context.now, everything, partitions)
         self._forget(moved.gone)
         self._schedule.committed(moved.committed)
         chosen = self._ends.followed.chosen
-        if context.everything:
+        if everything:
             self._schedule.compare_all(sorted(chosen), context.now)
         resent = groups_on(taken_in.restarted, context.listed.desired.remote, self._rows)
         affected = not_settled(taken_in.groups, self._rows) | resent
@@ -97,7 +108,7 @@ class OffsetController:
 
     @property
     def _active(self) -> bool:
-        return self._settings.enabled[Kind.GROUP_OFFSET] or self._emit is not None or _is_shown(self._scope)
+        return self._settings.enabled[Kind.GROUP_OFFSET] or self._emit is not None or self._shown
 
     @property
     def rows(self) -> list[GroupOffset]:
@@ -187,6 +198,9 @@ class OffsetController:
 
     def status(self, context: PassContext) -> ControllerStatus:
         """How many partitions have each verdict, and offsets that the target refused."""
+        if (reason := self._first.reason) is not None:
+            errors = (Unobserved(Kind.GROUP_OFFSET, reason),) if self._active else ()
+            return ControllerStatus(errors=errors, due=context.now)
         if self._summary is None and self._active:
             self._summary = summary_of([row for rows in self._rows.values() for row in rows])
         if self._summary is not None:
@@ -203,17 +217,17 @@ class OffsetController:
     def close(self) -> None:
         """Writes down what came since the last full comparison; a command leaves that to the job."""
         self._ends.followed.close()
+        self._first.close()
         if self._matches is not None:
             self._matches.close()
         if self._ledger is not None and self._scope is None:
             with suppress(ClusterUnreachable):
                 # What overflowed is read from MM2's topics, now or at the next start.
                 self._memory.drain()
-            self._memory.save(self._ledger)
-
-
-def _is_shown(scope: GroupScope | None) -> bool:
-    return scope is not None and scope.shown
+            try:
+                self._memory.save(self._ledger)
+            except LockstepError as error:
+                log.warning("what MM2 wrote lately is read again at the next start: %s", error)
 
 
 def assemble(assembly: Assembly) -> Assembled:
@@ -221,22 +235,15 @@ def assemble(assembly: Assembly) -> Assembled:
     settings, source, target = assembly.settings, assembly.source, assembly.target
     if assembly.once and not (assembly.is_enabled(Kind.GROUP_OFFSET) or assembly.scope.shown):
         return Assembled()
-    internal, memory = settings.internal, OffsetMemory()
-    syncs_on = source.cluster if internal.offset_syncs_cluster == source.alias else target.cluster
-    groups_from, groups_to = (target, source) if assembly.scope.back else (source, target)
-    followed = FollowedGroups(
-        settings, groups_from.groups, groups_from.group_watch(), assembly.commits, time.monotonic, assembly.scope.groups
-    )
-    clusters = OffsetClusters(
-        ClusterGroups(source.cluster, source.groups if assembly.scope.back else followed),
-        ClusterGroups(target.cluster, followed if assembly.scope.back else target.groups),
-        MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, target.cluster),
-        followed,
-    )
+    memory, clusters = OffsetMemory(), offset_clusters(assembly)
     emit = None
     if settings.emit_checkpoints and not assembly.once:
-        emit = CheckpointEmitter(internal.checkpoints, target.cluster, settings.replication_factor, memory)
+        emit = CheckpointEmitter(clusters.topics.checkpoints, target.cluster, settings.replication_factor, memory)
     scope = assembly.scope if assembly.once else None
     matches = open_matches(settings, source, target, at_leisure=assembly.once) if settings.matching else None
-    controller = OffsetController(settings, clusters, memory, matches, emit, scope)
-    return Assembled([controller], {Kind.GROUP_OFFSET: GroupWriter(groups_to.alias, groups_to.groups)})
+    reads_for = READS_FOR if assembly.comes_again else float("inf")
+    onto = source if assembly.scope.back else target
+    return Assembled(
+        [OffsetController(settings, clusters, memory, matches, emit, scope, reads_for=reads_for)],
+        {Kind.GROUP_OFFSET: GroupWriter(onto.alias, onto.groups)},
+    )

@@ -22,13 +22,16 @@ class KnownCheckpoints:
         self._since: dict[str, int] = {}
         self._doubtful: set[str] = set()
 
-    def take(self, checkpoints: Iterable[CheckpointSeen]) -> None:
-        """Takes checkpoints in, in the order of the topic."""
+    def take(self, checkpoints: Iterable[CheckpointSeen]) -> set[str]:
+        """Takes checkpoints in, in the order of the topic; the groups that they are about."""
+        groups: set[str] = set()
         for seen in checkpoints:
+            groups.add(seen.group)
             self.read_to = max(self.read_to, seen.position)
             key = (seen.group, TopicPartition(seen.topic, seen.partition))
             if seen.topic not in self._doubtful and seen.position > self._since.get(seen.topic, NOWHERE):
                 self.newest[key], self._positions[key] = Pair(seen.upstream, seen.downstream), seen.position
+        return groups
 
     def believe_since(self, topic: str, position: int) -> None:
         """Leaves out those of a remote topic at or before an offset of the checkpoints topic."""

@@ -8,15 +8,16 @@ one that comes twice changes nothing, and a gap shows that compaction took some.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from sinks.engine.ledger import Entry, Ledger
+from sinks.kafka.ports.cluster import Placed
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
-from sinks.kinds.offsets.mirror_records import MirrorTopics, checkpoints_of, sync_of
+from sinks.kinds.offsets.mirror_records import MirrorTopics, sync_of
 from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
 from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS, StreamQueue, TakenIn
 from sinks.kinds.offsets.target_logs import TargetLogs
@@ -58,46 +59,46 @@ class OffsetMemory:
         if overflowed and self._topics is not None:
             try:
                 restarted |= self.catch_up(self._topics)
-                groups |= self._read_checkpoints(self._topics)
+                groups |= self.checkpoints.take(self._topics.read_checkpoints(0))
             except BaseException:
                 self._queue.overflow()
                 raise
         for syncs, checkpoints in batches:
             restarted |= self._take_syncs(syncs)
-            self.checkpoints.take(checkpoints)
-            groups |= {seen.group for seen in checkpoints}
+            groups |= self.checkpoints.take(checkpoints)
         return TakenIn(groups, restarted)
 
     def load(self, ledger: Ledger, topics: MirrorTopics) -> None:
         """What the ledger has, and what MM2 wrote since then. Raises ClusterUnreachable, RightsMissing."""
-        for where, history in stored_histories(ledger):
-            self.histories.restore(where, history)
-        self._ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
-        self.histories.exact.renew(ledger)
-        self._saved_to = self.histories.position
-        self._topics, self._syncs = topics, topics.syncs
+        for _ in self.loading(ledger, topics):
+            pass
+
+    def loading(self, ledger: Ledger, topics: MirrorTopics) -> Iterator[int]:
+        """The same, a piece at a time: how far offset-syncs are read. Begun anew after a failure it goes on from there.
+
+        Nothing that is known counts before all is read: what comes later may end a history.
+        """
+        if self._topics is None:
+            for where, history in stored_histories(ledger):
+                self.histories.restore(where, history)
+            self._ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
+            self.histories.exact.renew(ledger)
+            self._saved_to = self.histories.position
+            self._topics, self._syncs = topics, topics.syncs
         recreated = is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints)
-        self.catch_up(topics)
-        self._read_checkpoints(topics)
+        for _ in self._catching_up(topics):
+            yield self.histories.position + 1
+        self.checkpoints.take(topics.read_checkpoints(0))
         if recreated or any(ids.checkpoints_since > self.checkpoints.read_to for ids in self._ids.values()):
             # It counts from 0: all that it has is new.
             self._ids = {topic: replace(ids, checkpoints_since=NOWHERE) for topic, ids in self._ids.items()}
 
-    def _read_checkpoints(self, topics: MirrorTopics) -> set[str]:
-        """All of them; the groups that they are about."""
-        groups: set[str] = set()
-        for chunk in topics.checkpoints_on.read_log_in_chunks(topics.checkpoints, 0):
-            seen = list(checkpoints_of(chunk.records))
-            self.checkpoints.take(seen)
-            groups |= {one.group for one in seen}
-        return groups
-
     def catch_up(self, topics: MirrorTopics) -> set[TopicPartition]:
-        """Takes in what the offset-syncs topic has beyond what is known, and notices when it was recreated.
+        """Takes in what the offset-syncs topic has beyond what is known, and notices when it was recreated. Returns the
+        partitions that MM2 sends again, or whose target log was truncated."""
+        return set().union(*self._catching_up(topics))
 
-        Returns the partitions that MM2 sends again, or whose target log was truncated.
-        """
-        restarted = set[TopicPartition]()
+    def _catching_up(self, topics: MirrorTopics) -> Iterator[set[TopicPartition]]:
         if is_recreated(self._ids, topics.syncs_on, topics.syncs):
             self._count_syncs_again(topics.syncs)
         known = self.histories.position
@@ -105,17 +106,20 @@ class OffsetMemory:
             if chunk.whole and known != NOWHERE:
                 self._count_syncs_again(topics.syncs)
                 known = NOWHERE
-            for record in chunk.records:
-                sync = sync_of(record)
-                if sync is None:
-                    self.histories.reach(record.position)
-                else:
-                    restarted |= self._take_syncs((sync,))
+            yield self._take_records(chunk.records)
         if not self.checkpoints.is_settled:
             since = self.checkpoints.settle(topics.read_checkpoints(self.checkpoints.read_to + 1))
             for topic, ids in self._ids.items():
                 position = since.get(self._remote.get(topic, ""))
                 self._ids[topic] = ids if position is None else replace(ids, checkpoints_since=position)
+
+    def _take_records(self, records: Iterable[Placed]) -> set[TopicPartition]:
+        restarted = set[TopicPartition]()
+        for record in records:
+            if (sync := sync_of(record)) is None:
+                self.histories.reach(record.position)
+            else:
+                restarted |= self._take_syncs((sync,))
         return restarted
 
     def _count_syncs_again(self, name: str) -> None:
@@ -141,10 +145,8 @@ class OffsetMemory:
         return restarted
 
     def note_target_end(self, where: TopicPartition, remote: TopicPartition, end: int) -> None:
-        """Takes in the end of a log on the target; one that lost its tail leaves nothing known of it.
-
-        `where`: its partition on the source.
-        """
+        """Takes in the end of a log on the target; one that lost its tail leaves nothing known of it. `where`: its
+        partition on the source."""
         if not self.target_logs.note_end(where, end, self.histories.reached(where)):
             return
         log.warning("%s lost its tail: what was known of its offsets is forgotten", remote)
@@ -196,11 +198,8 @@ class OffsetMemory:
         return set(topics) - self._remote.keys()
 
     def recognize(self, remote: Mapping[str, str], source: Mapping[str, str], target: Mapping[str, str]) -> set[str]:
-        """Compares the ids of topics; forgets those that were recreated, and returns their names on the source.
-
-        `remote`: the name on the target by the name on the source; `source`, `target`: ids by name, "" where a
-        cluster has none.
-        """
+        """Compares the ids of topics; forgets those that were recreated, returns their names on the source. `remote`:
+        the name on the target by that on the source; `source`, `target`: ids by name, "" where a cluster has none."""
         recreated: set[str] = set()
         for topic in remote.keys() & source.keys():
             known, seen = self._ids.get(topic), TopicIds(source[topic], target.get(remote[topic], ""))

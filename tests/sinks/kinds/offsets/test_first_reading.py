@@ -1,0 +1,109 @@
+"""What MM2 wrote before the job began is read in pieces: other kinds go on, no group is judged by a half of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from sinks.engine.model import Kind
+from sinks.engine.report import Report
+from sinks.faults import ClusterUnreachable
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.ports.cluster import CHUNK, LogChunk
+from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.offsets import controller
+from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import MirrorTopics
+from streaming.hints import SyncSeen
+from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.records import OffsetSync, TopicPartition
+from tests.sinks.builders import World, flow_settings, put_topic
+from tests.sinks.kinds.offsets import remembering
+from tests.sinks.kinds.offsets.remembering import CHECKPOINTS, SYNCS
+
+X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
+SYNC = 2 * CHUNK
+"""How many are in the topic: two pieces, and MM2 sent again in the second."""
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """The group g at 60 of x on a; a pass reads one piece of a long offset-syncs topic."""
+    monkeypatch.setattr(controller, "READS_FOR", 0.0)
+    world = World(
+        flow_settings(),
+        source_groups=MemoryGroups("a", {"g": {X: 60}}, logs={X: LogRange(0, 100)}),
+        target_groups=MemoryGroups("b", logs={AX: LogRange(0, 200)}),
+    )
+    put_topic(world.source, "x")
+    put_topic(world.target, "a.x")
+    world.source.create_log(SYNCS, 1, {})
+    early = [encode_offset_sync(OffsetSync(X, 50, 50))] * CHUNK
+    world.source.append_log(SYNCS, [*early, *[encode_offset_sync(OffsetSync(X, 40, 130))] * CHUNK])
+    return world
+
+
+def reasons(report: Report) -> list[str]:
+    return [error.reason for error in report.plan.errors if error.kind is Kind.GROUP_OFFSET]
+
+
+def test_other_kinds_are_compared_and_no_offset_is_written_before_all_is_read(world: World) -> None:
+    put_topic(world.source, "y")
+    report = world.run_pass()
+    assert "a.y" in world.target.topics
+    assert world.target_groups.offsets == {}
+    assert reasons(report) == [
+        "MM2's offset-syncs are being read, 10,000 so far: no offset is written before",
+    ]
+
+
+def test_groups_are_compared_as_soon_as_all_is_read_without_another_full_comparison(world: World) -> None:
+    reports = [world.run_pass()]
+    while reasons(reports[-1]):
+        assert reports[-1].due <= world.clock.now, "the next pass has no reason"
+        reports.append(world.run_pass(after=0.2))
+    assert len(reports) == 3
+    assert world.target_groups.offsets == {"g": {AX: 131}}, "the half of it would have said 51"
+
+
+def test_reading_that_failed_goes_on_where_it_was_and_loses_nothing() -> None:
+    kept = remembering.World()
+    kept.sync((10, 5))
+    kept.begun().save(kept.ledger)
+    kept.sync((20, 15), (30, 25))
+    kept.b.create_log(CHECKPOINTS, 1, {})
+    memory, broken = OffsetMemory(), BreaksOff("b")
+    topics = MirrorTopics(SYNCS, kept.a, CHECKPOINTS, broken)
+    with pytest.raises(ClusterUnreachable):
+        memory.load(kept.ledger, topics)
+    broken.works = True
+    memory.load(kept.ledger, topics)
+    assert remembering.pairs(memory) == [Pair(10, 5), Pair(20, 15), Pair(30, 25)]
+
+
+class BreaksOff(MemoryCluster):
+    """Does not answer while its log is read."""
+
+    works = False
+
+    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
+        if not self.works:
+            raise ClusterUnreachable("cluster b: went away")
+        return super().read_log_in_chunks(topic, position)
+
+
+def test_flow_that_may_not_write_its_ledger_any_more_ends_without_a_defect(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    while reasons(world.run_pass(after=0.2)):
+        pass
+    world.reconcile.take_in([SyncSeen(SYNC, "x", 0, 70, 160)], [])
+    world.target.reachable = False
+    (groups,) = (one for one in world.controllers if Kind.GROUP_OFFSET in one.kinds)
+    with caplog.at_level(logging.WARNING):
+        groups.close()
+    assert "what MM2 wrote lately is read again at the next start" in caplog.text
