@@ -135,5 +135,5 @@ class Admin:
         self._client.poll(0)
         reason, self._reason = self._reason, None
         if reason is None and error.code() in UNANSWERED:
-            return no_answer(self.alias, self.properties["bootstrap.servers"], api, waited)
+            return no_answer(self.alias, self.properties["bootstrap.servers"], api, min(waited, self.timeout))
         return raised(self.alias, api, reason if reason is not None and error.code() in UNREACHABLE else error)
