@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from sinks.background import awaited
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.error_codes import UNANSWERED, UNREACHABLE, error_of, no_answer, raised, stops_request
@@ -83,7 +84,7 @@ class Admin:
         settled: dict[T, tuple[Any, KafkaError | None]] = {}
         for item, future in futures.items():
             try:
-                settled[item] = (future.result(), None)
+                settled[item] = (awaited(future), None)
             except KafkaException as exception:
                 settled[item] = (None, error_of(exception))
         errors = [error for _, error in settled.values() if error is not None]
