@@ -27,7 +27,10 @@ LASTS: Final = (1.0, 12.0)
 """Seconds that faults last, between these."""
 
 LIMIT: Final = 300.0
-"""Seconds from the end of a storm until all is equal; then it is given up, and the next one comes."""
+"""Seconds from when MM2 has copied the last records until all is equal; then it is given up, and the next one comes."""
+
+COPIED_WITHIN: Final = 900.0
+"""Seconds that MM2 may take to go on after a storm."""
 
 
 def main(
@@ -75,6 +78,7 @@ def storm(pair: ChaosPair, number: int) -> list[dict[str, Any]]:
 def _seconds_until_equal(pair: ChaosPair) -> float | None:
     since = time.monotonic()
     wait_for(partial(tried, pair.change), STARTS_WITHIN, "the source to take a change")
+    wait_for(lambda: not {"records", "an answer"} & pair.missing().keys(), COPIED_WITHIN, "MM2 to copy the records")
     try:
         wait_for(lambda: not pair.missing(), LIMIT, "source and target to be equal")
     except WaitedTooLong:

@@ -82,11 +82,20 @@ def chaos_section(found: Mapping[str, Any]) -> str:
         f"bench.chaos --faults {len(faults)}`.\n",
         f"- Equal after the last fault: {'yes' if found['equal'] else 'no'}. {_times(seconds)}",
         f"- Objects of somebody else's on the target that were deleted or changed: {len(found['foreign'])}.",
-        f"- Writes on the target without an event in the audit topic: {len(found['untold'])}.\n",
+        f"- Writes on the target without an event in the audit topic: {len(found['untold'])}.",
+        *_given_up(faults),
+        "",
         "| fault | times | equal after, median | slowest | given up |",
         "|---|---|---|---|---|",
     ]
     return "\n".join([*rows, *_by_fault(faults)]) + "\n"
+
+
+def _given_up(faults: Sequence[Mapping[str, Any]]) -> list[str]:
+    left = dict.fromkeys(
+        f"{kind} {why}" for one in faults if one["seconds"] is None for kind, why in one["missing"].items()
+    )
+    return [f"- Given up, and equal after a later fault: {', '.join(left)}."] if left else []
 
 
 def _times(seconds: Sequence[float]) -> str:
