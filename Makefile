@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 UNIT := tests/layout tests/lockstep tests/app tests/streaming tests/sinks tests/bench tests/conf
 TOGETHER := --dist loadscope --no-loadscope-reorder
-# Most of a test's time is waiting: three processes keep two cores busy.
-WORKERS ?= 3
+# Most of a test's time is waiting: four processes keep two cores busy.
+WORKERS ?= 4
 ROUNDS ?= 3
 
 .DEFAULT_GOAL := help
