@@ -12,9 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import psutil
 import typer
@@ -29,6 +30,7 @@ from bench.verify_page import PAGE, RESULTS, page
 
 CONSOLE: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 WITHIN: Final = 1800.0
+PARTS: Final = ("plain", "workers", "memory")
 
 
 def main(
@@ -36,6 +38,7 @@ def main(
     sizes: Annotated[str, typer.Option(help="Millions of records for the driver's memory.")] = "1,4,16",
     partitions: Annotated[int, typer.Option(help="Of the topic.")] = 8,
     rounds: Annotated[int, typer.Option(help="Rounds behind the warm-up.")] = 3,
+    parts: Annotated[str, typer.Option(help="What to measure; the page keeps the rest as it was.")] = ",".join(PARTS),
     render: Annotated[bool, typer.Option("--render", help="Write the page from what was measured.")] = False,
 ) -> None:
     """Measures, saves after each part, and writes the page."""
@@ -45,22 +48,42 @@ def main(
             for alias in ("a", "b"):
                 cluster = stack.enter_context(LocalCluster(alias, root / alias, heap="1g"))
                 clusters[alias] = cluster.bootstrap
-            _measure(clusters, root, records, [int(one) for one in sizes.split(",") if one], partitions, rounds)
+            found = _kept(parts.split(","), partitions, rounds)
+            load = Load(records, [int(one) for one in sizes.split(",") if one], partitions, rounds)
+            _measure(clusters, root, load, found, parts.split(","))
     PAGE.write_text(page(json.loads(RESULTS.read_text())))
 
 
-def _measure(
-    clusters: dict[str, str], root: Path, records: int, sizes: list[int], partitions: int, rounds: int
-) -> None:
-    found: dict[str, Any] = {"cores": psutil.cpu_count(), "partitions": partitions, "rounds": rounds}
-    written = write_both(clusters, records, partitions, root)
-    found["plain"] = _beside_plain_reading(written, rounds)
-    RESULTS.write_text(json.dumps(found, indent=2) + "\n")
-    found["workers"] = {str(count): _on_workers(written, root, count, rounds) for count in (1, 2)}
-    RESULTS.write_text(json.dumps(found, indent=2) + "\n")
-    found["memory"] = {}
-    for millions in sizes:
-        larger = write_both(clusters, millions * 1_000_000, partitions, root)
+class Load(NamedTuple):
+    """How much is compared: `sizes` in millions of records, for the memory."""
+
+    records: int
+    sizes: list[int]
+    partitions: int
+    rounds: int
+
+
+def _kept(parts: Sequence[str], partitions: int, rounds: int) -> dict[str, Any]:
+    """What an earlier run found, where this one measures a part of it alone."""
+    if unknown := set(parts) - {*PARTS}:
+        raise typer.BadParameter(f"{', '.join(sorted(unknown))}: one of {', '.join(PARTS)}", param_hint="--parts")
+    found: dict[str, Any] = json.loads(RESULTS.read_text()) if {*parts} != {*PARTS} else {}
+    return found | {"cores": psutil.cpu_count(), "partitions": partitions, "rounds": rounds}
+
+
+def _measure(clusters: dict[str, str], root: Path, load: Load, found: dict[str, Any], parts: Sequence[str]) -> None:
+    if {"plain", "workers"} & {*parts}:
+        written = write_both(clusters, load.records, load.partitions, root)
+    if "plain" in parts:
+        found["plain"] = _beside_plain_reading(written, load.rounds)
+        RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+    if "workers" in parts:
+        found["workers"] = {str(count): _on_workers(written, root, count, load.rounds) for count in (1, 2)}
+        RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+    if "memory" in parts:
+        found["memory"] = {}
+    for millions in load.sizes if "memory" in parts else ():
+        larger = write_both(clusters, millions * 1_000_000, load.partitions, root)
         with standalone(root / f"memory-{millions}", 1) as master:
             one = _child(larger, 1, master=master, count=False)
         found["memory"][str(millions)] = {"heap_mib": one["heap_mib"], "resident_mib": one["resident_mib"]}
