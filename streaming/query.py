@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,6 +19,8 @@ from streaming.hints import NUMBERS, Hints, Summary, hints_of
 from streaming.query_plan import QueryPlan
 from streaming.restarts import root_cause
 from streaming.source import read_all
+
+log = logging.getLogger(__name__)
 
 Sink = Callable[[DataFrame, int], None]
 """A function for `foreachBatch`: the decoded rows of a micro-batch (`decode.DECODED_SCHEMA`) and its number."""
@@ -115,8 +119,25 @@ def stop_gently(query: StreamingQuery, timeout: float) -> str | None:
     limit = time.monotonic() + timeout
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < limit:
         time.sleep(_POLL_SECONDS)
-    query.stop()
+    if query.isActive and query.status["isTriggerActive"]:
+        log.warning("%s: the running batch did not end within %g s, and is broken off", query.name, timeout)
+        with _unsaid():
+            query.stop()
+    else:
+        query.stop()
     return why_it_ended(query)
+
+
+@contextmanager
+def _unsaid() -> Iterator[None]:
+    """Keeps py4j from logging, with a trace, that what it called was interrupted."""
+    py4j = logging.getLogger("py4j.clientserver")
+    before = py4j.level
+    py4j.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        py4j.setLevel(before)
 
 
 class QueryRefused(LockstepError):

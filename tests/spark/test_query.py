@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from app.local.waiting import wait_for
@@ -106,6 +107,24 @@ def test_stopping_waits_for_the_batch_that_runs(spark: SparkSession, tmp_path: P
     assert left.is_set()
     assert not query.isActive
     assert why_it_ended(query) is None
+
+
+def test_batch_that_does_not_end_in_time_is_broken_off_in_one_line(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    inside = threading.Event()
+
+    def long(batch: DataFrame, number: int) -> None:
+        inside.set()
+        batch.sparkSession.range(1).selectExpr("java_method('java.lang.Thread', 'sleep', id + 5000)").collect()
+
+    query = start(spark, clock_alone(tmp_path), long)
+    assert inside.wait(WITHIN)
+    stop_gently(query, 0.5)
+    assert not query.isActive
+    assert [record.getMessage() for record in caplog.records] == [
+        "lockstep-b: the running batch did not end within 0.5 s, and is broken off"
+    ]
 
 
 def _in_a_thread(call: Callable[[], object]) -> threading.Thread:
