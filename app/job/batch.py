@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from app.job.flow_passes import FlowPasses
+from app.job.flow_passes import FlowPasses, Work
 from sinks.engine.metrics import Metrics
 from streaming.query import collect_hints, describe_jobs
 
@@ -23,17 +24,20 @@ class Batch:
         """`interval`: of the trigger, in seconds. `serves`: False only takes the hints in."""
         self._passes, self._metrics, self.interval, self._serves = passes, metrics, interval, serves
         self._stopping = False
+        self._beside = Work()
 
     def __call__(self, frame: DataFrame, _: int) -> None:
         """Does nothing once the job is stopping: what this batch brought is harmless to lose."""
         if self._stopping:
             return
         start = time.monotonic()
-        work = self._passes.worked()
+        work = self._beside + self._passes.worked()
         if self._serves:
             describe_jobs(frame, f"since the batch before: {work}")
         with self._passes.serving() if self._serves else nullcontext():
             hints = collect_hints(frame)
+        # What passes did beside the read is told with the next batch; its seconds are in those of the read.
+        self._beside = replace(self._passes.worked(), seconds=0.0)
         self._passes.take_in(hints)
         self._metrics.batch(work.seconds + time.monotonic() - start, hints.rows, hints.undecodable)
         if self._serves:

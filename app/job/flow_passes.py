@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -24,9 +25,8 @@ log = logging.getLogger(__name__)
 MOST_PASSES_AT_ONCE = 256
 """Passes side by side; threads are started as they are needed."""
 
-
-LONGEST_BLOCK = 600.0
-"""Seconds for which passes are begun beside a block that does not come to its end."""
+LONGEST_WAIT = 60.0
+"""Seconds of one wait of who serves: no lock can be waited for without end and with a time limit."""
 
 
 @dataclass
@@ -48,6 +48,9 @@ class Work:
     reasons: Counter[Reason] = field(default_factory=Counter)
     passes: int = 0
     seconds: float = 0.0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.reasons + other.reasons, self.passes + other.passes, self.seconds + other.seconds)
 
     def __str__(self) -> str:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.reasons.items()))
@@ -108,13 +111,13 @@ class FlowPasses:
                 self._begin_due(now)
                 if now >= until or is_over() or (in_batch and (not self._holds or self._stream_is_wanted())):
                     return
-                self._changed.wait(max(0.0, min(until, self._next_at()) - now))
+                self._changed.wait(min(LONGEST_WAIT, max(0.0, min(until, self._next_at()) - now)))
 
     @contextmanager
     def serving(self) -> Iterator[None]:
         """Another thread serves while the block runs: what is done there must not hold up any pass."""
         over = threading.Event()
-        server = begun(lambda: self.serve(LONGEST_BLOCK, is_over=over.is_set), "serve")
+        server = begun(lambda: self.serve(math.inf, is_over=over.is_set), "serve")
         try:
             yield
         finally:

@@ -54,7 +54,9 @@ def written_since(scene: Scene, known: Mapping[str, Divergence], limits: ReadLim
         new = _new_on(source, AsItWas(target, drained), pairs, came, limits)
         unknown |= {pairs[where] for where in came.keys() - new.keys()}
         maybe_taken = {pairs[where] for where in _maybe_taken(source, new, limits)}
-    return WrittenSince({pairs[where] for where, one in new.items() if one.newest} - maybe_taken, unknown | maybe_taken)
+    return WrittenSince(
+        {pairs[where] for where, one in new.items() if one.newest is not None} - maybe_taken, unknown | maybe_taken
+    )
 
 
 class _New(NamedTuple):

@@ -70,6 +70,10 @@ class Rules:
     unsupported: Callable[[PassContext], None] = lambda context: None
 
 
+LAGS = 30.0
+"""Seconds for which a broker's lists may be behind those of another one."""
+
+
 class PolledController:
     """One kind of one flow. Without watches a poll is a comparison: such lists are short."""
 
@@ -81,8 +85,8 @@ class PolledController:
         self._polled: float | None = None
         self._dirty = self._untried = self._signalled = self._doubtful = False
         # The broker that was watched may be ahead of the one that is read, and a watch reports a difference once. So
-        # it is compared in the next pass, too (`_fresh`), and with the next full comparison (`_recent`).
-        self._fresh = self._recent = False
+        # it is compared in the next pass, too (`_fresh`), and with full comparisons until LAGS after it (`_differed`).
+        self._fresh, self._differed = False, float("-inf")
         self._absence = Absence()
         self._last = Plan(flow)
         self._unsupported: str | None = None
@@ -100,8 +104,10 @@ class PolledController:
             return False
         self._dirty |= inputs != self._inputs or self._backoff.is_due(context.now)
         self._inputs = inputs
-        if context.everything:
-            self._dirty, self._recent = self._dirty or self._recent, False
+        if context.everything and self._differed > float("-inf"):
+            self._dirty = True
+            if context.now - self._differed >= LAGS:
+                self._differed = float("-inf")
         if self._is_due(context):
             self._polled, self._signalled = context.now, False
             self._poll_sides(context)
@@ -135,7 +141,8 @@ class PolledController:
             # Noted one by one: a watch reports a difference once, and the other side may fail.
             for watch in (source, target) if both else (source,):
                 if watch.changed():
-                    self._dirty = self._fresh = self._recent = True
+                    self._dirty = self._fresh = True
+                    self._differed = context.now
         except NotSupported as error:
             self._lacks(context, error)
         except RightsMissing as error:

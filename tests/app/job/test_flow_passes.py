@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from app.job.flow_passes import FlowPasses
+from app.job.flow_passes import FlowPasses, Work
 from app.local.waiting import wait_for
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
@@ -188,3 +189,8 @@ def test_work_says_how_many_passes_ran_and_why_since_it_was_last_asked_for() -> 
     assert (work.passes, dict(work.reasons)) == (1, {Reason.POLL: 1})
     assert str(passes.worked()) == "0 passes (no reason), 0.00 s of work"
     passes.close()
+
+
+def test_work_of_two_stretches_is_that_of_both() -> None:
+    one = Work(Counter({Reason.SIGNAL: 2}), 2, 1.5)
+    assert one + Work(Counter({Reason.SIGNAL: 1}), 1, 0.25) == Work(Counter({Reason.SIGNAL: 3}), 3, 1.75)

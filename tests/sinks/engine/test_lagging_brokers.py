@@ -169,3 +169,21 @@ def test_acl_that_the_broker_that_is_read_shows_late_is_found_with_the_next_full
     assert not world.target_acls.bindings
     world.run_pass(after=INTERVAL)
     assert world.target_acls.bindings == {READ_THERE}
+
+
+def test_acl_revoked_right_before_a_full_comparison_goes_though_the_broker_that_is_read_lags_in_that() -> None:
+    world, read = lagging_acls()
+    other = acl("ALLOW READ User:bo TOPIC x")
+    watched = read.bindings
+    watched.add(other)
+    read.stale = None
+    for _ in range(3):
+        world.run_pass(after=INTERVAL)
+    assert READ_THERE in world.target_acls.bindings
+    read.stale = set(watched)
+    watched.discard(READ)
+    world.run_pass(after=INTERVAL - 1.0)
+    assert world.run_pass(after=1.0).everything
+    read.stale = None
+    world.run_pass(after=INTERVAL)
+    assert world.target_acls.bindings == {acl("ALLOW READ User:bo TOPIC a.x")}

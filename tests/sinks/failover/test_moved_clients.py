@@ -26,9 +26,10 @@ def warnings(built: Stage) -> list[str]:
     return [line for line in built.said if "CAREFUL" in line]
 
 
-def test_what_moved_clients_wrote_is_named() -> None:
+@pytest.mark.parametrize("timestamp", [9000, 0])
+def test_what_moved_clients_wrote_is_named(timestamp: int) -> None:
     built = drained()
-    built.there.logs[COPY].append(b"moved", b"1", 9000)
+    built.there.logs[COPY].append(b"moved", b"1", timestamp)
     assert unfence(built.scene()).state is State.MIRRORING
     (line,) = warnings(built)
     assert "something was written to a.x on b" in line
