@@ -49,12 +49,12 @@ def main(
                 cluster = stack.enter_context(LocalCluster(alias, root / alias, heap="1g"))
                 clusters[alias] = cluster.bootstrap
             found = _kept(parts.split(","), partitions, rounds)
-            load = Load(records, [int(one) for one in sizes.split(",") if one], partitions, rounds)
+            load = RunSizes(records, [int(one) for one in sizes.split(",") if one], partitions, rounds)
             _measure(clusters, root, load, found, parts.split(","))
     PAGE.write_text(page(json.loads(RESULTS.read_text())))
 
 
-class Load(NamedTuple):
+class RunSizes(NamedTuple):
     """How much is compared: `sizes` in millions of records, for the memory."""
 
     records: int
@@ -71,7 +71,7 @@ def _kept(parts: Sequence[str], partitions: int, rounds: int) -> dict[str, Any]:
     return found | {"cores": psutil.cpu_count(), "partitions": partitions, "rounds": rounds}
 
 
-def _measure(clusters: dict[str, str], root: Path, load: Load, found: dict[str, Any], parts: Sequence[str]) -> None:
+def _measure(clusters: dict[str, str], root: Path, load: RunSizes, found: dict[str, Any], parts: Sequence[str]) -> None:
     if {"plain", "workers"} & {*parts}:
         written = write_both(clusters, load.records, load.partitions, root)
     if "plain" in parts:
