@@ -15,7 +15,8 @@ def test_what_is_named_is_there(path: str) -> None:
 
 def test_tests_of_one_file_stay_together_and_so_do_files_that_share_what_is_dear() -> None:
     assert unit_of("tests/app/test_plugins.py::test_x[a::b/c]") == "tests/app/test_plugins.py"
-    assert unit_of("tests/kafka/test_secured.py::test_x") == unit_of("tests/kafka/test_access_running.py::test_y")
+    folder = "tests/kafka/secured_clusters"
+    assert unit_of(f"{folder}/test_secured.py::test_x") == unit_of(f"{folder}/test_access_running.py::test_y")
     assert unit_of("tests/kafka/configs_tool/test_configs_jvm.py::test_x") == "three brokers"
 
 

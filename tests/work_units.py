@@ -14,19 +14,14 @@ TOGETHER = {
     "tests/kafka/configs_tool": "three brokers",
     "tests/kafka/running_job": "the running job",
     "tests/kafka/failover": "MM2 of the failover",
-    "tests/kafka/test_secured.py": "secured clusters",
-    "tests/kafka/test_access_running.py": "secured clusters",
-    "tests/kafka/test_golden_bytes.py": "MM2",
-    "tests/kafka/test_offsets_command.py": "MM2",
-    "tests/kafka/test_verify.py": "MM2",
-    "tests/kafka/test_verify_running.py": "MM2",
+    "tests/kafka/secured_clusters": "secured clusters",
+    "tests/kafka/mirrored": "MM2",
 }
 """Files, and folders, whose tests share what takes long to start."""
 
 LONGEST_FIRST = (
     "tests/kafka/running_job/",
-    "tests/kafka/test_secured.py",
-    "tests/kafka/test_access_running.py",
+    "tests/kafka/secured_clusters/",
     "tests/kafka/configs_tool/",
     "tests/kafka/failover/",
     "tests/kafka/test_demo.py",
