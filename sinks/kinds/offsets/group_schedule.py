@@ -38,8 +38,9 @@ class GroupSchedule:
             self._most = max(LEAST_IN_A_PASS, int(groups * SECONDS_IN_A_PASS / max(seconds, 1e-3)))
 
     def compare_all(self, groups: Collection[str], now: float) -> None:
-        """All of these are due now, where nothing made them due before."""
-        self._due = dict.fromkeys(groups, now) | self._due
+        """All of these are due now, where nothing made them due before; those that wait keep their places."""
+        for group in groups:
+            self._due.setdefault(group, now)
 
     def checkpointed(self, groups: Collection[str], now: float) -> None:
         """MM2 wrote something about these. One that has just committed stays where it is, before all others: MM2 sees

@@ -70,6 +70,42 @@ def test_who_committed_first_is_compared_first() -> None:
     assert schedule.turn(0.0) == ["z", "a"]
 
 
+STORMY = 100
+"""Passes."""
+
+
+def storm(storming: list[str], quiet: list[str]) -> dict[str, list[int]]:
+    """In which passes each group was compared, while some commit before every pass, and all are compared in full each
+    seventh pass."""
+    schedule, passes = GroupSchedule(), dict[str, list[int]]({group: [] for group in [*storming, *quiet]})
+    for number in range(1, STORMY):
+        schedule.committed(storming)
+        if number % 7 == 0:
+            schedule.compare_all(sorted(passes), float(number))
+        for group in schedule.turn(float(number)):
+            schedule.compared(group, (), float(number))
+            passes[group].append(number)
+        schedule.took(LEAST_IN_A_PASS, 2 * SECONDS_IN_A_PASS)
+    return passes
+
+
+def longest_wait(passes: list[int]) -> int:
+    return max(after - before for before, after in zip([0, *passes], [*passes, STORMY], strict=True))
+
+
+def test_in_a_storm_that_does_not_end_each_group_is_compared_in_its_turn_whatever_its_name() -> None:
+    storming = names(9 * LEAST_IN_A_PASS)
+    passes = storm(storming, [])
+    assert max(longest_wait(passes[group]) for group in storming) <= 9 + 1
+
+
+def test_in_a_storm_that_does_not_end_the_quiet_groups_are_compared_in_their_turn_too() -> None:
+    quiet = [f"{first}-quiet-{number}" for number in range(250) for first in "az"]
+    passes = storm(names(9 * LEAST_IN_A_PASS), quiet)
+    turns = len(quiet) // OTHERS_WHILE_BEHIND
+    assert max(longest_wait(passes[group]) for group in quiet) <= 2 * turns
+
+
 def test_a_checkpoint_puts_no_group_back_that_has_just_committed() -> None:
     schedule = committed(1000)
     schedule.checkpointed([*names(1000), "other"], now=5.0)
