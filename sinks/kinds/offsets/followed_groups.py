@@ -98,15 +98,15 @@ class FollowedGroups(GroupReaderAround):
 
     def _poll(self, now: float, everything: bool, partitions: int) -> GroupChanges:
         start, gone = self._clock(), frozenset[str]()
+        # What waits in the queue is asked for whatever is raised after that; groups that are new wait by themselves.
         if everything:
-            # What waits in the queue is asked for whatever is raised from here on.
             self._queue.add(sorted(self.chosen))
         self._session = None
         moved = self._ends.moved(partitions)
+        self._queue.add(sorted(self.chosen if moved is None else groups_in(self.chosen, moved, partitions)))
         self._may_be_new |= moved is None or bool(moved)
         if everything or (self._may_be_new and self._listings.is_due(now)):
             gone = self._list(now)
-        self._queue.add(sorted(self.chosen if moved is None else groups_in(self.chosen, moved, partitions)))
         asked = self._queue.turn(POLLED_IN_TURN if moved is None else POLLED_AT_ONCE)
         committed = self._watch.changed(self.chosen, asked) if asked else set()
         self._queue.polled(asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from sinks.kafka.ports.watches import PlainGroupWatch
 from sinks.kinds.offsets.commit_ends import CommitEnds
 from sinks.kinds.offsets.commit_feed import CommitFeed
 from sinks.kinds.offsets.followed_groups import FollowedGroups
-from sinks.kinds.offsets.group_polls import POLL_LEAST
+from sinks.kinds.offsets.group_polls import POLL_LEAST, POLL_LONGEST
 from sinks.kinds.offsets.poll_queue import PollQueue
 from streaming.commits.commit_record import COMMITS_TOPIC, commit_partition
 from streaming.mm2.records import TopicPartition
@@ -57,8 +58,8 @@ class Polled:
         return set(self.followed.poll(self.now, everything, PARTITIONS).committed)
 
 
-def polled(*, seen: bool = True) -> Polled:
-    groups = LoggedGroups("a")
+def polled(*, seen: bool = True, groups: LoggedGroups | None = None) -> Polled:
+    groups = groups or LoggedGroups("a")
     if seen:
         groups.begin()
     for name in NAMES:
@@ -164,14 +165,34 @@ def test_a_poll_that_fails_leaves_its_groups_waiting() -> None:
 
 
 class Fails(LoggedGroups):
-    """Answers for no group's offsets while `fails`."""
+    """Answers for no group's offsets while `fails`, and lists none while `hides`."""
 
-    fails = False
+    fails = hides = False
+
+    def names(self) -> set[str]:
+        if self.hides:
+            raise RightsMissing("cluster a: ListGroups: not every broker answered")
+        return super().names()
 
     def committed(self, groups: Collection[str]) -> Observed[str, dict[TopicPartition, int]]:  # type: ignore[override]
         if self.fails:
             raise RightsMissing("cluster a: OffsetFetch: for a moment")
         return super().committed(groups)  # type: ignore[return-value]
+
+
+def test_a_commit_is_found_though_the_listings_after_it_failed() -> None:
+    groups = Fails("a")
+    stage = polled(groups=groups)
+    stage.now += POLL_LONGEST
+    stage.groups.commit_to(NAMES[3], 7)
+    stage.groups.commit_to("new", 7)
+    groups.hides = True
+    for _ in range(2):
+        with pytest.raises(RightsMissing):
+            stage.poll()
+        stage.now += POLL_LONGEST
+    groups.hides = False
+    assert stage.poll() == {NAMES[3], "new"}
 
 
 @given(st.lists(st.one_of(st.sampled_from(NAMES[:6]), st.sampled_from(["poll", "fails", "works"])), max_size=30))
