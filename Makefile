@@ -11,7 +11,7 @@ WORKERS ?= 4
 ROUNDS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test endurance check lint unit fuzz format docs screenshots checksums package bench clean
+.PHONY: help setup demo test tests endurance check lint unit fuzz format docs screenshots checksums package bench clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -39,7 +39,10 @@ lint: setup
 unit: setup ## the tests that need neither Spark nor a broker
 	$(BIN)/python -m pytest $(UNIT) -n 2 $(TOGETHER) $(ARGS)
 
-test: lint ## real brokers, real MM2, real Spark; all but `make endurance`
+test: setup ## lint, and beside it real brokers, real MM2, real Spark; all but `make endurance`
+	@$(MAKE) --no-print-directory --jobs 2 lint tests
+
+tests: setup
 	$(BIN)/python -m pytest tests -m "not endurance" -n $(WORKERS) $(TOGETHER) $(ARGS)
 
 endurance: setup ## what `make test` leaves out: three brokers killed again and again, failovers killed at each step
