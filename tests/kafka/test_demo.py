@@ -16,12 +16,16 @@ import pytest
 
 from app.demo.demo import DEMO_FOLDER
 from app.local.jars import PROJECT
+from app.local.java import QUICK_START
 from app.local.local_mirror import MAIN
 from app.local.waiting import wait_for
 from tests.kafka.staging import family_of, running, wait_until_gone
 
 DONE_WITHIN = 400.0
 """Seconds for two clusters, MM2, the job and six changes, on a busy machine."""
+
+QUICK = os.environ | {"JDK_JAVA_OPTIONS": " ".join(QUICK_START)}
+"""The demo's brokers and MM2 live for a minute."""
 
 
 @contextmanager
@@ -30,7 +34,7 @@ def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     said = folder / "demo.out"
     with said.open("wb") as out:
         command = [sys.executable, "-m", "app.main", "demo"]
-        run = subprocess.Popen(command, cwd=PROJECT, stdout=out, stderr=out, start_new_session=True)
+        run = subprocess.Popen(command, cwd=PROJECT, env=QUICK, stdout=out, stderr=out, start_new_session=True)
     try:
         yield run, said
     finally:
