@@ -14,12 +14,12 @@ from typing import Any
 
 from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas, all_records
+from sinks.failover.drill_topic import DrillTopic
 from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence, NoAuthorizer
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.unreplicated import not_among
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.record_reader import Record, RecordReader
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.topics.rules import is_replicated
@@ -112,41 +112,44 @@ class Drill:
         return TopicPartition(settings.policy.format_remote_topic(settings.flow.source, self.topic), 0)
 
     def run(self) -> DrillResult:
-        """Raises LockstepError; the topic and the fence are taken away whatever happens."""
+        """Raises LockstepError; the topic that was made, and its fence, are taken away whatever happens."""
         scene = self.scene
         if not is_replicated(scene.settings, self.topic):
             raise WrongUsage(f"{self.topic} is not replicated by {scene.settings.flow.name}: name another with --topic")
-        if self.topic in scene.source.cluster.list_topics() or self.there.topic in scene.target.cluster.list_topics():
-            raise WrongUsage(f"{self.topic} is there already: a drill makes a topic of its own")
+        own = DrillTopic(scene, self.topic, self.there.topic)
+        own.check_absent()
         result = DrillResult(self.topic)
         try:
-            self._run(result)
+            self._run(own, result)
         except LockstepError as error:
             scene.journal.note_drill({"topic": self.topic, "agrees": False, "error": str(error)})
             raise
         scene.journal.note_drill(result.as_json())
         return result
 
-    def _run(self, result: DrillResult) -> None:
+    def _run(self, own: DrillTopic, result: DrillResult) -> None:
+        try:
+            self._measure(own, result)
+        finally:
+            for line in own.take_away():
+                self.scene.say(line)
+
+    def _measure(self, own: DrillTopic, result: DrillResult) -> None:
         scene = self.scene
         with ExitStack() as stack:
-            stack.callback(self._take_away)
             source = stack.enter_context(closing(scene.source.records(scene.settings.isolation)))
             target = stack.enter_context(closing(scene.target.records("read_uncommitted")))
-            self._timed(result, "first copy", lambda: self._first_half(source, target))
+            self._timed(result, "first copy", lambda: self._first_half(own, source, target))
             self._predict(result, source, target)
             self._timed(result, "fence", lambda: self._fence(result))
             self._timed(result, "drain", lambda: self._await_copies(source, target))
             self._timed(result, "offsets", lambda: self._groups(result, source, target))
 
-    def _first_half(self, source: RecordReader, target: RecordReader) -> None:
-        scene = self.scene
-        fault = scene.source.cluster.create_topics({self.topic: TopicSpec(1)})[self.topic]
-        if fault is not None:
-            raise LockstepError(f"{self.topic} cannot be made on {scene.settings.flow.source}: {fault}")
-        self._wait(lambda: self.topic in scene.source.cluster.list_topics(), "the topic to be there")
+    def _first_half(self, own: DrillTopic, source: RecordReader, target: RecordReader) -> None:
+        own.make()
+        self._wait(own.is_seen, "the topic to be there")
         self._write(0)
-        self._wait(lambda: self.there.topic in scene.target.cluster.list_topics(), "its copy to be there")
+        self._wait(lambda: self.there.topic in self.scene.target.cluster.list_topics(), "its copy to be there")
         self._await_copies(source, target)
 
     def _write(self, half: int) -> None:
@@ -204,17 +207,6 @@ class Drill:
 
     def _group_names(self) -> tuple[str, str]:
         return f"{self.topic}-middle", f"{self.topic}-end"
-
-    def _take_away(self) -> None:
-        scene = self.scene
-        scene.say(f"takes {self.topic} and its fence away")
-        keys = {acl.key for acl in fence_acls([self.topic])}
-        with scene.other_ledgers() as others:
-            fence = Fence(scene.settings, scene.source.acls, scene.journal.ledger, others)
-            if keys & scene.journal.ledger.fences():
-                fence.lift(keys)
-        scene.source.cluster.delete_topics([self.topic])
-        scene.target.cluster.delete_topics([self.there.topic])
 
     def _timed(self, result: DrillResult, name: str, step: Callable[[], None]) -> None:
         self.scene.say(f"{name}: {DOES[name].format(topic=self.topic, records=self.records)}")

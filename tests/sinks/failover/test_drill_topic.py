@@ -1,0 +1,148 @@
+"""A drill takes away what it made itself, and nothing that is somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+import pytest
+
+from sinks.failover.drill import Drill
+from sinks.failover.drill_topic import DrillTopic
+from sinks.failover.fence_rules import fence_acls
+from sinks.failover.fencing import Fence
+from sinks.faults import ItemFault
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.ports.cluster import Faults, TopicSpec
+from streaming.errors import LockstepError, WrongUsage
+from tests.sinks.builders import put_topic
+from tests.sinks.failover.scenes import Stage, stage
+
+TOPIC, COPY = "practice", "a.practice"
+
+
+def drill_on(built: Stage) -> Drill:
+    """One that waits for five seconds, in vain: nobody copies its topic."""
+    return Drill(built.scene(), TOPIC, lambda groups: [], records=10, within=5.0)
+
+
+def made_on(built: Stage) -> DrillTopic:
+    """The topic of a drill, copied and fenced."""
+    scene = built.scene()
+    own = DrillTopic(scene, TOPIC, COPY)
+    own.make()
+    assert own.is_seen()
+    put_topic(built.world.target, COPY)
+    Fence(scene.settings, scene.source.acls, scene.journal.ledger).deny([TOPIC])
+    return own
+
+
+def before_creation(cluster: MemoryCluster, happens: Callable[[], None]) -> None:
+    """What happens after the drill has looked, and before the cluster makes its topic."""
+    create = cluster.create_topics
+
+    def created(specs: Mapping[str, TopicSpec]) -> Faults:
+        cluster.create_topics = create  # type: ignore[method-assign]
+        happens()
+        return create(specs)
+
+    cluster.create_topics = created  # type: ignore[method-assign]
+
+
+def test_a_topic_that_somebody_makes_right_before_the_drill_is_left_alone_with_its_copy_and_its_fence() -> None:
+    built = stage()
+    source, target = built.world.source, built.world.target
+
+    def somebody() -> None:
+        put_topic(source, TOPIC, 6)
+        put_topic(target, COPY, 6)
+        scene = built.scene()
+        Fence(scene.settings, scene.source.acls, scene.journal.ledger).deny([TOPIC])
+
+    before_creation(source, somebody)
+    with pytest.raises(LockstepError, match="TOPIC_ALREADY_EXISTS"):
+        drill_on(built).run()
+    assert (source.topics[TOPIC].partitions, target.topics[COPY].partitions) == (6, 6)
+    assert set(fence_acls([TOPIC])) <= set(built.world.source_acls.bindings)
+
+
+@pytest.mark.parametrize(("alias", "name"), [("source", TOPIC), ("target", COPY)])
+def test_a_topic_that_a_listing_lacks_and_a_broker_knows_by_name_is_there(alias: str, name: str) -> None:
+    built = stage()
+    cluster: MemoryCluster = getattr(built.world, alias)
+    put_topic(cluster, name, 6)
+    listed = cluster.list_topics
+    cluster.list_topics = lambda: {one: count for one, count in listed().items() if one != name}  # type: ignore[method-assign]
+    with pytest.raises(WrongUsage, match=f"{name} is there already on"):
+        drill_on(built).run()
+    assert cluster.topics[name].partitions == 6
+
+
+def test_where_the_topic_was_refused_nothing_is_asked_to_be_deleted() -> None:
+    built = stage()
+    asked: list[str] = []
+
+    def refused(specs: Mapping[str, TopicSpec]) -> Faults:
+        return dict.fromkeys(specs, ItemFault("POLICY_VIOLATION", "no"))
+
+    def deleted(topics: Collection[str]) -> Faults:
+        asked.extend(topics)
+        return dict.fromkeys(topics)
+
+    built.world.source.create_topics = refused  # type: ignore[method-assign]
+    for cluster in (built.world.source, built.world.target):
+        cluster.delete_topics = deleted  # type: ignore[method-assign]
+    with pytest.raises(LockstepError, match="POLICY_VIOLATION"):
+        drill_on(built).run()
+    assert not asked
+
+
+def test_a_creation_that_got_no_answer_is_named_and_deletes_nothing() -> None:
+    built = stage()
+    create = built.world.source.create_topics
+
+    def lost(specs: Mapping[str, TopicSpec]) -> Faults:
+        create(specs)
+        return dict.fromkeys(specs, ItemFault("REQUEST_TIMED_OUT", "no answer", unknown=True))
+
+    built.world.source.create_topics = lost  # type: ignore[method-assign]
+    with pytest.raises(LockstepError, match="REQUEST_TIMED_OUT"):
+        drill_on(built).run()
+    assert TOPIC in built.world.source.topics
+    assert f"nobody can tell whether {TOPIC} was made on a" in built.said[-1]
+
+
+def test_of_two_drills_with_one_name_the_second_leaves_the_firsts_topic() -> None:
+    built = stage()
+    first = made_on(built)
+    second = DrillTopic(built.scene(), TOPIC, COPY)
+    with pytest.raises(LockstepError, match="TOPIC_ALREADY_EXISTS"):
+        second.make()
+    assert second.take_away() == []
+    assert first.take_away() == []
+    assert (TOPIC in built.world.source.topics, COPY in built.world.target.topics) == (False, False)
+
+
+def test_a_topic_that_was_recreated_meanwhile_is_left_alone_with_its_copy() -> None:
+    built = stage()
+    own = made_on(built)
+    built.world.source.delete_topics([TOPIC])
+    put_topic(built.world.source, TOPIC, 6)
+    (left,) = own.take_away()
+    assert (built.world.source.topics[TOPIC].partitions, COPY in built.world.target.topics) == (6, True)
+    assert f"{COPY} on b" in left
+    assert not set(fence_acls([TOPIC])) & set(built.world.source_acls.bindings)
+
+
+def test_a_drill_that_nobody_copies_takes_its_topic_away() -> None:
+    built = stage()
+    with pytest.raises(LockstepError, match="in vain"):
+        drill_on(built).run()
+    assert TOPIC not in built.world.source.topics
+
+
+def test_a_drill_that_is_interrupted_right_after_the_creation_takes_its_topic_away() -> None:
+    built = stage()
+    own = DrillTopic(built.scene(), TOPIC, COPY)
+    own.make()
+    assert own.take_away() == []
+    assert TOPIC not in built.world.source.topics
