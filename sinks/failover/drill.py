@@ -14,7 +14,7 @@ from typing import Any
 
 from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas, all_records
-from sinks.failover.drill_topic import DrillTopic
+from sinks.failover.drill_topic import DrillTopic, LeftBehind
 from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence, NoAuthorizer
 from sinks.failover.scene import Scene, WaitLines
@@ -130,9 +130,13 @@ class Drill:
     def _run(self, own: DrillTopic, result: DrillResult) -> None:
         try:
             self._measure(own, result)
-        finally:
+        except BaseException:
             for line in own.take_away():
                 self.scene.say(line)
+            raise
+        if left := own.take_away():
+            said = "as predicted" if result.agrees else "not as predicted"
+            raise LeftBehind(f"what was measured is {said}, but not all was taken away: {'; '.join(left)}")
 
     def _measure(self, own: DrillTopic, result: DrillResult) -> None:
         scene = self.scene

@@ -9,9 +9,16 @@ from sinks.failover.fencing import Fence
 from sinks.failover.scene import Scene
 from sinks.faults import RightsMissing
 from sinks.kafka.ports.cluster import TopicSpec
+from sinks.kafka.ports.cluster_ports import ClusterPorts
 from streaming.errors import LockstepError, WrongUsage
 
 REMOVE = "delete it there: kafka-topics.sh --delete --topic {name}"
+
+
+class LeftBehind(LockstepError):
+    """Something that the drill made could not be taken away; the message says where it is, and how to remove it."""
+
+    code = "LEFT_BEHIND"
 
 
 @dataclass
@@ -56,9 +63,9 @@ class DrillTopic:
         return self.scene.source.cluster.topic_ids([self.topic]).get(self.topic)
 
     def take_away(self) -> list[str]:
-        """Deletes it, its copy and its fence; what is left, with the reason. Nothing where it was not made.
+        """Deletes it, its copy and its fence, each whatever became of the others, where it was made.
 
-        Raises LockstepError.
+        Returns what is left: on which cluster, why, and how to remove it.
         """
         if self._made is None:
             return [
@@ -68,22 +75,30 @@ class DrillTopic:
         if not self._made:
             return []
         self.scene.say(f"takes {self.topic} and its fence away")
-        self._lift()
-        return self._delete_both()
+        return [*self._lift(), *self._delete_both()]
 
-    def _lift(self) -> None:
+    def _lift(self) -> list[str]:
         scene, keys = self.scene, {acl.key for acl in fence_acls([self.topic])}
-        with scene.other_ledgers() as others:
-            if keys & scene.journal.ledger.fences():
-                Fence(scene.settings, scene.source.acls, scene.journal.ledger, others).lift(keys)
+        try:
+            with scene.other_ledgers() as others:
+                if keys & scene.journal.ledger.fences():
+                    Fence(scene.settings, scene.source.acls, scene.journal.ledger, others).lift(keys)
+        except LockstepError as error:
+            return [f"{error}: `lockstep unfence` takes the fence of {self.topic} on {scene.source.alias} away"]
+        return []
 
     def _delete_both(self) -> list[str]:
-        if not self._is_own():
-            return self._left_alone()
+        source, target = self.scene.source, self.scene.target
+        try:
+            if not self._is_own():
+                return self._left_alone()
+        except LockstepError as error:
+            return [
+                f"nobody can tell whether {self.topic} on {source.alias} is still what the drill made: {error}. It is "
+                f"left, and so is {self.copy} on {target.alias}: {REMOVE.format(name=self.topic)}, then the copy"
+            ]
         # The copy was absent before the drill, so that it is that of the drill's topic.
-        self.scene.source.cluster.delete_topics([self.topic])
-        self.scene.target.cluster.delete_topics([self.copy])
-        return []
+        return [*_delete(source, self.topic), *_delete(target, self.copy)]
 
     def _is_own(self) -> bool:
         """Whether the source's topic is the one that was made. One whose id was never seen was made a moment ago."""
@@ -100,3 +115,11 @@ class DrillTopic:
             f"{self.topic} {said}: somebody else was there. What is there, and {self.copy} on {target.alias}, is left "
             f"alone; if that copy is nobody's, {REMOVE.format(name=self.copy)}"
         ]
+
+
+def _delete(ports: ClusterPorts, name: str) -> list[str]:
+    try:
+        fault: object = ports.cluster.delete_topics([name])[name]
+    except LockstepError as error:
+        fault = error
+    return [] if fault is None else [f"{name} is left on {ports.alias}: {fault}; {REMOVE.format(name=name)}"]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
 from sinks.failover.drill import Drill
-from sinks.failover.drill_topic import DrillTopic
+from sinks.failover.drill_topic import DrillTopic, LeftBehind
 from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence
-from sinks.faults import ItemFault
+from sinks.failover.last_drill import last_drill
+from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.cluster import Faults, TopicSpec
+from sinks.kafka.ports.groups import LogRange
 from streaming.errors import LockstepError, WrongUsage
+from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, stage
 
@@ -146,3 +150,81 @@ def test_a_drill_that_is_interrupted_right_after_the_creation_takes_its_topic_aw
     own.make()
     assert own.take_away() == []
     assert TOPIC not in built.world.source.topics
+
+
+def refuses(topics: Collection[str]) -> Faults:
+    """A cluster that lets nobody delete."""
+    return dict.fromkeys(topics, ItemFault("TOPIC_AUTHORIZATION_FAILED", "no DELETE"))
+
+
+def silent(topics: Collection[str]) -> Faults:
+    """A cluster that does not answer any more."""
+    raise ClusterUnreachable("no answer")
+
+
+@pytest.mark.parametrize("deletes", [refuses, silent])
+def test_what_cannot_be_deleted_is_named_with_its_cluster_and_how_to_remove_it(
+    deletes: Callable[[Collection[str]], Faults],
+) -> None:
+    built = stage()
+    own = made_on(built)
+    for cluster in (built.world.source, built.world.target):
+        cluster.delete_topics = deletes  # type: ignore[method-assign]
+    left = own.take_away()
+    assert [line.partition(":")[0] for line in left] == [f"{TOPIC} is left on a", f"{COPY} is left on b"]
+    assert all(f"--delete --topic {name}" in line for line, name in zip(left, (TOPIC, COPY), strict=True))
+
+
+def test_a_fence_that_cannot_be_lifted_is_named_and_the_topics_are_deleted_all_the_same() -> None:
+    built = stage()
+    own = made_on(built)
+    acls = built.world.source_acls
+    acls.delete = lambda given: dict.fromkeys(given, ItemFault("CLUSTER_AUTHORIZATION_FAILED", "no"))  # type: ignore[method-assign]
+    (left,) = own.take_away()
+    assert "`lockstep unfence`" in left
+    assert (TOPIC in built.world.source.topics, COPY in built.world.target.topics) == (False, False)
+
+
+def mirrored(built: Stage) -> None:
+    """The drill's records are in the log that its readers see, and MM2 copies its topic."""
+    source, target = built.world.source, built.world.target
+    here, there = TopicPartition(TOPIC, 0), TopicPartition(COPY, 0)
+
+    def append(topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
+        if topic == TOPIC and set(fence_acls([TOPIC])) & set(built.world.source_acls.bindings):
+            raise LockstepError("TOPIC_AUTHORIZATION_FAILED")
+        for key, value in records:
+            built.here.logs.setdefault(here, MemoryLog()).append(key, value, 1)
+
+    def copied() -> None:
+        if TOPIC in source.topics and COPY not in target.topics:
+            put_topic(target, COPY)
+
+    source.append_log = append  # type: ignore[method-assign]
+    built.there.logs[there] = MemoryLog()
+    built.world.source_groups.logs[here] = LogRange(0, 100)
+    built.producers.append(copied)
+
+
+def test_a_drill_that_is_copied_agrees_and_leaves_nothing_behind() -> None:
+    built = stage()
+    mirrored(built)
+    assert drill_on(built).run().agrees
+    assert (TOPIC in built.world.source.topics, COPY in built.world.target.topics) == (False, False)
+
+
+def test_a_drill_that_leaves_something_behind_fails_and_is_kept_so_whatever_it_measured() -> None:
+    built = stage()
+    mirrored(built)
+    built.world.target.delete_topics = refuses  # type: ignore[method-assign]
+    with pytest.raises(LeftBehind, match=f"as predicted, but .*{COPY} is left on b"):
+        drill_on(built).run()
+    assert COPY in (last_drill(built.ledger()) or {})["error"]
+
+
+def test_a_drill_that_fails_says_what_it_leaves_behind_beside_its_own_error() -> None:
+    built = stage()
+    built.world.source.delete_topics = refuses  # type: ignore[method-assign]
+    with pytest.raises(LockstepError, match="in vain"):
+        drill_on(built).run()
+    assert f"{TOPIC} is left on a" in built.said[-1]
