@@ -12,7 +12,7 @@ import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import DONE, Output, print_json, print_line, print_table
-from app.rights.failover_rights import drill_rights, failover_rights
+from app.rights.failover_rights import drill_rights, failover_rights, unnamed_copies
 from app.rights.flow_rights import EVERY, PROBED_NAME, Right, rights_of_flow
 from app.rights.ledger_writers import ledger_writers
 from app.rights.rights_check import RightFinding, RightVerdict, right_findings
@@ -48,15 +48,20 @@ def rights(
         raise WrongUsage(f"--principal {principal}: write it as ACLs do, TYPE:NAME, e.g. User:lockstep")
     settings = loaded(config, flow)
     if output is Output.JSON:
-        flows = [
-            {"source": one.flow.source, "target": one.flow.target, "rights": [asdict(r) for r in _of(one, failover)]}
-            for one in settings.flows
-        ]
-        print_json({"flows": flows})
+        print_json({"flows": [_document(one, failover) for one in settings.flows]})
     else:
         for line in commands(settings, principal, failover=failover):
             print_line(line)
     raise typer.Exit(DONE)
+
+
+def _document(flow: FlowSettings, failover: bool) -> dict[str, Any]:
+    return {
+        "source": flow.flow.source,
+        "target": flow.flow.target,
+        "rights": [asdict(right) for right in _of(flow, failover)],
+        "notes": unnamed_copies(flow) if failover else [],
+    }
 
 
 def _of(flow: FlowSettings, failover: bool) -> list[Right]:
@@ -75,8 +80,15 @@ def commands(settings: Settings, principal: str, *, failover: bool = False) -> l
         lines += ["", f"# cluster {alias}; {ADMIN_FILE}: the client settings of someone who may alter its ACLs"]
         lines += _of_cluster([right for right in rows if not right.optional], bootstrap, principal)
         extra = [right for right in rows if right.optional and _grant(right) not in required]
-        if extra:
-            lines += ["# optional: it works without", *_of_cluster(extra, bootstrap, principal)]
+        # No command: whoever runs the script must not grant it on every topic.
+        notes = [
+            f"# {note}"
+            for flow in settings.flows
+            if failover and flow.flow.target == alias
+            for note in unnamed_copies(flow)
+        ]
+        if extra or notes:
+            lines += ["# optional: it works without", *_of_cluster(extra, bootstrap, principal), *notes]
     return lines[1:]
 
 

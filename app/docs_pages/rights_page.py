@@ -26,7 +26,7 @@ RESOURCE_NAMES: Mapping[On, str] = {
     On.GROUPS_LOG: "`TOPIC` `lockstep-groups.a.internal`",
     On.AUDIT: "`TOPIC` `lockstep-audit.a.internal`",
     On.DRILL_TOPIC: "`TOPIC` prefix `failover-drill-`",
-    On.DRILL_COPY: "`TOPIC` prefix `a.failover-drill-`; `*` where the policy appends to names",
+    On.DRILL_COPY: "`TOPIC` prefix `a.failover-drill-`; that of the topic you name where the policy appends to names",
     On.DRILL_GROUPS: "`GROUP` prefix `failover-drill-`",
 }
 """For a flow a -> b with the default policy."""

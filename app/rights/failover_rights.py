@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.rights.flow_rights import Right, rights_of_flow
+from app.rights.flow_rights import Right, drill_copy_prefix, rights_of_flow
 from app.rights.rights_table import FlowSide, On, RightRule
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
@@ -76,3 +76,23 @@ def failover_rights(settings: FlowSettings) -> list[Right]:
 def drill_rights(settings: FlowSettings) -> list[Right]:
     """What a drill needs beside them, sorted."""
     return rights_of_flow(settings, DRILL_RULES)
+
+
+DRILL_EXAMPLE = "practice"
+
+UNNAMED_COPY = (
+    "{why}: the policy calls the copy of {topic} {copy}, so that no prefix has the copies of drills alone. Grant "
+    "{operations} on the copy of the one topic that you name: for `lockstep drill --topic {topic}` on {copy}"
+)
+
+
+def unnamed_copies(settings: FlowSettings) -> list[str]:
+    """What to grant for drills where their copies have no prefix of their own, in words; empty where they have one."""
+    if drill_copy_prefix(settings):
+        return []
+    copy = settings.policy.format_remote_topic(settings.flow.source, DRILL_EXAMPLE)
+    return [
+        UNNAMED_COPY.format(why=rule.why, topic=DRILL_EXAMPLE, copy=copy, operations=", ".join(rule.operations))
+        for rule in DRILL_RULES
+        if rule.on is On.DRILL_COPY
+    ]

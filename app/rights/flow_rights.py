@@ -35,6 +35,9 @@ def rights_of_flow(settings: FlowSettings, rules: Iterable[RightRule] = RIGHT_RU
     """What a flow needs of these rules as it is set, sorted. What has two reasons is there once, with the first."""
     found: dict[tuple[str, ...], Right] = {}
     for rule in (rule for rule in rules if rule.when(settings)):
+        if rule.on is On.DRILL_COPY and not drill_copy_prefix(settings):
+            # Every topic is far more than a drill may delete.
+            continue
         for operation in rule.operations:
             key = (_alias(settings, rule.side), *resource(settings, rule.on), operation)
             known = found.get(key)
@@ -64,8 +67,10 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
         return "GROUP", DRILL_PREFIX, "PREFIXED"
     if on is On.DRILL_TOPIC:
         return "TOPIC", DRILL_PREFIX, "PREFIXED"
-    if on in (On.REMOTE, On.DRILL_COPY):
-        prefix = remote_prefix(settings, DRILL_PREFIX if on is On.DRILL_COPY else "")
+    if on is On.DRILL_COPY:
+        return "TOPIC", drill_copy_prefix(settings), "PREFIXED"
+    if on is On.REMOTE:
+        prefix = remote_prefix(settings)
         return ("TOPIC", prefix, "PREFIXED") if prefix else ("TOPIC", EVERY, "LITERAL")
     names = {
         On.OFFSET_SYNCS: internal.offset_syncs,
@@ -86,3 +91,8 @@ def remote_prefix(settings: FlowSettings, upstream: str = "") -> str:
     behind a topic's name."""
     remote = settings.policy.format_remote_topic(settings.flow.source, upstream + PROBED_NAME)
     return remote.removesuffix(PROBED_NAME) if remote.endswith(PROBED_NAME) else ""
+
+
+def drill_copy_prefix(settings: FlowSettings) -> str:
+    """What the copies of the topics that drills name by themselves begin with; empty where no prefix has them alone."""
+    return remote_prefix(settings, DRILL_PREFIX)
