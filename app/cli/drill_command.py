@@ -14,6 +14,8 @@ from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_
 from app.cli.time_options import seconds
 from app.failover_session import FailoverCall, failover_session, group_rows
 from sinks.failover.drill import DRILL_PREFIX, Drill, DrillResult
+from sinks.failover.drill_names import check_drill_name
+from sinks.failover.scene import Scene
 from streaming.errors import WrongUsage
 
 TopicOption = Annotated[str | None, typer.Option("--topic", help="Its name, for a topic that MM2 copies.")]
@@ -36,18 +38,21 @@ def drill(
     if not 10 <= records <= 100_000:
         raise WrongUsage(f"--records {records}: 10 to 100000")
     settings, chosen = one_flow(config, flow)
-    name = topic or f"{DRILL_PREFIX}{secrets.token_hex(4)}"
+    name = f"{DRILL_PREFIX}{secrets.token_hex(4)}" if topic is None else topic
+    check_drill_name(chosen, name)
+
+    def drill_of(scene: Scene) -> Drill:
+        return Drill(scene, name, lambda groups: group_rows(settings, chosen, groups), records, within)
+
     if dry:
-        print_line(
-            f"{chosen.flow.name}: it would make the topic {name} on {chosen.flow.source}, write {2 * records} records "
-            "and two groups' offsets, fence it, and delete it on both clusters"
-        )
+        with failover_session(settings, chosen, FailoverCall("drill"), writes=False) as scene:
+            _foretell(drill_of(scene), output)
         return
     with (
         saying(FailoverCall("drill"), chosen) as call,
         failover_session(settings, chosen, call) as scene,
     ):
-        result = Drill(scene, name, lambda groups: group_rows(settings, chosen, groups), records, within).run()
+        result = drill_of(scene).run()
     document = {"source": chosen.flow.source, "target": chosen.flow.target} | result.as_json()
     if output is Output.JSON:
         print_json({"flows": [document]})
@@ -55,6 +60,21 @@ def drill(
         print_table(f"{chosen.flow.name}: drill on {name}", ("", "predicted", "measured"), _rows(result))
         print_line("as predicted" if result.agrees else "not as predicted")
     raise typer.Exit(DONE if result.agrees else PENDING)
+
+
+def _foretell(made: Drill, output: Output) -> None:
+    """Prints what it would do. Raises WrongUsage where it could not begin."""
+    made.check()
+    flow, copy = made.scene.settings.flow, made.there.topic
+    if output is Output.JSON:
+        rows = [{"command": "drill", "step": step, "does": does} for step, does in made.steps().items()]
+        named = {"source": flow.source, "target": flow.target, "topic": made.topic, "copy": copy}
+        print_json({"flows": [named | {"records": 2 * made.records, "would_do": rows}]})
+        return
+    print_line(
+        f"{flow.name}: it would make the topic {made.topic} on {flow.source}, write {2 * made.records} records and two "
+        f"groups' offsets, fence it, and delete it and its copy {copy} on {flow.target}"
+    )
 
 
 def _rows(result: DrillResult) -> list[tuple[object, ...]]:

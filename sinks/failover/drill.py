@@ -14,6 +14,7 @@ from typing import Any
 
 from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas, all_records
+from sinks.failover.drill_names import check_drill_name
 from sinks.failover.drill_topic import DrillTopic, LeftBehind
 from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence, NoAuthorizer
@@ -22,8 +23,7 @@ from sinks.failover.unreplicated import not_among
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.ports.record_reader import Record, RecordReader
 from sinks.kinds.offsets.direction import GroupOffset
-from sinks.kinds.topics.rules import is_replicated
-from streaming.errors import LockstepError, WrongUsage
+from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 DRILL_POLL_INTERVAL = 0.25
@@ -111,13 +111,23 @@ class Drill:
         settings = self.scene.settings
         return TopicPartition(settings.policy.format_remote_topic(settings.flow.source, self.topic), 0)
 
+    def check(self) -> None:
+        """Whether it could begin; writes nothing. Raises WrongUsage, LockstepError."""
+        self._own()
+
+    def _own(self) -> DrillTopic:
+        check_drill_name(self.scene.settings, self.topic)
+        own = DrillTopic(self.scene, self.topic, self.there.topic)
+        own.check_absent()
+        return own
+
+    def steps(self) -> dict[str, str]:
+        """What each step does, by its name."""
+        return {name: text.format(topic=self.topic, records=self.records) for name, text in DOES.items()}
+
     def run(self) -> DrillResult:
         """Raises LockstepError; the topic that was made, and its fence, are taken away whatever happens."""
-        scene = self.scene
-        if not is_replicated(scene.settings, self.topic):
-            raise WrongUsage(f"{self.topic} is not replicated by {scene.settings.flow.name}: name another with --topic")
-        own = DrillTopic(scene, self.topic, self.there.topic)
-        own.check_absent()
+        scene, own = self.scene, self._own()
         result = DrillResult(self.topic)
         try:
             self._run(own, result)
@@ -213,7 +223,7 @@ class Drill:
         return f"{self.topic}-middle", f"{self.topic}-end"
 
     def _timed(self, result: DrillResult, name: str, step: Callable[[], None]) -> None:
-        self.scene.say(f"{name}: {DOES[name].format(topic=self.topic, records=self.records)}")
+        self.scene.say(f"{name}: {self.steps()[name]}")
         began = self.scene.waiting.clock()
         step()
         result.seconds[name] = self.scene.waiting.clock() - began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from app.cli.drill_command import drill
 from app.cli.failback_commands import failback, failover
 from app.cli.failover_commands import cutover, fence, promote, unfence
 from app.cli.failover_output import one_flow
+from app.cli.output import Output
 from app.cli.verify_command import verify
 from streaming.errors import WrongUsage
 
@@ -77,3 +79,14 @@ def test_a_flow_that_is_not_enabled_is_named(tmp_path: Path) -> None:
     file.write_text("clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n")
     with pytest.raises(WrongUsage, match="--flow b->a: this flow is not enabled in the file; enabled: a->b"):
         one_flow(file, ["b->a"])
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--dry-run", "-o", "json")])
+@pytest.mark.parametrize("topic", ["", "../x", "__consumer_offsets", "lockstep-ledger.a.internal"])
+def test_a_topic_that_no_drill_may_make_is_refused_before_a_cluster_is_asked(
+    topic: str, more: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "mm2.properties"
+    file.write_text("clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n")
+    with pytest.raises(WrongUsage, match=re.escape(f"--topic {topic}: ")):
+        drill(file, topic=topic, dry="--dry-run" in more, output=Output.JSON if "json" in more else Output.TEXT)

@@ -44,6 +44,7 @@ def down(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["preflight"],
         ["cutover"],
         ["drill"],
+        ["drill", "--dry-run"],
         ["adopt", "acl"],
         ["run", "--once"],
     ],

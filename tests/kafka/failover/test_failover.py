@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.local.waiting import wait_for
-from tests.kafka.failover.failovers import SOON, Flow, producing
+from tests.kafka.failover.failovers import SOON, SOURCE, Flow, producing
 
 
 def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow, unique: str, tmp_path: Path) -> None:
@@ -31,6 +31,9 @@ def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow
 
 def test_a_drill_measures_what_it_predicted_and_leaves_nothing_behind(flow: Flow, unique: str) -> None:
     topic = f"leaving-{unique}-drill"
+    would = flow.asked("drill", "--topic", topic, "--dry-run")
+    assert [row["step"] for row in would["would_do"]] == ["first copy", "fence", "drain", "offsets"]
+    assert (would["copy"], topic in flow.a.list_topics()) == (f"{SOURCE}.{topic}", False)
     found = flow.asked("drill", "--topic", topic, "--records", "2000", "--within", "60")
     assert found["agrees"]
     assert found["loss"]["predicted"] == found["loss"]["measured"]
