@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -71,11 +71,11 @@ class OffsetController:
         self._scope, self._shown, self._clock = scope, scope is not None and scope.shown, clock
         self._settings, self._ends, self._memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._rows: dict[str, list[GroupOffset]] = {}
-        self._schedule = GroupSchedule()
-        self._backoff = Backoff()
+        self._schedule, self._backoff = GroupSchedule(), Backoff()
         self._ledger: Ledger | None = None
         self._first, self._owes_all = FirstReading(memory, ends.topics, reads_for, clock), False
         self._missing: frozenset[str] = frozenset()
+        self._listed: Mapping[str, int] = {}
         self._summary: GroupSummary | None = None
         self._waiting: set[str] = set()
         self._stream = StreamWatch(ends.of(ends.topics.syncs_on.alias).groups, ends.topics.syncs)
@@ -128,11 +128,12 @@ class OffsetController:
         """At each full comparison: what was missed is read, what changed is written down, topics are recognized."""
         self._memory.catch_up(self._ends.topics)
         self._recognize(context.listed, context.listed.desired.remote)
-        missing = self._memory.topics() - context.listed.source.keys() if context.listed.source else frozenset()
+        self._listed = context.listed.source
+        missing = self._memory.topics() - self._listed.keys() if self._listed else frozenset()
         # Metadata may lag behind, so that a topic counts as gone when it is missing twice.
         self._memory.gone(missing & self._missing)
         self._missing = frozenset(missing)
-        self._memory.save(context.ledger)
+        self._memory.save(context.ledger, self._listed)
 
     def _recognize(self, listed: Listed, topics: Iterable[str]) -> set[str]:
         remote = {
@@ -225,7 +226,7 @@ class OffsetController:
                 # What overflowed is read from MM2's topics, now or at the next start.
                 self._memory.drain()
             try:
-                self._memory.save(self._ledger)
+                self._memory.save(self._ledger, self._listed)
             except LockstepError as error:
                 log.warning("what MM2 wrote lately is read again at the next start: %s", error)
 

@@ -11,14 +11,14 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from sinks.engine.ledger import Entry, Ledger
+from sinks.engine.ledger import Ledger
 from sinks.kafka.ports.cluster import Placed
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
-from sinks.kinds.offsets.mirror_records import MirrorTopics, sync_of
-from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
+from sinks.kinds.offsets.mirror_records import MirrorTopics, is_legal_topic, sync_of
+from sinks.kinds.offsets.stored_memory import StoredMemory
 from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS, StreamQueue, TakenIn
 from sinks.kinds.offsets.target_logs import TargetLogs
 from sinks.kinds.offsets.topic_ids import TopicIds, ids_for_runs, is_recreated
@@ -44,8 +44,7 @@ class OffsetMemory:
         self._queue = StreamQueue(most_waiting)
         self._topics: MirrorTopics | None = None
         self._syncs: str | None = None
-        self._saved_to = NOWHERE
-        self._unsaved: set[TopicPartition] = set()
+        self._stored = StoredMemory()
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a batch of the stream told; taken in by `drain`."""
@@ -79,11 +78,8 @@ class OffsetMemory:
         Nothing that is known counts before all is read: what comes later may end a history.
         """
         if self._topics is None:
-            for where, history in stored_histories(ledger):
-                self.histories.restore(where, history)
-            self._ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
+            self._ids = self._stored.load(ledger, self.histories, topics.syncs)
             self.histories.exact.renew(ledger)
-            self._saved_to = self.histories.position
             self._topics, self._syncs = topics, topics.syncs
         recreated = is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints)
         for _ in self._catching_up(topics):
@@ -125,7 +121,7 @@ class OffsetMemory:
     def _count_syncs_again(self, name: str) -> None:
         log.warning("%s was recreated: its offset-syncs are counted again", name)
         self.histories.forget_positions()
-        self._saved_to = NOWHERE
+        self._stored.forget_positions()
         self._ids = {topic: replace(ids, syncs_since=NOWHERE) for topic, ids in self._ids.items()}
 
     def _take_syncs(self, syncs: Iterable[SyncSeen]) -> set[TopicPartition]:
@@ -133,7 +129,8 @@ class OffsetMemory:
         restarted: set[TopicPartition] = set()
         for sync in syncs:
             ids, where = self._ids.get(sync.topic), TopicPartition(sync.topic, sync.partition)
-            if ids is not None and sync.position <= ids.syncs_since:
+            is_old = ids is not None and sync.position <= ids.syncs_since
+            if is_old or not is_legal_topic(sync.topic):
                 self.histories.reach(sync.position)
                 continue
             found = self.histories.take(sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position)
@@ -152,14 +149,14 @@ class OffsetMemory:
         log.warning("%s lost its tail: what was known of its offsets is forgotten", remote)
         if (history := self.histories.with_empty(where)) is not None:
             history.empty()
-            self._unsaved.add(where)
+            self._stored.note(where)
         self._forget_truncated(where)
 
     def note_source_end(self, where: TopicPartition, end: int) -> None:
         """Takes in the end of a log on the source: farther MM2 never was, before any restart that is known."""
         history = self.histories.of(where)
         if history is not None and history.cap_restarts(end):
-            self._unsaved.add(where)
+            self._stored.note(where)
 
     def drop_untrue(self, group: str, where: TopicPartition) -> None:
         """Forgets a group's last answer where newer syncs contradict it: they tell of a truncation of the target."""
@@ -219,7 +216,7 @@ class OffsetMemory:
         return recreated
 
     def _drop(self, topic: str) -> None:
-        self._unsaved |= set(self.histories.drop(topic))
+        self._stored.note(*self.histories.drop(topic))
         self.target_logs.forget(topic)
         self.answers = {key: answer for key, answer in self.answers.items() if key[1].topic != topic}
 
@@ -237,13 +234,8 @@ class OffsetMemory:
                 self._doubt_checkpoints(topic)
             self._remote.pop(topic, None)
 
-    def save(self, ledger: Ledger) -> None:
-        """Writes down what changed since the last time. Raises ClusterUnreachable."""
+    def save(self, ledger: Ledger, listed: Collection[str]) -> None:
+        """Writes down what changed since the last time, of topics that the source has. Raises ClusterUnreachable."""
         # Before the syncs that ended them count as taken: a process that dies in between hears those once more.
         self.histories.exact.renew(ledger)
-        position = self.histories.position
-        changed = self._unsaved | set(self.histories.changed_since(self._saved_to))
-        ledger.put({(Entry.TOPIC_IDS, (topic,)): found.as_text() for topic, found in self._ids.items()})
-        store_histories(ledger, {where: self.histories.with_empty(where) for where in sorted(changed)})
-        self._saved_to = position
-        self._unsaved.clear()
+        self._stored.save(ledger, self.histories, self._ids, listed, self._topics)

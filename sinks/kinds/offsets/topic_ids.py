@@ -14,7 +14,8 @@ class TopicIds:
     """Ids of a topic on the source and of its remote topic, "" where a cluster has none.
 
     `syncs_since`, `checkpoints_since`: offsets in MM2's offset-syncs and checkpoints topics. Records at or before them
-    were written for a topic that was deleted and recreated since.
+    were written for a topic that was deleted and recreated since. `syncs_since` of the offset-syncs topic itself is the
+    first offset whose sync may be in no stored history.
     """
 
     source: str

@@ -73,7 +73,7 @@ def test_groups_are_compared_as_soon_as_all_is_read_without_another_full_compari
 def test_reading_that_failed_goes_on_where_it_was_and_loses_nothing() -> None:
     kept = remembering.World()
     kept.sync((10, 5))
-    kept.begun().save(kept.ledger)
+    kept.begun().save(kept.ledger, {"x"})
     kept.sync((20, 15), (30, 25))
     kept.b.create_log(CHECKPOINTS, 1, {})
     memory, broken = OffsetMemory(), BreaksOff("b")

@@ -65,7 +65,7 @@ class Truncated:
         return row
 
     def restart(self, checkpoints: str = "none") -> None:
-        self.memory.save(Ledger("lockstep-ledger.a.internal", self.b, self.b, 1))
+        self.memory.save(Ledger("lockstep-ledger.a.internal", self.b, self.b, 1), {"x"})
         self.memory = OffsetMemory()
         ledger = Ledger("lockstep-ledger.a.internal", self.b, self.b, 1)
         self.memory.load(ledger, MirrorTopics("syncs", self.a, checkpoints, self.b))

@@ -1,0 +1,96 @@
+"""A flow's histories and topic ids as the ledger has them, and what it gets of those that changed.
+
+Anybody who may write MM2's offset-syncs topic can name any topic there, and the ledger must not grow by that: it gets
+what the source lists, and newer versions of what it has. A topic may be listed later than its syncs come, so those of
+others wait, and a process that begins meanwhile reads them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from sinks.engine.ledger import Entry, Ledger
+from sinks.kinds.offsets.histories import Histories
+from sinks.kinds.offsets.history import NOWHERE
+from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
+from sinks.kinds.offsets.topic_ids import TopicIds
+from streaming.mm2.records import TopicPartition
+
+
+class StoredMemory:
+    """Which of a flow's histories the ledger has, and up to where."""
+
+    def __init__(self) -> None:
+        self._saved_to = NOWHERE
+        self._stored: set[TopicPartition] = set()
+        self._changed: set[TopicPartition] = set()
+        # The first offset of the offset-syncs topic where a sync of a topic may lie that is not listed.
+        self._waiting: dict[str, int] = {}
+
+    def load(self, ledger: Ledger, histories: Histories, syncs: str) -> dict[str, TopicIds]:
+        """Fills the histories, says how far the offset-syncs topic was read for all of them; returns ids by topic."""
+        for where, history in stored_histories(ledger):
+            histories.restore(where, history)
+        ids = {topic: TopicIds.parse(value) for (topic,), value in ledger.values(Entry.TOPIC_IDS).items()}
+        if syncs in ids and ids[syncs].syncs_since != NOWHERE:
+            histories.position = min(histories.position, ids[syncs].syncs_since - 1)
+        self._stored, self._saved_to = set(ledger.histories()), histories.position
+        return ids
+
+    def note(self, *partitions: TopicPartition) -> None:
+        """Their histories changed without a sync, or were dropped."""
+        self._changed.update(partitions)
+
+    def forget_positions(self) -> None:
+        """The offset-syncs topic was recreated and counts from 0."""
+        self._saved_to, self._waiting = NOWHERE, dict.fromkeys(self._waiting, 0)
+
+    def save(
+        self,
+        ledger: Ledger,
+        histories: Histories,
+        ids: dict[str, TopicIds],
+        listed: Collection[str],
+        own: MirrorTopics | None,
+    ) -> None:
+        """Writes down what changed. `listed`: the topics of the source. Raises ClusterUnreachable."""
+        has = self._stored | ledger.histories().keys()
+        changed = self._changed.union(histories.changed_since(self._saved_to))
+        found = {where: histories.with_empty(where) for where in sorted(changed)}
+        # What was never stored needs no tombstone.
+        stored = {
+            where: history
+            for where, history in found.items()
+            if where in has or (history is not None and where.topic in listed)
+        }
+        later = {where for where, history in found.items() if history is not None and where not in stored}
+        waiting = {where.topic: self._waiting.get(where.topic, self._saved_to + 1) for where in later}
+        # From where to read is said before histories say that more was read, and taken back after them.
+        _store_ids(ledger, ids, listed, own, [*self._waiting.values(), *waiting.values()])
+        store_histories(ledger, stored)
+        self._stored = (has | stored.keys()) - {where for where, history in stored.items() if history is None}
+        self._saved_to, self._changed, self._waiting = histories.position, later, waiting
+        _store_ids(ledger, ids, listed, own, waiting.values())
+
+
+def _store_ids(
+    ledger: Ledger,
+    ids: dict[str, TopicIds],
+    listed: Collection[str],
+    own: MirrorTopics | None,
+    waiting: Collection[int],
+) -> None:
+    has = {topic for (topic,) in ledger.values(Entry.TOPIC_IDS)}
+    if own is not None:
+        has |= {own.syncs, own.checkpoints}
+        if waiting or own.syncs in ids:
+            ids[own.syncs] = replace(ids.get(own.syncs, TopicIds("", "")), syncs_since=min(waiting, default=NOWHERE))
+    ledger.put(
+        {
+            (Entry.TOPIC_IDS, (topic,)): known.as_text()
+            for topic, known in ids.items()
+            if topic in has or topic in listed
+        }
+    )

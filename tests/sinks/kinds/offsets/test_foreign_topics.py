@@ -1,0 +1,104 @@
+"""A record in MM2's offset-syncs topic can name any topic: the ledger has those alone that the source has."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import is_legal_topic
+from streaming.hints import SyncSeen
+from streaming.mm2.codec import encode_offset_sync
+from streaming.mm2.records import OffsetSync, TopicPartition
+from tests.sinks import builders
+from tests.sinks.builders import flow_settings, put_topic
+from tests.sinks.kinds.offsets.remembering import SYNCS, World, X, pairs
+
+Y = TopicPartition("y", 0)
+
+
+def sync(world: World, topic: str, *pairs: tuple[int, int]) -> None:
+    world.a.append_log(SYNCS, [encode_offset_sync(OffsetSync(TopicPartition(topic, 0), *pair)) for pair in pairs])
+
+
+def of_y(memory: OffsetMemory) -> list[Pair]:
+    history = memory.histories.of(Y)
+    return list(history.pairs()) if history else []
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "x\x1b", "x\n", "é", "x" * 250])
+def test_sync_of_what_can_be_no_topic_is_left_out_whether_read_or_heard(name: str) -> None:
+    world = World()
+    sync(world, name, (10, 5))
+    memory = world.begun()
+    memory.take_in([SyncSeen(1, name, 0, 20, 15)], [])
+    memory.drain()
+    assert memory.topics() == set()
+    assert memory.histories.position == 1, "it would be read again each time"
+
+
+@pytest.mark.parametrize("name", ["x", "...", ".x", "a.B_c-9", "x" * 249])
+def test_names_that_kafka_takes_are_topics(name: str) -> None:
+    assert is_legal_topic(name)
+
+
+def test_topics_that_nobody_has_leave_nothing_in_the_ledger() -> None:
+    world = builders.World(flow_settings())
+    put_topic(world.source, "x")
+    world.source.create_log(SYNCS, 1, {})
+    for number in range(4):
+        named = [X, TopicPartition(f"nobody-{number}", 0), TopicPartition(f"x\x1b{number}", 0)]
+        world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(one, number, number)) for one in named])
+        world.run_pass(everything=True, after=70.0)
+    world.run_pass(everything=True, after=70.0)
+    keys = [key for key, _ in world.target.read_log(world.settings.internal.ledger)]
+    assert [key for key in keys if b"nobody" in key or b"u001b" in key] == []
+    assert [where.topic for where in world.ledger().histories()] == ["x"]
+
+
+def test_topic_that_is_listed_later_than_its_syncs_come_keeps_them() -> None:
+    world = World()
+    sync(world, "y", (10, 5), (20, 15))
+    sync(world, "x", (1, 1))
+    memory = world.begun()
+    memory.save(world.ledger, {"x"})
+    memory.save(world.ledger, {"x", "y"})
+    assert set(world.ledger.histories()) == {X, Y}
+    assert of_y(world.begun()) == [Pair(10, 5), Pair(20, 15)]
+
+
+def test_process_that_begins_before_a_topic_is_listed_reads_its_syncs_again() -> None:
+    world = World()
+    sync(world, "x", (1, 1))
+    world.begun().save(world.ledger, {"x"})
+    sync(world, "y", (10, 5))
+    sync(world, "x", (2, 2), (4, 4))
+    world.begun().save(world.ledger, {"x"})
+    memory = world.begun()
+    assert (of_y(memory), pairs(memory)[-1]) == ([Pair(10, 5)], Pair(4, 4))
+    memory.save(world.ledger, {"x", "y"})
+    again = world.begun()
+    assert of_y(again) == [Pair(10, 5)]
+    assert again.histories.position == 3
+
+
+def test_topic_that_a_listing_lacks_for_a_moment_keeps_its_saved_history() -> None:
+    world = World()
+    sync(world, "y", (10, 5))
+    memory = world.begun()
+    memory.save(world.ledger, {"y"})
+    memory.take_in([SyncSeen(1, "y", 0, 20, 15)], [])
+    memory.drain()
+    memory.save(world.ledger, ())
+    sync(world, "y", (20, 15))
+    assert of_y(world.begun()) == [Pair(10, 5), Pair(20, 15)]
+
+
+def test_saved_history_of_a_topic_that_is_gone_is_forgotten_in_the_ledger() -> None:
+    world = World()
+    sync(world, "y", (10, 5))
+    memory = world.begun()
+    memory.save(world.ledger, {"y"})
+    memory.gone({"y"})
+    memory.save(world.ledger, ())
+    assert world.ledger.histories() == {}
