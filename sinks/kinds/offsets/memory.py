@@ -45,6 +45,7 @@ class OffsetMemory:
         self._topics: MirrorTopics | None = None
         self._syncs: str | None = None
         self._stored = StoredMemory()
+        self._checkpoints_recreated = False
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a batch of the stream told; taken in by `drain`."""
@@ -81,12 +82,16 @@ class OffsetMemory:
             self._ids = self._stored.load(ledger, self.histories, topics.syncs)
             self.histories.exact.renew(ledger)
             self._topics, self._syncs = topics, topics.syncs
-        recreated = is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints)
+        if is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints):
+            # Told of once: a reading that breaks off must not forget it.
+            self._checkpoints_recreated = True
         for _ in self._catching_up(topics):
             yield self.histories.position + 1
         self.checkpoints.take(topics.read_checkpoints(0))
-        if recreated or any(ids.checkpoints_since > self.checkpoints.read_to for ids in self._ids.values()):
+        ends_before = any(ids.checkpoints_since > self.checkpoints.read_to for ids in self._ids.values())
+        if self._checkpoints_recreated or ends_before:
             # It counts from 0: all that it has is new.
+            self._checkpoints_recreated = False
             self._ids = {topic: replace(ids, checkpoints_since=NOWHERE) for topic, ids in self._ids.items()}
 
     def catch_up(self, topics: MirrorTopics) -> set[TopicPartition]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sinks.engine.ledger import Entry
+from sinks.faults import ClusterUnreachable
 from sinks.kinds.offsets.history import Pair
+from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.topic_ids import TopicIds
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint
@@ -39,7 +41,8 @@ def test_offset_syncs_topic_that_was_recreated_and_grew_longer_than_it_was_is_no
     assert Pair(40, 35) in pairs(memory)
 
 
-def test_checkpoints_topic_that_was_recreated_while_the_job_was_down_counts_from_its_start() -> None:
+@pytest.mark.parametrize("broken_off", [False, True], ids=["at once", "second try"])
+def test_checkpoints_topic_that_was_recreated_while_the_job_was_down_counts_from_its_start(broken_off: bool) -> None:
     world, remote = World(), {"x": "a.x"}
     world.sync((10, 5))
     memory = world.begun()
@@ -54,7 +57,13 @@ def test_checkpoints_topic_that_was_recreated_while_the_job_was_down_counts_from
     world.b.create_log(CHECKPOINTS, 1, {})
     world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 900, 800, ""))] * 3)
     world.sync((900, 800))
-    memory = world.begun()
+    memory = OffsetMemory()
+    if broken_off:
+        world.a.reachable = False
+        with pytest.raises(ClusterUnreachable):
+            memory.load(world.ledger, world.topics)
+        world.a.reachable = True
+    memory.load(world.ledger, world.topics)
     memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
     assert memory.checkpoint("g", X, AX) == Pair(900, 800)
 
