@@ -54,6 +54,7 @@ class JvmGroupWatch:
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._last = self._jvm.java.util.HashMap()
         self._polled: set[str] = set()
+        self.troubled: Collection[str] = ()
 
     def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
         """All requests leave before the first answer is awaited."""
@@ -70,6 +71,7 @@ class JvmGroupWatch:
             # Nobody hears of these now, so the next poll must report them again.
             self._last.keySet().removeAll(differing.keySet())
             raise
+        self.troubled = frozenset(troubled)
         return troubled | set(self._names(differing))
 
     def _forget(self, groups: Collection[str]) -> None:

@@ -24,7 +24,12 @@ class Watch(Protocol):
 
 
 class GroupWatch(Protocol):
-    """Finds differences since its own last poll, as cheaply as it can. Not thread-safe."""
+    """Finds differences since its own last poll, as cheaply as it can. Not thread-safe.
+
+    `troubled`: the groups that the last poll could not see by themselves.
+    """
+
+    troubled: Collection[str]
 
     def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
         """Those of the groups `asked` for whose committed offsets differ from their last poll; at the first one, all.
@@ -44,13 +49,15 @@ class PlainGroupWatch:
     def __init__(self, groups: GroupReader) -> None:
         self._groups = groups
         self._last: dict[str, Offsets] = {}
+        self.troubled: Collection[str] = ()
 
     def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
         seen = self._groups.committed(groups if asked is None else asked)
         found = {group for group, offsets in seen.items.items() if self._last.get(group) != offsets}
         followed = set(groups)
         self._last = {group: of for group, of in self._last.items() if group in followed} | dict(seen.items)
-        return found | set(seen.errors)
+        self.troubled = frozenset(seen.errors)
+        return found | self.troubled
 
     def close(self) -> None:
         """Whoever made the reader closes it."""
@@ -110,8 +117,12 @@ class UnwatchedList:
 class UnwatchedGroups:
     """A `GroupWatch`."""
 
+    def __init__(self) -> None:
+        self.troubled: Collection[str] = ()
+
     def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
-        return set(groups if asked is None else asked)
+        self.troubled = frozenset(groups if asked is None else asked)
+        return set(self.troubled)
 
     def close(self) -> None:
         """Nothing to let go of."""

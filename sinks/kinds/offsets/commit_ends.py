@@ -3,13 +3,13 @@
 Whatever changes a group's offsets, a commit, a deletion, an expiry, the end of a transaction, is a record in the
 partition of that topic which the group belongs to. To see its end needs DESCRIBE on the topic alone; where that is
 missing every group has to be asked for. So it is on a cluster that keeps commits in another way than Kafka does, which
-shows when a full comparison finds a commit that moved no end.
+shows when a group has other offsets than at its own last poll, and the end is the one of before that poll.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from sinks.faults import RightsMissing
 from sinks.kafka.ports.groups import GroupReader
@@ -19,37 +19,69 @@ from streaming.mm2.records import TopicPartition
 log = logging.getLogger(__name__)
 
 
+DOUBTED = 600.0
+"""Seconds in which all groups are polled after a commit was found that moved no end; each one begins them anew."""
+
+
 class CommitEnds:
-    """The ends of one cluster's partitions of that topic, as they were seen last."""
+    """The ends of one cluster's partitions of that topic, as they were seen last, and the time before."""
 
     def __init__(self, groups: GroupReader) -> None:
         self._groups = groups
         self._ends: dict[int, int] = {}
+        self._before: dict[int, int] = {}
         self._moved: frozenset[int] = frozenset()
-        self._expected: frozenset[int] = frozenset()
-        self._told = True
+        self._since: dict[str, int] = {}
+        self._expected: dict[int, int] = {}
+        self._doubted_until = float("-inf")
 
-    def moved(self, partitions: int) -> frozenset[int] | None:
+    def moved(self, partitions: int, now: float) -> frozenset[int] | None:
         """The partitions that moved since the last time, or moved then; at first, all. None: nobody can tell.
 
         Twice, because an end may be seen a moment before its coordinator tells of the commit. `partitions`: how many
-        the topic has; 0 where that is not known. Raises ClusterUnreachable.
+        the topic has; 0 where that is not known. `now` in monotonic seconds. Raises ClusterUnreachable.
         """
-        seen = self._seen(partitions) if self._told else {}
-        before, self._ends = self._ends if len(self._ends) <= partitions else {}, seen
-        now = frozenset(
-            number for number in range(partitions) if number not in seen or before.get(number) != seen[number]
+        seen = self._seen(partitions)
+        stayed = {number: end for number, end in self._expected.items() if seen.get(number) == end}
+        self._before, self._ends, self._expected = self._ends, seen, {}
+        if stayed:
+            self._doubt(stayed, now)
+        here = frozenset(
+            number for number in range(partitions) if number not in seen or self._before.get(number) != seen[number]
         )
-        expected, self._expected = self._expected, frozenset()
-        if seen and expected - now:
-            self._told, seen = False, {}
-            log.warning("groups committed, and the ends of %s did not move: all groups are polled", COMMITS_TOPIC)
-        moved, self._moved = now | self._moved, now if seen else frozenset()
-        return moved if seen else None
+        moved, self._moved = here | self._moved, here if seen else frozenset()
+        return moved if seen and now >= self._doubted_until else None
 
-    def found(self, groups: Collection[str], partitions: int) -> None:
-        """These had committed, as was seen after the ends were. What had not moved then must have by the next time."""
-        self._expected = frozenset(commit_partition(group, partitions) for group in groups) - self._moved
+    def polled(self, asked: Collection[str], committed: Collection[str], partitions: int) -> None:
+        """These were asked for after the ends were seen, and answered; `committed`: those that differ from their last
+        poll. One that differs though its partition has not moved since then has committed a moment ago: the end must
+        have moved by the next time.
+
+        A group's last poll counts from the ends before it, for a coordinator may be later than they are.
+        """
+        for group in asked if self._ends else ():
+            number = commit_partition(group, partitions)
+            if (end := self._ends.get(number)) is None:
+                continue
+            if group in committed and self._since.get(group) == end:
+                self._expected[number] = end
+            if (before := self._before.get(number)) is not None:
+                self._since[group] = before
+
+    def forget(self, groups: Collection[str]) -> None:
+        """Groups that are gone."""
+        for group in groups:
+            self._since.pop(group, None)
+
+    def _doubt(self, stayed: Mapping[int, int], now: float) -> None:
+        if now >= self._doubted_until:
+            number, end = min(stayed.items())
+            log.warning(
+                "a group of partition %d of %s has new offsets, and the partition still ends at %d: all groups are"
+                " polled, until this was not seen for %d minutes",
+                *(number, COMMITS_TOPIC, end, DOUBTED // 60),
+            )
+        self._doubted_until = now + DOUBTED
 
     def _seen(self, partitions: int) -> dict[int, int]:
         try:

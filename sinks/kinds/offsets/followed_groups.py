@@ -102,7 +102,7 @@ class FollowedGroups(GroupReaderAround):
         if everything:
             self._queue.add(sorted(self.chosen))
         self._session = None
-        moved = self._ends.moved(partitions)
+        moved = self._ends.moved(partitions, now)
         self._queue.add(sorted(self.chosen if moved is None else groups_in(self.chosen, moved, partitions)))
         self._may_be_new |= moved is None or bool(moved)
         if everything or (self._may_be_new and self._listings.is_due(now)):
@@ -110,8 +110,7 @@ class FollowedGroups(GroupReaderAround):
         asked = self._queue.turn(POLLED_IN_TURN if moved is None else POLLED_AT_ONCE)
         committed = self._watch.changed(self.chosen, asked) if asked else set()
         self._queue.polled(asked)
-        if moved is not None:
-            self._ends.found(committed, partitions)
+        self._ends.polled(set(asked).difference(self._watch.troubled), committed, partitions)
         self._polls.polled(now, self._clock() - start, len(asked), len(committed))
         return GroupChanges(committed, gone)
 
@@ -121,6 +120,7 @@ class FollowedGroups(GroupReaderAround):
         gone, self.chosen = self.chosen - groups, groups
         for group in gone:
             self._known.pop(group, None)
+        self._ends.forget(gone)
         self._queue.follow(groups)
         self._feed.want(self._settings.group_offsets_source, len(groups))
         self._listings.took(now, self._clock() - start)

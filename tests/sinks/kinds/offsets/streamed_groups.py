@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from sinks.faults import Observed
+from sinks.faults import Observed, RightsMissing
 from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.ports.groups import Offsets
+from sinks.kafka.ports.groups import LogRange, Offsets
 from sinks.kafka.ports.watches import PlainGroupWatch
 from sinks.kinds.offsets.commit_feed import CommitFeed
 from sinks.kinds.offsets.followed_groups import FollowedGroups
-from streaming.commits.commit_record import CommitBatch
+from sinks.kinds.offsets.group_polls import POLL_LEAST
+from streaming.commits.commit_record import COMMITS_TOPIC, CommitBatch, commit_partition
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import flow_settings
 
@@ -81,3 +82,63 @@ def streamed(**offsets: int) -> Stage:
     assert stage.poll(everything=True) == set(offsets)
     stage.groups.asked = 0
     return stage
+
+
+PARTITIONS = 5
+NAMES = [f"group-{number}" for number in range(40)]
+
+
+class LoggedGroups(CountedGroups):
+    """Each commit is a record of the commits' topic; `beside`: so many partitions from the one that is Kafka's."""
+
+    listed = beside = 0
+
+    def begin(self) -> None:
+        for number in range(PARTITIONS):
+            self.logs[TopicPartition(COMMITS_TOPIC, number)] = LogRange(0, 0)
+
+    def commit_to(self, group: str, offset: int) -> None:
+        where = TopicPartition(COMMITS_TOPIC, (commit_partition(group, PARTITIONS) + self.beside) % PARTITIONS)
+        if where in self.logs:
+            self.logs[where] = LogRange(0, self.logs[where].end + 1)
+        self.offsets[group] = {X: offset}
+
+    def names(self) -> set[str]:
+        self.listed += 1
+        return super().names()
+
+
+class Polled:
+    """Groups of which each committed once, and all are known."""
+
+    def __init__(self, groups: LoggedGroups) -> None:
+        self.groups, self.now = groups, 0.0
+        self.followed = FollowedGroups(flow_settings(), groups, PlainGroupWatch(groups), CommitFeed(), lambda: self.now)
+
+    def poll(self, everything: bool = False) -> set[str]:
+        self.now += POLL_LEAST
+        return set(self.followed.poll(self.now, everything, PARTITIONS).committed)
+
+    def asked_at_rest(self) -> int:
+        """For how many groups polls ask while nobody commits."""
+        for _ in range(3):
+            self.poll()
+        self.groups.asked = 0
+        self.poll()
+        return self.groups.asked
+
+
+class Fails(LoggedGroups):
+    """Answers for no group's offsets while `fails`, and lists none while `hides`."""
+
+    fails = hides = False
+
+    def names(self) -> set[str]:
+        if self.hides:
+            raise RightsMissing("cluster a: ListGroups: not every broker answered")
+        return super().names()
+
+    def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
+        if self.fails:
+            raise RightsMissing("cluster a: OffsetFetch: for a moment")
+        return super().committed(groups)

@@ -2,60 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.faults import Observed, RightsMissing
+from sinks.faults import ItemFault, RightsMissing
 from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.ports.groups import LogRange
-from sinks.kafka.ports.watches import PlainGroupWatch
-from sinks.kinds.offsets.commit_ends import CommitEnds
-from sinks.kinds.offsets.commit_feed import CommitFeed
-from sinks.kinds.offsets.followed_groups import FollowedGroups
+from sinks.kinds.offsets import followed_groups
+from sinks.kinds.offsets.commit_ends import DOUBTED, CommitEnds
 from sinks.kinds.offsets.group_polls import POLL_LEAST, POLL_LONGEST
-from sinks.kinds.offsets.poll_queue import PollQueue
 from streaming.commits.commit_record import COMMITS_TOPIC, commit_partition
 from streaming.mm2.records import TopicPartition
-from tests.sinks.builders import flow_settings
-from tests.sinks.kinds.offsets.streamed_groups import CountedGroups, X
+from tests.sinks.kinds.offsets.streamed_groups import NAMES, PARTITIONS, Fails, LoggedGroups, Polled, X
 
-PARTITIONS = 5
-NAMES = [f"group-{number}" for number in range(40)]
-
-
-class LoggedGroups(CountedGroups):
-    """Each commit is a record of the commits' topic; `beside`: so many partitions from the one that is Kafka's."""
-
-    listed = beside = 0
-
-    def begin(self) -> None:
-        for number in range(PARTITIONS):
-            self.logs[TopicPartition(COMMITS_TOPIC, number)] = LogRange(0, 0)
-
-    def commit_to(self, group: str, offset: int) -> None:
-        where = TopicPartition(COMMITS_TOPIC, (commit_partition(group, PARTITIONS) + self.beside) % PARTITIONS)
-        if where in self.logs:
-            self.logs[where] = LogRange(0, self.logs[where].end + 1)
-        self.offsets[group] = {X: offset}
-
-    def names(self) -> set[str]:
-        self.listed += 1
-        return super().names()
-
-
-class Polled:
-    """Groups of which each committed once, and all are known."""
-
-    def __init__(self, groups: LoggedGroups) -> None:
-        self.groups, self.now = groups, 0.0
-        self.followed = FollowedGroups(flow_settings(), groups, PlainGroupWatch(groups), CommitFeed(), lambda: self.now)
-
-    def poll(self, everything: bool = False) -> set[str]:
-        self.now += POLL_LEAST
-        return set(self.followed.poll(self.now, everything, PARTITIONS).committed)
+REFUSED = ItemFault("GROUP_AUTHORIZATION_FAILED", "no")
 
 
 def polled(*, seen: bool = True, groups: LoggedGroups | None = None) -> Polled:
@@ -96,6 +56,7 @@ def test_a_commit_whose_coordinator_tells_of_it_later_than_the_log_is_found_by_t
     assert stage.poll() == set()
     stage.groups.offsets[NAMES[3]] = told
     assert stage.poll() == {NAMES[3]}
+    assert stage.asked_at_rest() == 0
 
 
 def test_a_group_that_begins_to_commit_is_listed_and_found() -> None:
@@ -116,7 +77,7 @@ def test_ends_that_are_refused_are_those_of_nobody() -> None:
         def ends(self, partitions, committed=False):  # type: ignore[no-untyped-def]  # as MemoryGroups has it
             raise RightsMissing("cluster a: ListOffsets: TOPIC_AUTHORIZATION_FAILED")
 
-    assert CommitEnds(Refused("a")).moved(PARTITIONS) is None
+    assert CommitEnds(Refused("a")).moved(PARTITIONS, 0.0) is None
 
 
 def test_a_partition_whose_end_is_not_known_counts_as_moved() -> None:
@@ -124,21 +85,82 @@ def test_a_partition_whose_end_is_not_known_counts_as_moved() -> None:
     groups.begin()
     ends = CommitEnds(groups)
     for _ in range(2):
-        assert ends.moved(PARTITIONS) == set(range(PARTITIONS))
+        assert ends.moved(PARTITIONS, 0.0) == set(range(PARTITIONS))
     del groups.logs[TopicPartition(COMMITS_TOPIC, 2)]
     for _ in range(3):
-        assert ends.moved(PARTITIONS) == {2}
+        assert ends.moved(PARTITIONS, 0.0) == {2}
 
 
-def test_on_a_cluster_that_keeps_commits_elsewhere_the_ends_are_believed_no_more() -> None:
+def elsewhere() -> Polled:
+    """A cluster that keeps commits elsewhere, which has just shown."""
     stage = polled()
     stage.groups.beside = 1
     stage.groups.commit_to(NAMES[3], 7)
     assert stage.poll() == stage.poll() == set()
     assert stage.poll(everything=True) == {NAMES[3]}
     stage.poll()
+    return stage
+
+
+def test_on_a_cluster_that_keeps_commits_elsewhere_the_ends_are_believed_no_more() -> None:
+    stage = elsewhere()
     stage.groups.commit_to(NAMES[3], 8)
     assert stage.poll() == {NAMES[3]}
+
+
+def test_while_commits_are_found_that_move_no_end_none_is_believed_and_one_warning_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stage = elsewhere()
+    for offset in range(8, 12):
+        stage.now += DOUBTED - 10 * POLL_LEAST
+        stage.groups.commit_to(NAMES[3], offset)
+        assert stage.poll() == {NAMES[3]}
+        stage.poll()
+    [warning] = caplog.messages
+    assert f"partition {commit_partition(NAMES[3], PARTITIONS)} of {COMMITS_TOPIC} has new offsets" in warning
+
+
+def test_ends_are_believed_again_when_no_commit_contradicted_them_for_a_while() -> None:
+    stage = elsewhere()
+    assert stage.asked_at_rest() == len(NAMES)
+    stage.groups.beside = 0
+    stage.now += DOUBTED
+    assert stage.asked_at_rest() == 0
+    stage.groups.commit_to(NAMES[3], 9)
+    assert stage.poll() == {NAMES[3]}
+
+
+def test_polls_that_fail_after_a_commit_are_no_reason_to_doubt_the_ends() -> None:
+    groups = Fails("a")
+    stage = polled(groups=groups)
+    groups.commit_to(NAMES[3], 7)
+    groups.fails = True
+    for _ in range(3):
+        with pytest.raises(RightsMissing):
+            stage.poll()
+    groups.fails = False
+    assert stage.poll() == {NAMES[3]}
+    assert stage.asked_at_rest() == 0
+
+
+def test_a_group_that_cannot_be_read_is_no_reason_to_doubt_the_ends() -> None:
+    stage = polled()
+    stage.groups.unreadable = {NAMES[5]: REFUSED}
+    for _ in range(2):
+        assert stage.poll(everything=True) == {NAMES[5]}
+        assert stage.asked_at_rest() == 0
+
+
+def test_groups_that_one_poll_cannot_take_are_no_reason_to_doubt_the_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed_groups, "POLLED_AT_ONCE", len(NAMES) // 3)
+    groups = LoggedGroups("a")
+    groups.begin()
+    for name in NAMES:
+        groups.commit_to(name, 1)
+    stage = Polled(groups)
+    assert set().union(stage.poll(everything=True), *(stage.poll() for _ in range(9))) == set(NAMES)
+    assert stage.asked_at_rest() == 0
 
 
 def test_a_commit_right_after_the_ends_were_seen_is_no_reason_to_doubt_them() -> None:
@@ -151,33 +173,6 @@ def test_a_commit_right_after_the_ends_were_seen_is_no_reason_to_doubt_them() ->
     stage.groups.asked = 0
     assert stage.poll() == set()
     assert stage.groups.asked == 0
-
-
-def test_a_poll_that_fails_leaves_its_groups_waiting() -> None:
-    queue = PollQueue()
-    queue.follow(["a", "b", "c"])
-    assert queue.turn(2) == ["a", "b"]
-    queue.polled(["a"])
-    queue.add(["a", "unknown"])
-    assert queue.turn(9) == ["b", "c", "a"]
-    queue.follow(["a", "d"])
-    assert queue.turn(9) == ["a", "d"]
-
-
-class Fails(LoggedGroups):
-    """Answers for no group's offsets while `fails`, and lists none while `hides`."""
-
-    fails = hides = False
-
-    def names(self) -> set[str]:
-        if self.hides:
-            raise RightsMissing("cluster a: ListGroups: not every broker answered")
-        return super().names()
-
-    def committed(self, groups: Collection[str]) -> Observed[str, dict[TopicPartition, int]]:  # type: ignore[override]
-        if self.fails:
-            raise RightsMissing("cluster a: OffsetFetch: for a moment")
-        return super().committed(groups)  # type: ignore[return-value]
 
 
 def test_a_commit_is_found_though_the_listings_after_it_failed() -> None:
@@ -195,27 +190,38 @@ def test_a_commit_is_found_though_the_listings_after_it_failed() -> None:
     assert stage.poll() == {NAMES[3], "new"}
 
 
-@given(st.lists(st.one_of(st.sampled_from(NAMES[:6]), st.sampled_from(["poll", "fails", "works"])), max_size=30))
-def test_whatever_fails_in_between_each_group_is_found_at_what_it_committed_last(steps: list[str]) -> None:
+STEPS = ("poll", "compare", "fails", "works", "hides", "shows", "locks", "unlocks")
+
+
+@given(st.lists(st.one_of(st.sampled_from(NAMES[:6]), st.sampled_from(STEPS)), max_size=40))
+def test_whatever_fails_in_between_each_commit_is_found_and_ends_that_tell_of_each_are_believed(
+    steps: list[str],
+) -> None:
     groups = Fails("a")
     groups.begin()
+    groups.commit_to(NAMES[6], 0)
     stage, found = Polled(groups), dict[str, int]()
 
-    def poll() -> None:
+    def poll(everything: bool = False) -> None:
         try:
-            committed = stage.poll()
+            committed = stage.poll(everything)
         except RightsMissing:
             return
         found.update({group: groups.offsets[group][X] for group in committed})
 
     for number, step in enumerate(steps):
-        if step == "poll":
-            poll()
+        if step in ("poll", "compare"):
+            poll(step == "compare")
         elif step in ("fails", "works"):
             groups.fails = step == "fails"
+        elif step in ("hides", "shows"):
+            groups.hides = step == "hides"
+        elif step in ("locks", "unlocks"):
+            groups.unreadable = {NAMES[6]: REFUSED} if step == "locks" else {}
         else:
             groups.commit_to(step, number)
-    groups.fails = False
+    groups.fails = groups.hides = False
     for _ in range(2):
         poll()
     assert found == {group: of[X] for group, of in groups.offsets.items()}
+    assert stage.asked_at_rest() == 0

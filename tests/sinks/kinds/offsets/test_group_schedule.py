@@ -14,6 +14,7 @@ from sinks.kinds.offsets.group_schedule import (
     SECONDS_IN_A_PASS,
     GroupSchedule,
 )
+from sinks.kinds.offsets.poll_queue import PollQueue
 
 
 def names(count: int) -> list[str]:
@@ -169,3 +170,14 @@ def test_a_single_group_that_commits_is_no_storm() -> None:
     polls = GroupPolls()
     polls.polled(10.0, 0.001, 1, 1)
     assert not polls.is_due(10.0)
+
+
+def test_a_poll_that_fails_leaves_its_groups_waiting() -> None:
+    queue = PollQueue()
+    queue.follow(["a", "b", "c"])
+    assert queue.turn(2) == ["a", "b"]
+    queue.polled(["a"])
+    queue.add(["a", "unknown"])
+    assert queue.turn(9) == ["b", "c", "a"]
+    queue.follow(["a", "d"])
+    assert queue.turn(9) == ["a", "d"]
