@@ -28,6 +28,7 @@ class CommitEnds:
 
     def __init__(self, groups: GroupReader) -> None:
         self._groups = groups
+        self._count = 0
         self._ends: dict[int, int] = {}
         self._before: dict[int, int] = {}
         self._moved: frozenset[int] = frozenset()
@@ -39,9 +40,11 @@ class CommitEnds:
         """The partitions that moved since the last time, or moved then; at first, all. None: nobody can tell.
 
         Twice, because an end may be seen a moment before its coordinator tells of the commit. `partitions`: how many
-        the topic has; 0 where that is not known. `now` in monotonic seconds. Raises ClusterUnreachable.
+        the topic has; 0 where that is not known. Another number than the first one tells of none: until it is started
+        again, each broker counts those that there were when it started (`GroupCoordinatorService.startup`). `now` in
+        monotonic seconds. Raises ClusterUnreachable.
         """
-        seen = self._seen(partitions)
+        seen = self._seen(partitions) if self._counts(partitions) else {}
         stayed = {number: end for number, end in self._expected.items() if seen.get(number) == end}
         self._before, self._ends, self._expected = self._ends, seen, {}
         if stayed:
@@ -82,6 +85,11 @@ class CommitEnds:
                 *(number, COMMITS_TOPIC, end, DOUBTED // 60),
             )
         self._doubted_until = now + DOUBTED
+
+    def _counts(self, partitions: int) -> bool:
+        """Whether coordinators put groups into so many partitions, as far as can be known."""
+        self._count = self._count or partitions
+        return 0 < partitions == self._count
 
     def _seen(self, partitions: int) -> dict[int, int]:
         try:

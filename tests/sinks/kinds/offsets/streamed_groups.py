@@ -112,12 +112,12 @@ class Polled:
     """Groups of which each committed once, and all are known."""
 
     def __init__(self, groups: LoggedGroups) -> None:
-        self.groups, self.now = groups, 0.0
+        self.groups, self.now, self.partitions = groups, 0.0, PARTITIONS
         self.followed = FollowedGroups(flow_settings(), groups, PlainGroupWatch(groups), CommitFeed(), lambda: self.now)
 
     def poll(self, everything: bool = False) -> set[str]:
         self.now += POLL_LEAST
-        return set(self.followed.poll(self.now, everything, PARTITIONS).committed)
+        return set(self.followed.poll(self.now, everything, self.partitions).committed)
 
     def asked_at_rest(self) -> int:
         """For how many groups polls ask while nobody commits."""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sinks.faults import ItemFault, RightsMissing
 from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets import followed_groups
 from sinks.kinds.offsets.commit_ends import DOUBTED, CommitEnds
 from sinks.kinds.offsets.group_polls import POLL_LEAST, POLL_LONGEST
@@ -89,6 +90,17 @@ def test_a_partition_whose_end_is_not_known_counts_as_moved() -> None:
     del groups.logs[TopicPartition(COMMITS_TOPIC, 2)]
     for _ in range(3):
         assert ends.moved(PARTITIONS, 0.0) == {2}
+
+
+def test_partitions_that_are_added_to_the_commits_topic_hide_no_commit_of_brokers_that_do_not_know_them() -> None:
+    stage = polled()
+    stage.partitions = 2 * PARTITIONS
+    for number in range(PARTITIONS, stage.partitions):
+        stage.groups.logs[TopicPartition(COMMITS_TOPIC, number)] = LogRange(0, 0)
+    assert stage.asked_at_rest() == len(NAMES)
+    for name in NAMES:
+        stage.groups.commit_to(name, 7)
+    assert stage.poll() == set(NAMES)
 
 
 def elsewhere() -> Polled:
