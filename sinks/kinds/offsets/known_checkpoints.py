@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 
+from sinks.kafka.ports.cluster import LogChunk
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import NOWHERE, Pair
+from sinks.kinds.offsets.mirror_records import checkpoints_of
 from streaming.hints import CheckpointSeen
 from streaming.mm2.records import TopicPartition
 
@@ -18,6 +20,8 @@ class KnownCheckpoints:
         """By partition on the target."""
         self.read_to = NOWHERE
         """The highest offset in the checkpoints topic that was seen."""
+        self.recreated = False
+        """Remembered until whoever knows more of the topic's former offsets says otherwise."""
         self._positions: dict[GroupPartition, int] = {}
         self._since: dict[str, int] = {}
         self._doubtful: set[str] = set()
@@ -32,6 +36,24 @@ class KnownCheckpoints:
             if seen.topic not in self._doubtful and seen.position > self._since.get(seen.topic, NOWHERE):
                 self.newest[key], self._positions[key] = Pair(seen.upstream, seen.downstream), seen.position
         return groups
+
+    def catching_up(self, chunks_from: Callable[[int], Iterator[LogChunk]]) -> Iterator[None]:
+        """Takes in what the topic has beyond what is known, a piece at a time. One that ends before that was
+        recreated. `chunks_from`: the topic at and behind an offset. Raises as that is iterated."""
+        known = self.read_to
+        for chunk in chunks_from(known + 1):
+            if chunk.whole and known != NOWHERE:
+                self.count_again()
+                known = NOWHERE
+            self.take(checkpoints_of(chunk.records))
+            if chunk.records:
+                self.read_to = max(self.read_to, chunk.records[-1].position)
+                yield
+
+    def count_again(self) -> None:
+        """The topic was recreated and counts from 0."""
+        self.newest, self._positions, self._since, self.read_to = {}, {}, {}, NOWHERE
+        self.recreated = True
 
     def believe_since(self, topic: str, position: int) -> None:
         """Leaves out those of a remote topic at or before an offset of the checkpoints topic."""

@@ -17,7 +17,7 @@ from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
-from sinks.kinds.offsets.mirror_records import MirrorTopics, is_legal_topic, sync_of
+from sinks.kinds.offsets.mirror_records import MirrorTopics, ReadSoFar, is_legal_topic, sync_of
 from sinks.kinds.offsets.stored_memory import StoredMemory
 from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS, StreamQueue, TakenIn
 from sinks.kinds.offsets.target_logs import TargetLogs
@@ -33,7 +33,9 @@ class OffsetMemory:
     """All of it for one flow. `take_in` may be called from any thread, everything else from one."""
 
     def __init__(self, most_waiting: int = MOST_WAITING_RECORDS) -> None:
-        self.histories = Histories(lambda topic: ids_for_runs(self._ids, topic, self._syncs))
+        self.histories = Histories(
+            lambda topic: ids_for_runs(self._ids, topic, self._topics.syncs if self._topics else None)
+        )
         self.target_logs = TargetLogs()
         self.checkpoints = KnownCheckpoints()
         # The last one given, by partition on the source.
@@ -43,9 +45,7 @@ class OffsetMemory:
         self._doubted: set[str] = set()
         self._queue = StreamQueue(most_waiting)
         self._topics: MirrorTopics | None = None
-        self._syncs: str | None = None
         self._stored = StoredMemory()
-        self._checkpoints_recreated = False
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a batch of the stream told; taken in by `drain`."""
@@ -73,31 +73,34 @@ class OffsetMemory:
         for _ in self.loading(ledger, topics):
             pass
 
-    def loading(self, ledger: Ledger, topics: MirrorTopics) -> Iterator[int]:
-        """The same, a piece at a time: how far offset-syncs are read. Begun anew after a failure it goes on from there.
+    def loading(self, ledger: Ledger, topics: MirrorTopics) -> Iterator[ReadSoFar]:
+        """The same, a piece at a time. Begun anew after a failure it goes on from where it was.
 
         Nothing that is known counts before all is read: what comes later may end a history.
         """
         if self._topics is None:
             self._ids = self._stored.load(ledger, self.histories, topics.syncs)
             self.histories.exact.renew(ledger)
-            self._topics, self._syncs = topics, topics.syncs
+            self._topics = topics
         if is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints):
-            # Told of once: a reading that breaks off must not forget it.
-            self._checkpoints_recreated = True
+            self.checkpoints.count_again()
         for _ in self._catching_up(topics):
-            yield self.histories.position + 1
-        self.checkpoints.take(topics.read_checkpoints(0))
+            yield ReadSoFar("offset-syncs", self.histories.position + 1)
+        for _ in self.checkpoints.catching_up(topics.checkpoint_chunks):
+            yield ReadSoFar("checkpoints", self.checkpoints.read_to + 1)
+        self._settle_checkpoints(())
         ends_before = any(ids.checkpoints_since > self.checkpoints.read_to for ids in self._ids.values())
-        if self._checkpoints_recreated or ends_before:
+        if self.checkpoints.recreated or ends_before:
             # It counts from 0: all that it has is new.
-            self._checkpoints_recreated = False
+            self.checkpoints.recreated = False
             self._ids = {topic: replace(ids, checkpoints_since=NOWHERE) for topic, ids in self._ids.items()}
 
     def catch_up(self, topics: MirrorTopics) -> set[TopicPartition]:
         """Takes in what the offset-syncs topic has beyond what is known, and notices when it was recreated. Returns the
         partitions that MM2 sends again, or whose target log was truncated."""
-        return set().union(*self._catching_up(topics))
+        restarted = set[TopicPartition]().union(*self._catching_up(topics))
+        self._settle_checkpoints(topics.read_checkpoints(self.checkpoints.read_to + 1))
+        return restarted
 
     def _catching_up(self, topics: MirrorTopics) -> Iterator[set[TopicPartition]]:
         if is_recreated(self._ids, topics.syncs_on, topics.syncs):
@@ -108,8 +111,10 @@ class OffsetMemory:
                 self._count_syncs_again(topics.syncs)
                 known = NOWHERE
             yield self._take_records(chunk.records)
+
+    def _settle_checkpoints(self, newer: Iterable[CheckpointSeen]) -> None:
         if not self.checkpoints.is_settled:
-            since = self.checkpoints.settle(topics.read_checkpoints(self.checkpoints.read_to + 1))
+            since = self.checkpoints.settle(newer)
             for topic, ids in self._ids.items():
                 position = since.get(self._remote.get(topic, ""))
                 self._ids[topic] = ids if position is None else replace(ids, checkpoints_since=position)

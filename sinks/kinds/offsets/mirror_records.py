@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from sinks.kafka.ports.cluster import Placed, Reader
+from sinks.kafka.ports.cluster import LogChunk, Placed, Reader
 from streaming.errors import MalformedRecord
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import decode_checkpoint, decode_offset_sync
@@ -43,6 +44,13 @@ def checkpoints_of(records: Iterable[Placed]) -> Iterator[CheckpointSeen]:
         )
 
 
+class ReadSoFar(NamedTuple):
+    """Which of MM2's topics is being read, and how many of its offsets were."""
+
+    what: str
+    offsets: int
+
+
 @dataclass(frozen=True, slots=True)
 class MirrorTopics:
     """Where MM2 writes what a flow is about: its two topics, each with the cluster to read it from."""
@@ -52,7 +60,11 @@ class MirrorTopics:
     checkpoints: str
     checkpoints_on: Reader
 
+    def checkpoint_chunks(self, position: int) -> Iterator[LogChunk]:
+        """The checkpoints topic at and behind an offset. Raises ClusterUnreachable, RightsMissing."""
+        return self.checkpoints_on.read_log_in_chunks(self.checkpoints, position)
+
     def read_checkpoints(self, position: int) -> Iterator[CheckpointSeen]:
-        """The checkpoints at and behind an offset of their topic. Raises ClusterUnreachable, RightsMissing."""
-        for chunk in self.checkpoints_on.read_log_in_chunks(self.checkpoints, position):
+        """The checkpoints of these. Raises ClusterUnreachable, RightsMissing."""
+        for chunk in self.checkpoint_chunks(position):
             yield from checkpoints_of(chunk.records)

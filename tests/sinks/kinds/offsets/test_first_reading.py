@@ -19,8 +19,8 @@ from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from streaming.hints import SyncSeen
-from streaming.mm2.codec import encode_offset_sync
-from streaming.mm2.records import OffsetSync, TopicPartition
+from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
+from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.offsets import remembering
 from tests.sinks.kinds.offsets.remembering import CHECKPOINTS, SYNCS
@@ -68,6 +68,60 @@ def test_groups_are_compared_as_soon_as_all_is_read_without_another_full_compari
         reports.append(world.run_pass(after=0.2))
     assert len(reports) == 3
     assert world.target_groups.offsets == {"g": {AX: 131}}, "the half of it would have said 51"
+
+
+def test_checkpoints_are_read_in_pieces_as_well_and_the_reason_says_so(world: World) -> None:
+    world.target.create_log(CHECKPOINTS, 1, {})
+    world.target.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 55, 55, ""))] * (2 * CHUNK))
+    said = []
+    while reason := reasons(world.run_pass(after=0.2)):
+        said += reason
+    assert said == [
+        f"MM2's {read} so far: no offset is written before"
+        for read in (
+            "offset-syncs are being read, 10,000",
+            "offset-syncs are being read, 20,000",
+            "checkpoints are being read, 10,000",
+            "checkpoints are being read, 20,000",
+        )
+    ]
+    assert world.target_groups.offsets == {"g": {AX: 131}}
+
+
+class Goes(MemoryCluster):
+    """Goes away behind the first piece of a log, as often as it is told to; counts from where it was read."""
+
+    def __init__(self, alias: str) -> None:
+        super().__init__(alias)
+        self.failures, self.begun = 0, list[int]()
+
+    def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
+        self.begun.append(position)
+        for chunk in super().read_log_in_chunks(topic, position):
+            yield chunk
+            if self.failures:
+                self.failures -= 1
+                raise ClusterUnreachable("cluster b: went away")
+
+
+@pytest.mark.parametrize("recreated", [False, True], ids=["same topic", "recreated meanwhile"])
+def test_checkpoints_go_on_where_their_reading_failed_unless_the_topic_is_another_one(recreated: bool) -> None:
+    kept, goes = remembering.World(), Goes("b")
+    kept.b = goes
+    goes.create_log(CHECKPOINTS, 1, {})
+    goes.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("old", AX, 5, 5, ""))] * CHUNK)
+    remembering.checkpoints(kept, (20, 15))
+    memory, goes.failures = OffsetMemory(), 1
+    topics = MirrorTopics(SYNCS, kept.a, CHECKPOINTS, goes)
+    with pytest.raises(ClusterUnreachable):
+        memory.load(kept.ledger, topics)
+    if recreated:
+        goes.delete_topics([CHECKPOINTS])
+        remembering.checkpoints(kept, (30, 25))
+    memory.load(kept.ledger, topics)
+    assert goes.begun == [0, 0 if recreated else CHUNK]
+    newest = {("g", AX): Pair(30, 25)} if recreated else {("old", AX): Pair(5, 5), ("g", AX): Pair(20, 15)}
+    assert memory.checkpoints.newest == newest
 
 
 def test_reading_that_failed_goes_on_where_it_was_and_loses_nothing() -> None:
