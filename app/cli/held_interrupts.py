@@ -15,7 +15,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def held_interrupts() -> Iterator[Callable[[], None]]:
     """The first signal waits until the block calls what it gets here, or ends: that raises KeyboardInterrupt.
 
-    A second one does so at once. Only the main thread gets signals; in others nothing is held.
+    A second one does so at once. Only the main thread gets signals; in others nothing is held. A signal that is
+    ignored, as Ctrl-C is by what a script starts in the background, or not handled by Python, is left alone.
     """
     asked = False
 
@@ -32,7 +33,8 @@ def held_interrupts() -> Iterator[Callable[[], None]]:
     if threading.current_thread() is not threading.main_thread():
         yield end_here
         return
-    before = {number: signal.signal(number, received) for number in SIGNALS}
+    held = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    before = {number: signal.signal(number, received) for number in held}
     try:
         yield end_here
     finally:

@@ -64,6 +64,19 @@ def test_signals_are_as_before_afterwards() -> None:
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signal_that_is_ignored_goes_on_being_ignored(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with held_interrupts() as end_here:
+            send(number)
+            send(number)
+            end_here()
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
 def test_what_is_raised_meanwhile_is_not_hidden_by_a_signal() -> None:
     with pytest.raises(ValueError, match="its own"), held_interrupts():
         send()
