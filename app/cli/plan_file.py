@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ from typing import Any
 import orjson
 
 from app.private_files import replace_file
-from sinks.engine.plan import Plan
+from sinks.engine.plan import Plan, digest_of
 from sinks.faults import DigestMismatch
 from streaming.errors import WrongUsage
 from streaming.flow import Flow
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 FOR_REVIEWERS = 0o666
+AGAIN = "nothing was written. Somebody changed the file: make the plan again, and review that"
 ALIKE = "make both with --force, or both without"
 
 
@@ -26,24 +28,29 @@ class ReviewedPlan:
     """The digests that were reviewed, by flow."""
 
     def __init__(self, path: Path) -> None:
-        """Raises WrongUsage for what is no file of `plan --out`."""
+        """Raises WrongUsage for what is no file of `plan --out`, or not as that wrote it."""
         self._path = path
         try:
-            flows = orjson.loads(path.read_bytes())["flows"]
+            flows = [(Flow(one["source"], one["target"]), one) for one in orjson.loads(path.read_bytes())["flows"]]
             # A flow that could not be planned has a reason, and no digest.
-            rows = [(Flow(flow["source"], flow["target"]), flow["digest"]) for flow in flows if "digest" in flow]
+            planned = [(flow, one["digest"], digest_of(flow, one["changes"])) for flow, one in flows if "digest" in one]
         except OSError as error:
             written = "`lockstep plan --out` writes such a file"
             raise WrongUsage(f"--plan {path} cannot be read: {error.strerror}; {written}") from error
         except orjson.JSONDecodeError as error:
             raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: it is no JSON") from error
         except (ValueError, KeyError, TypeError) as error:
-            problem = "it does not say of which flows"
+            problem = "it does not say of which flows, or which changes"
             raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: {problem}") from error
-        self._digests: Mapping[Flow, str] = dict(rows)
-        for flow, digest in rows:
-            if not (isinstance(digest, str) and DIGEST.fullmatch(digest)):
+        self._digests: Mapping[Flow, str] = {flow: shown for flow, shown, _ in planned}
+        for flow, shown, counted in planned:
+            if not (isinstance(shown, str) and DIGEST.fullmatch(shown)):
                 raise WrongUsage(f"--plan {path}: no plan that `lockstep plan --out` wrote: no digest of {flow.name}")
+            if shown != counted:
+                raise WrongUsage(f"--plan {path}: the changes of {flow.name} are not those of its digest; {AGAIN}")
+        for flow, times in Counter(flow for flow, _ in flows).items():
+            if times > 1:
+                raise WrongUsage(f"--plan {path}: {flow.name} is there {times} times; {AGAIN}")
 
     def check_flows(self, flows: Iterable[Flow]) -> None:
         """To be called before anything is compared. Raises DigestMismatch for a flow that was not reviewed."""

@@ -59,6 +59,14 @@ class Unobserved:
         return {"kind": self.kind.value, "reason": self.reason}
 
 
+def digest_of(flow: Flow, changes: Iterable[Mapping[str, Any]]) -> str:
+    """`sha256:…` over a flow and its changes as a plan's document has them; without groups' offsets, which move all the
+    time. Raises KeyError, ValueError, TypeError for what is no change."""
+    counted = (change for change in changes if not Kind(change["kind"]).row.content)
+    rows = sorted(orjson.dumps(change, option=orjson.OPT_SORT_KEYS) for change in counted)
+    return "sha256:" + hashlib.sha256(b"\n".join([flow.name.encode(), *rows])).hexdigest()
+
+
 @dataclass(frozen=True)
 class Plan:
     """Changes of one flow. Build it with `make_plan`, which sorts.
@@ -80,10 +88,8 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """`sha256:…` over the flow and its changes; without groups' offsets, which move all the time."""
-        counted = (change for change in self.changes if not change.kind.row.content)
-        rows = sorted(orjson.dumps(change.as_json(), option=orjson.OPT_SORT_KEYS) for change in counted)
-        return "sha256:" + hashlib.sha256(b"\n".join([self.flow.name.encode(), *rows])).hexdigest()
+        """That of `digest_of`."""
+        return digest_of(self.flow, [change.as_json() for change in self.changes])
 
     def without(self, refused: Mapping[Kind, str]) -> Plan:
         """The plan without these kinds, whose changes are refused for the given reasons."""

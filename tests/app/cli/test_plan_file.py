@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -10,13 +11,13 @@ import pytest
 from app.cli.output import Output
 from app.cli.plan_command import apply
 from app.cli.plan_file import ReviewedPlan, write_plan
-from sinks.engine.model import Kind
+from sinks.engine.model import Change, Kind, ScramSpec
 from sinks.engine.plan import Plan, make_plan
 from sinks.faults import DigestMismatch
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
-from tests.sinks.builders import FLOW, World, put_topic, topic_change
+from tests.sinks.builders import FLOW, World, config_change, put_topic, topic_change
 from tests.sinks.kinds.acls.acl_builders import acl
 
 PLAN = make_plan(FLOW, [topic_change("a.x", None, 1)])
@@ -33,6 +34,36 @@ def test_plan_that_was_reviewed_may_be_written_and_another_may_not(tmp_path: Pat
     kept.check(PLAN)
     with pytest.raises(DigestMismatch, match="is not the one reviewed"):
         kept.check(make_plan(FLOW, [topic_change("a.x", None, 2)]))
+
+
+def test_file_whose_changes_are_not_those_of_its_digest_is_refused(tmp_path: Path) -> None:
+    document = PLAN.as_json() | {"digest": make_plan(FLOW, [topic_change("a.payments", 6, None)]).digest}
+    write_plan(tmp_path / "plan.json", {"flows": [document]})
+    with pytest.raises(WrongUsage, match="the changes of a->b are not those of its digest; nothing was written"):
+        ReviewedPlan(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize("second", [PLAN.as_json(), {"source": "a", "target": "b", "reason": "away"}])
+def test_flow_that_is_in_the_file_twice_is_refused(tmp_path: Path, second: dict[str, Any]) -> None:
+    write_plan(tmp_path / "plan.json", {"flows": [PLAN.as_json(), second]})
+    with pytest.raises(WrongUsage, match="a->b is there 2 times; nothing was written"):
+        ReviewedPlan(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize("changes", [None, 7, [7], [{}], [{"kind": "fridge"}]])
+def test_file_whose_changes_are_none_is_refused(tmp_path: Path, changes: object) -> None:
+    write_plan(tmp_path / "plan.json", {"flows": [PLAN.as_json() | {"changes": changes}]})
+    with pytest.raises(WrongUsage, match="no plan that `lockstep plan --out` wrote"):
+        ReviewedPlan(tmp_path / "plan.json")
+
+
+def test_plan_of_every_shape_of_value_is_read_with_the_digest_that_it_was_written_with(tmp_path: Path) -> None:
+    quota = Change(Kind.CLIENT_QUOTA, ("ä \u2028", "", "", "consumer_byte_rate"), None, "1e22")
+    scram = Change(Kind.SCRAM_USER, ("alice", "SCRAM-SHA-256"), None, ScramSpec(4096, "f" * 8))
+    offset = Change(Kind.GROUP_OFFSET, ("g", "a.x", "0"), None, 2**63 - 1)
+    topic, config = topic_change("a.x", None, 1), config_change("a.x", "retention.ms", "1", None)
+    plan = make_plan(FLOW, [topic, config, quota, scram, offset])
+    reviewed(tmp_path / "plan.json", plan).check(plan)
 
 
 def test_flow_that_was_not_reviewed_is_refused_before_anything_is_compared(tmp_path: Path) -> None:
@@ -57,7 +88,9 @@ def test_a_plan_that_cannot_be_read_is_said_in_our_words(tmp_path: Path, name: s
     assert str(refused.value).startswith(f"--plan {tmp_path / name} cannot be read: {why}; `lockstep plan --out`")
 
 
-@pytest.mark.parametrize(("content", "why"), [(b"no", "it is no JSON"), (b"[]", "it does not say of which flows")])
+@pytest.mark.parametrize(
+    ("content", "why"), [(b"no", "it is no JSON"), (b"[]", "it does not say of which flows, or which changes")]
+)
 def test_a_file_that_is_no_plan_is_said_in_our_words(tmp_path: Path, content: bytes, why: str) -> None:
     (tmp_path / "plan.json").write_bytes(content)
     with pytest.raises(WrongUsage) as refused:
