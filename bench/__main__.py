@@ -20,7 +20,6 @@ from bench import groups_page
 from bench.acl_scenario import measure_acls
 from bench.drill import run
 from bench.group_scenario import FULL, WAYS, measure_groups
-from bench.group_scenario import save as save_groups
 from bench.page import render
 from bench.results import Result, read, save
 from bench.scenario import SCENARIOS, Bench, measure
@@ -65,7 +64,7 @@ def _offsets(rounds: int, groups: bool) -> None:
     if rounds:
         run.drill(rounds, run.Way(), run.FULL, run.RESULTS)
     if groups:
-        save_groups(groups_page.RESULTS, measure_groups(FULL, [*WAYS], ["lockstep", "stream"]))
+        groups_page.save(groups_page.RESULTS, measure_groups(FULL, [*WAYS], ["lockstep", "stream"]))
 
 
 def _measure(topics: int, changes: int, only: str) -> Iterator[Result]:

@@ -31,6 +31,11 @@ def read(path: Path) -> dict[str, Any] | None:
     return found
 
 
+def save(path: Path, found: Mapping[str, Any]) -> None:
+    """So that the page can be written again."""
+    path.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
 def section(found: Mapping[str, Any]) -> str:
     """From what `bench.group_scenario.measure_groups` gave."""
     rows = [_row(way, seconds, found["cpu"].get(way)) for way, seconds in found["ages"].items() if seconds]

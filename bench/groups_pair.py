@@ -58,19 +58,30 @@ class GroupsPair:
         return [TopicPartition(f"a.{at.topic}", at.partition) for at in self.partitions(number)]
 
     def commit(self, groups: Mapping[str, int], offset: int) -> None:
-        """All these groups (name to number) at this offset. Raises LockstepError when one is refused."""
-        wanted: dict[str, Offsets] = {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()}
-        faults = [fault for of in self.source.groups.commit(wanted).values() for fault in of.values() if fault]
-        if faults:
-            raise LockstepError(f"{len(faults)} commits on the source were refused: {faults[0]}")
+        """All these groups (name to number) at this offset. Raises LockstepError when one is refused.
 
-    def synced(self, groups: Mapping[str, int]) -> set[str]:
-        """Those of them whose offsets on the target are all behind `PAST`."""
+        Coordinators that are only just being made are asked again.
+        """
+        left: dict[str, Offsets] = {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()}
+
+        def done() -> bool:
+            for name, of in self.source.groups.commit(left).items():
+                faults = [fault for fault in of.values() if fault]
+                if not faults:
+                    del left[name]
+                elif not all(fault.retriable for fault in faults):
+                    raise LockstepError(f"a commit of {name} on the source was refused: {faults[0]}")
+            return not left
+
+        wait_for(done, WITHIN, "all commits on the source to be taken")
+
+    def synced(self, groups: Mapping[str, int], past: int = PAST) -> set[str]:
+        """Those of them whose offsets on the target are all there, and behind this one."""
         seen = self.target.groups.committed(groups).items
         return {
             name
             for name, number in groups.items()
-            if all(seen.get(name, {}).get(at, 0) > PAST for at in self.remote(number))
+            if all(seen.get(name, {}).get(at, -1) > past for at in self.remote(number))
         }
 
 
