@@ -9,6 +9,7 @@ from pathlib import Path
 import confluent_kafka as rd
 import pytest
 
+from app.local.broker import BROKER_BASE
 from app.local.jars import kafka_jars
 from app.local.java import QUICK_START, JavaProcess
 from app.local.waiting import wait_for
@@ -16,6 +17,8 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.watches import GroupWatch
+from sinks.kinds.offsets.commit_ends import CommitEnds
+from streaming.commits.commit_record import commit_partition
 from streaming.mm2.records import TopicPartition
 from tests.contract.group_looks import RECORDS, SOON, Stage, commit, in_memory, of_broker
 
@@ -174,3 +177,27 @@ def test_watch_reports_every_group_at_first_and_then_each_commit_once(
     assert watch.changed([one, two]) == {two}
     assert watch.changed([two]) == set()
     assert watch.changed([one, two, f"{unique}-none"]) >= {one}
+
+
+def test_watch_that_is_asked_for_some_of_its_groups_still_knows_the_others(
+    stage: Stage, watch: GroupWatch, unique: str
+) -> None:
+    one, two = f"{unique}-1", f"{unique}-2"
+    commit(stage, {one: {stage.at(0): 1}, two: {stage.at(0): 1}})
+    watch.changed([one, two])
+    commit(stage, {two: {stage.at(0): 2}})
+    assert watch.changed([one, two], [one]) == set()
+    assert watch.changed([one, two], [two]) == {two}
+    assert watch.changed([one, two]) == set()
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("stage", ["kafka"], indirect=True)
+def test_commit_moves_the_end_of_the_partition_that_its_group_belongs_to(stage: Stage, unique: str) -> None:
+    partitions = int(BROKER_BASE["offsets.topic.num.partitions"])
+    commit(stage, {f"{unique}-0": {stage.at(0): 1}})
+    ends = CommitEnds(stage.groups)
+    for number in range(1, 4):
+        ends.moved(partitions, 0.0)
+        commit(stage, {f"{unique}-{number}": {stage.at(0): 1}})
+        assert commit_partition(f"{unique}-{number}", partitions) in (ends.moved(partitions, 0.0) or ())
