@@ -74,8 +74,8 @@ class OffsetMemory:
             pass
 
     def loading(self, ledger: Ledger, topics: MirrorTopics) -> Iterator[ReadSoFar]:
-        """The same, a piece at a time. Begun anew after a failure it goes on from where it was. Nothing that is known counts
-        before all is read: what comes later may end a history."""
+        """The same, a piece at a time. Begun anew after a failure it goes on from where it was. Nothing that is known
+        counts before all is read: what comes later may end a history."""
         if self._topics is None:
             self._ids = self._stored.load(ledger, self.histories, topics.syncs)
             self.histories.exact.renew(ledger)
