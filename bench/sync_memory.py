@@ -38,7 +38,8 @@ WITHIN: Final = 1800.0
 def main(
     millions: Annotated[str, typer.Option(help="Syncs in the topic, in millions, one start each.")] = "1,14",
 ) -> None:
-    """Prints a JSON document for each start: seconds until all was read, and the most resident MiB of each process."""
+    """Prints a JSON document for each start: seconds from it until topics are compared, groups too, and the stream has
+    brought all syncs; the most resident MiB of each process."""
     with tempfile.TemporaryDirectory(prefix="lockstep-syncs-") as folder, ExitStack() as stack:
         root = Path(folder)
         a, b = (stack.enter_context(LocalCluster(alias, root / alias)) for alias in ("a", "b"))
@@ -85,11 +86,22 @@ def _first_read(clusters: dict[str, str], folder: Path, size: int) -> dict[str, 
     config.write_text("".join(f"{name} = {value}\n" for name, value in properties.items()))
     began = time.monotonic()
     with LocalJob(config, port, folder / "job.log") as job, peak_memory(job.pids) as peak:
-        job.wait_until_compared()
+        wait_for(lambda: "topic" in _compared(job), WITHIN, "topics to be compared")
+        seconds = {"topics": time.monotonic() - began}
+        wait_for(lambda: "group-offset" in _compared(job), WITHIN, "groups to be compared")
+        seconds["groups"] = time.monotonic() - began
         meter = Meter(job)
-        wait_for(lambda: _read(meter) >= size, WITHIN, f"{size} syncs to be read")
-        seconds = time.monotonic() - began
-    return {"syncs": size, "seconds": round(seconds, 1), **{name: most >> 20 for name, most in peak.items()}}
+        wait_for(lambda: _read(meter) >= size, WITHIN, f"{size} syncs to come with the stream")
+        seconds["stream"] = time.monotonic() - began
+    mebibytes = {name: most >> 20 for name, most in peak.items()}
+    return {"syncs": size, "seconds": {name: round(one, 1) for name, one in seconds.items()}, "mebibytes": mebibytes}
+
+
+def _compared(job: LocalJob) -> set[str]:
+    """The kinds that were compared."""
+    job.check()
+    kinds = [flow["kinds"] for flow in job.status().get("flows", [])]
+    return {name for one in kinds for name, kind in one.items() if kind["last_success"]}
 
 
 def _read(meter: Meter) -> float:
