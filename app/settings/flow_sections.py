@@ -27,7 +27,8 @@ from streaming.errors import LockstepError
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import InternalTopics, internal_topics
 from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
-from streaming.mm2.replication_policy import ReplicationPolicy, check_topic_name
+from streaming.mm2.replication_policy import ReplicationPolicy
+from streaming.mm2.topic_names import check_topic_name
 
 PLUGINS: Mapping[Key[str], Any] = {
     keys.POLICY: ReplicationPolicy,

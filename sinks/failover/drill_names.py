@@ -5,7 +5,7 @@ from __future__ import annotations
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.topics.rules import OWN, is_replicated
 from streaming.errors import WrongUsage
-from streaming.mm2.replication_policy import ILLEGAL, MAX_TOPIC_NAME
+from streaming.mm2.topic_names import topic_name_fault
 
 KAFKAS_OWN = "__"
 
@@ -22,14 +22,8 @@ def check_drill_name(settings: FlowSettings, topic: str) -> None:
 
 
 def _illegal(name: str) -> str | None:
-    """Kafka's `Topic.validate`."""
-    if name in ("", ".", ".."):
-        return "is no name of a topic"
-    if len(name) > MAX_TOPIC_NAME:
-        return f"has {len(name)} characters, Kafka allows {MAX_TOPIC_NAME}"
-    if found := ILLEGAL.search(name):
-        return f"holds {found[0]!r}, Kafka allows a-z A-Z 0-9 . _ -"
-    return None
+    fault = topic_name_fault(name)
+    return fault.said if fault else None
 
 
 def _owned(settings: FlowSettings, topic: str) -> str | None:

@@ -6,7 +6,6 @@ own are. Beside an MM2 of Kafka 3, exclude the others: `topics.exclude = .*[\\-\
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Protocol
@@ -14,9 +13,6 @@ from typing import Protocol
 from streaming.errors import NamingError
 from streaming.mm2.replication_filters import TopicFilter
 
-MAX_TOPIC_NAME = 249
-"""Characters, as Kafka's `Topic.MAX_NAME_LENGTH`."""
-ILLEGAL = re.compile(r"[^a-zA-Z0-9._-]")
 SEPARATOR_KEY = "replication.policy.separator"
 INTERNAL_SEPARATOR_ENABLED = "replication.policy.internal.topic.separator.enabled"
 SOURCE_ALIAS = "source.cluster.alias"
@@ -222,16 +218,3 @@ def is_written_by_mm2_alone(policy: ReplicationPolicy, source_alias: str, topic:
         and policy.upstream_topic(remote) == topic
         and policy.topic_source(topic) != source_alias
     )
-
-
-def check_topic_name(name: str) -> None:
-    """Raises NamingError where Kafka's `Topic.validate` would."""
-    if len(name) > MAX_TOPIC_NAME:
-        said = f"has {len(name)} characters, Kafka allows {MAX_TOPIC_NAME}: shorten the alias or the separator in it"
-    elif found := ILLEGAL.search(name):
-        said = f"holds {found[0]!r}, Kafka allows a-z A-Z 0-9 . _ -: look at the alias and at {SEPARATOR_KEY}"
-    elif name in ("", ".", ".."):
-        said = "cannot be: look at the replication policy"
-    else:
-        return
-    raise NamingError(f"the topic name {name!r} {said}, or exclude the topic with topics.exclude")

@@ -17,7 +17,7 @@ from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
-from sinks.kinds.offsets.mirror_records import MirrorTopics, ReadSoFar, is_legal_topic, sync_of
+from sinks.kinds.offsets.mirror_records import MirrorTopics, ReadSoFar, sync_of
 from sinks.kinds.offsets.stored_memory import StoredMemory
 from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS, StreamQueue, TakenIn
 from sinks.kinds.offsets.target_logs import TargetLogs
@@ -25,6 +25,7 @@ from sinks.kinds.offsets.topic_ids import TopicIds, ids_for_runs, is_recreated
 from sinks.kinds.offsets.translation import Answer
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.records import TopicPartition
+from streaming.mm2.topic_names import topic_name_fault
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +139,7 @@ class OffsetMemory:
         for sync in syncs:
             ids, where = self._ids.get(sync.topic), TopicPartition(sync.topic, sync.partition)
             is_old = ids is not None and sync.position <= ids.syncs_since
-            if is_old or not is_legal_topic(sync.topic):
+            if is_old or topic_name_fault(sync.topic):
                 self.histories.reach(sync.position)
                 continue
             found = self.histories.take(sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,14 +10,6 @@ from sinks.kafka.ports.cluster import LogChunk, Placed, Reader
 from streaming.errors import MalformedRecord
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import decode_checkpoint, decode_offset_sync
-
-LEGAL_TOPIC = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
-"""As `org.apache.kafka.common.internals.Topic.validate` has it."""
-
-
-def is_legal_topic(name: str) -> bool:
-    """Whether a topic can have this name: anything may stand in a record that is no more than shaped like MM2's."""
-    return LEGAL_TOPIC.fullmatch(name) is not None
 
 
 def sync_of(record: Placed) -> SyncSeen | None:

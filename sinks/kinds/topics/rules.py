@@ -16,7 +16,8 @@ from sinks.engine.plan import Refusal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import NamingError
-from streaming.mm2.replication_policy import check_topic_name, replicates
+from streaming.mm2.replication_policy import replicates
+from streaming.mm2.topic_names import check_topic_name
 
 OWN = ("lockstep-ledger", "lockstep-audit", "lockstep-topics", "lockstep-groups")
 """How Lockstep's own topics begin. To MM2 4 they are topics like any other (KIP-1074): they belong to their cluster."""

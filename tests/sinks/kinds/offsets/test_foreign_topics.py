@@ -6,10 +6,10 @@ import pytest
 
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
-from sinks.kinds.offsets.mirror_records import is_legal_topic
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
+from streaming.mm2.topic_names import topic_name_fault
 from tests.sinks import builders
 from tests.sinks.builders import flow_settings, put_topic
 from tests.sinks.kinds.offsets.remembering import SYNCS, World, X, pairs
@@ -39,7 +39,7 @@ def test_sync_of_what_can_be_no_topic_is_left_out_whether_read_or_heard(name: st
 
 @pytest.mark.parametrize("name", ["x", "...", ".x", "a.B_c-9", "x" * 249])
 def test_names_that_kafka_takes_are_topics(name: str) -> None:
-    assert is_legal_topic(name)
+    assert topic_name_fault(name) is None
 
 
 def test_topics_that_nobody_has_leave_nothing_in_the_ledger() -> None:
