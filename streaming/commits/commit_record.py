@@ -13,7 +13,6 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from streaming.mm2.records import TopicPartition
@@ -77,7 +76,6 @@ class CommitBatch:
     seconds: float = 0.0
 
 
-@lru_cache(maxsize=100_000)
 def commit_partition(group: str, partitions: int) -> int:
     """The partition of `__consumer_offsets`, of so many, that has a group's commits: Kafka's
     `GroupCoordinatorService.partitionFor`, which is `Utils.abs(group.hashCode()) % partitions`.

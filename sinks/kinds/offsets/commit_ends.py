@@ -32,6 +32,7 @@ class CommitEnds:
         self._ends: dict[int, int] = {}
         self._before: dict[int, int] = {}
         self._moved: frozenset[int] = frozenset()
+        self._partition: dict[str, int] = {}
         self._since: dict[str, int] = {}
         self._expected: dict[int, int] = {}
         self._doubted_until = float("-inf")
@@ -55,7 +56,13 @@ class CommitEnds:
         moved, self._moved = here | self._moved, here if seen else frozenset()
         return moved if seen and now >= self._doubted_until else None
 
-    def polled(self, asked: Collection[str], committed: Collection[str], partitions: int) -> None:
+    def groups_in(self, moved: Collection[int], groups: Collection[str]) -> list[str]:
+        """Those of the groups whose commits are in one of the partitions that moved."""
+        if len(moved) == self._count:
+            return list(groups)
+        return [group for group in groups if self._partition_of(group) in moved]
+
+    def polled(self, asked: Collection[str], committed: Collection[str]) -> None:
         """These were asked for after the ends were seen, and answered; `committed`: those that differ from their last
         poll. One that differs though its partition has not moved since then has committed a moment ago: the end must
         have moved by the next time.
@@ -63,7 +70,7 @@ class CommitEnds:
         A group's last poll counts from the ends before it, for a coordinator may be later than they are.
         """
         for group in asked if self._ends else ():
-            number = commit_partition(group, partitions)
+            number = self._partition_of(group)
             if (end := self._ends.get(number)) is None:
                 continue
             if group in committed and self._since.get(group) == end:
@@ -75,6 +82,13 @@ class CommitEnds:
         """Groups that are gone."""
         for group in groups:
             self._since.pop(group, None)
+            self._partition.pop(group, None)
+
+    def _partition_of(self, group: str) -> int:
+        # There can be many groups, with long names, and each is asked about again and again.
+        if group not in self._partition:
+            self._partition[group] = commit_partition(group, self._count)
+        return self._partition[group]
 
     def _doubt(self, stayed: Mapping[int, int], now: float) -> None:
         if now >= self._doubted_until:
@@ -97,10 +111,3 @@ class CommitEnds:
         except RightsMissing:
             return {}
         return {where.partition: log.end for where, log in found.items.items()}
-
-
-def groups_in(groups: Collection[str], moved: Collection[int], partitions: int) -> list[str]:
-    """Those of the groups whose commits are in one of these partitions, of so many."""
-    if len(moved) == partitions:
-        return list(groups)
-    return [group for group in groups if commit_partition(group, partitions) in moved]

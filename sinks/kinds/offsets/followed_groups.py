@@ -19,7 +19,7 @@ from sinks.kafka.ports.groups import GroupReader, Offsets
 from sinks.kafka.ports.watches import GroupWatch
 from sinks.kinds.controller import CommitsFrom
 from sinks.kinds.offsets.chosen_groups import is_followed
-from sinks.kinds.offsets.commit_ends import CommitEnds, groups_in
+from sinks.kinds.offsets.commit_ends import CommitEnds
 from sinks.kinds.offsets.commit_feed import CommitFeed, NewCommits
 from sinks.kinds.offsets.group_polls import POLLED_AT_ONCE, POLLED_IN_TURN, GroupPolls, PollPace
 from sinks.kinds.offsets.poll_queue import PollQueue
@@ -103,14 +103,14 @@ class FollowedGroups(GroupReaderAround):
             self._queue.add(sorted(self.chosen))
         self._session = None
         moved = self._ends.moved(partitions, now)
-        self._queue.add(sorted(self.chosen if moved is None else groups_in(self.chosen, moved, partitions)))
+        self._queue.add(sorted(self.chosen if moved is None else self._ends.groups_in(moved, self.chosen)))
         self._may_be_new |= moved is None or bool(moved)
         if everything or (self._may_be_new and self._listings.is_due(now)):
             gone = self._list(now)
         asked = self._queue.turn(POLLED_IN_TURN if moved is None else POLLED_AT_ONCE)
         committed = self._watch.changed(self.chosen, asked) if asked else set()
         self._queue.polled(asked)
-        self._ends.polled(set(asked).difference(self._watch.troubled), committed, partitions)
+        self._ends.polled(set(asked).difference(self._watch.troubled), committed)
         self._polls.polled(now, self._clock() - start, len(asked), len(committed))
         return GroupChanges(committed, gone)
 
