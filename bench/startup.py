@@ -22,7 +22,7 @@ from app.cli.output import print_table
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
-from app.local.ports import free_ports
+from bench.job_file import write_job_file
 from bench.topic_changes import create_topics
 
 TOPICS: Final = 50
@@ -63,18 +63,9 @@ def _measured(folder: Path, runs: int) -> Iterator[Mapping[str, float]]:
 
 
 def _one(clusters: Mapping[str, str], folder: Path) -> dict[str, float]:
-    folder.mkdir()
-    port = free_ports(1)[0]
-    own = {
-        "lockstep.sync.topic.configs.enabled": "true",
-        "lockstep.sync.topic.acls.enabled": "true",
-        "lockstep.sync.group.offsets.enabled": "true",
-        "lockstep.http.port": str(port),
-        "lockstep.checkpoint.dir": str(folder / "checkpoints"),
-    }
-    config = folder / "mirror.properties"
-    properties = mirror_properties(clusters, ["a->b"], **own)
-    config.write_text("".join(f"{name} = {value}\n" for name, value in properties.items()))
+    enabled = ("topic.configs", "topic.acls", "group.offsets")
+    own = {f"lockstep.sync.{kind}.enabled": "true" for kind in enabled}
+    config, port = write_job_file(clusters, folder, **own)
     log = folder / "job.log"
     began = time.time()
     with LocalJob(config, port, log) as job:

@@ -10,19 +10,19 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
-from app.local.local_mirror import mirror_properties
-from app.local.ports import free_ports
 from app.local.waiting import wait_for
+from bench.job_file import write_job_file
+from bench.many_records import PlainRecord, produce_all
 from bench.pass_cost import peak_memory
 from bench.scenario import Meter
 from bench.topic_changes import create_topics, topic_name
@@ -48,42 +48,22 @@ def main(
         admin.create_topics([NewTopic(SYNCS, 1, 1, config=COMPACTED)])[SYNCS].result()
         written = 0
         for size in sorted(int(one) * 1_000_000 for one in millions.split(",")):
-            _write(a.bootstrap, written, size)
+            produce_all(a.bootstrap, SYNCS, _syncs(range(written, size)))
             written = size
             found = _first_read({"a": a.bootstrap, "b": b.bootstrap}, root / str(size), size)
             sys.stdout.write(json.dumps(found, indent=2) + "\n")
             sys.stdout.flush()
 
 
-def _write(bootstrap: str, first: int, end: int) -> None:
-    """Syncs with the numbers from `first` on, as MM2 would write them for topics that move together."""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "queue.buffering.max.messages": 500_000})
-    for number in range(first, end):
+def _syncs(numbers: range) -> Iterator[PlainRecord]:
+    """Syncs with these numbers, as MM2 would write them for topics that move together."""
+    for number in numbers:
         where = TopicPartition(topic_name(number % TOPICS), 0)
-        key, value = encode_offset_sync(OffsetSync(where, number, number))
-        while True:
-            try:
-                producer.produce(SYNCS, value, key, 0)
-                break
-            except BufferError:
-                producer.poll(0.05)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    if left := producer.flush(WITHIN):
-        raise TimeoutError(f"{left} syncs were not written within {WITHIN:g} s")
+        yield PlainRecord(*encode_offset_sync(OffsetSync(where, number, number)))
 
 
 def _first_read(clusters: dict[str, str], folder: Path, size: int) -> dict[str, Any]:
-    folder.mkdir()
-    port = free_ports(1)[0]
-    own = {
-        "lockstep.sync.group.offsets.enabled": "true",
-        "lockstep.http.port": str(port),
-        "lockstep.checkpoint.dir": str(folder / "checkpoints"),
-    }
-    config = folder / "mirror.properties"
-    properties = mirror_properties(clusters, ["a->b"], **own)
-    config.write_text("".join(f"{name} = {value}\n" for name, value in properties.items()))
+    config, port = write_job_file(clusters, folder, **{"lockstep.sync.group.offsets.enabled": "true"})
     began = time.monotonic()
     with LocalJob(config, port, folder / "job.log") as job, peak_memory(job.pids) as peak:
         wait_for(lambda: "topic" in _compared(job), WITHIN, "topics to be compared")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from app.local.local_mirror import mirror_properties
+from bench.many_records import PlainRecord, produce_all
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 
@@ -51,7 +52,7 @@ def write_both(clusters: Mapping[str, str], records: int, partitions: int, folde
     began = int(time.time() * 1000)
     with ThreadPoolExecutor() as pool:
         sides = ((clusters["a"], written.topic), (clusters["b"], written.remote))
-        list(pool.map(lambda side: _write(side[0], side[1], written, began), sides))
+        list(pool.map(lambda side: produce_all(side[0], side[1], _records(written, began)), sides))
     _write_syncs(clusters["a"], written)
     return written
 
@@ -64,21 +65,10 @@ def _create(bootstrap: str, topics: Mapping[str, int]) -> None:
         made.result()
 
 
-def _write(bootstrap: str, topic: str, written: WrittenLoad, began: int) -> None:
-    config = {"bootstrap.servers": bootstrap, "linger.ms": 20, "batch.size": 500_000}
-    producer = Producer({**config, "queue.buffering.max.messages": 500_000, "enable.idempotence": True})
+def _records(written: WrittenLoad, began: int) -> Iterator[PlainRecord]:
     for number in range(written.records):
         key, at = b"%09d" % number, number % written.partitions
-        while True:
-            try:
-                producer.produce(topic, key + VALUE, key, at, timestamp=began + number // 1000)
-                break
-            except BufferError:
-                producer.poll(0.05)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    if left := producer.flush(WITHIN):
-        raise TimeoutError(f"{left} records were not written to {bootstrap} within {WITHIN:g} s")
+        yield PlainRecord(key, key + VALUE, at, began + number // 1000)
 
 
 def _write_syncs(bootstrap: str, written: WrittenLoad) -> None:
