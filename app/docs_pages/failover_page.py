@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.docs_pages.made_part import with_made_part
 from app.local.jars import PROJECT
 from sinks.failover.states import TRANSITIONS, Command, State
 
@@ -37,9 +38,7 @@ def steps() -> str:
 
 def page() -> str:
     """The page with its states as the code has them."""
-    before, _, rest = FAILOVER_PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{diagram()}\n\n{steps()}\n\n{END}{after}"
+    return with_made_part(FAILOVER_PAGE.read_text(encoding="utf-8"), BEGIN, f"{diagram()}\n\n{steps()}", END)
 
 
 if __name__ == "__main__":

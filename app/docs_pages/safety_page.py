@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from app.docs_pages.made_part import with_made_part
 from app.local.jars import PROJECT
 from app.overrides.closed import ADDRESS_ENDINGS, CLASS_ENDINGS, CLOSED, REFERENCES, closed
 from app.properties.keys import OPENABLE, TABLE
@@ -34,9 +35,7 @@ def _listed(names: list[str] | tuple[str, ...]) -> str:
 
 def page() -> str:
     """The page with this table as the code has it."""
-    before, _, rest = SAFETY_PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{opened()}\n\n{END}{after}"
+    return with_made_part(SAFETY_PAGE.read_text(encoding="utf-8"), BEGIN, opened(), END)
 
 
 if __name__ == "__main__":
