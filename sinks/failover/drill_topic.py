@@ -103,7 +103,7 @@ class DrillTopic:
     def _is_own(self) -> bool:
         """Whether the source's topic is the one that was made. One whose id was never seen was made a moment ago."""
         found = self._id_now()
-        return found is not None and found == (found if self._id is None else self._id)
+        return found is not None and self._id in (None, found)
 
     def _left_alone(self) -> list[str]:
         source, target = self.scene.source, self.scene.target

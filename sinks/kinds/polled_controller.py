@@ -86,7 +86,8 @@ class PolledController:
         self._dirty = self._untried = self._signalled = self._doubtful = False
         # The broker that was watched may be ahead of the one that is read, and a watch reports a difference once. So
         # it is compared in the next pass, too (`_fresh`), and with full comparisons until LAGS after it (`_differed`).
-        self._fresh, self._differed = False, float("-inf")
+        self._fresh = False
+        self._differed: float | None = None
         self._absence = Absence()
         self._last = Plan(flow)
         self._unsupported: str | None = None
@@ -104,10 +105,10 @@ class PolledController:
             return False
         self._dirty |= inputs != self._inputs or self._backoff.is_due(context.now)
         self._inputs = inputs
-        if context.everything and self._differed > float("-inf"):
+        if context.everything and self._differed is not None:
             self._dirty = True
             if context.now - self._differed >= LAGS:
-                self._differed = float("-inf")
+                self._differed = None
         if self._is_due(context):
             self._polled, self._signalled = context.now, False
             self._poll_sides(context)

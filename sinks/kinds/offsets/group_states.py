@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from sinks.background import begun
+from sinks.background import awaited, begun
 from sinks.faults import Observed
 from sinks.kafka.ports.groups import GroupReader, Offsets
 
@@ -25,4 +25,4 @@ def read_states(groups: GroupReader, names: Collection[str]) -> GroupStates:
     if len(names) < MANY:
         return GroupStates(groups.committed(names), groups.members(names))
     members = begun(lambda: groups.members(names), "group-members")
-    return GroupStates(groups.committed(names), members.result())
+    return GroupStates(groups.committed(names), awaited(members))

@@ -32,6 +32,21 @@ class Lagging(MemoryCluster):
         return Observed(shown)
 
 
+def lagging_topic() -> tuple[World, Lagging]:
+    """The broker that is read shows x as it was before its last change, the one that is watched shows the change."""
+    source = MemoryCluster("a", "id-of-a")
+    lagging = Lagging("a", "id-of-a", topics=source.topics)
+    world = World(source=source, read_source=lagging)
+    part = world.controller(Kind.TOPIC)
+    assert isinstance(part, TopicController)
+    part._source_watch = PlainWatch(source)
+    put_topic(source, "x", retention_ms="1")
+    put_topic(world.target, "a.x", retention_ms="1")
+    lagging.describe_topic_configs(["x"])
+    set_config(source, "x", "retention.ms", "2")
+    return world, lagging
+
+
 def test_source_broker_that_lags_behind_the_one_watched_loses_no_change() -> None:
     watched = MemoryCluster("a", "id-of-a")
     world = World(source=watched, read_source=Lagging("a", "id-of-a", topics=watched.topics))
@@ -44,16 +59,7 @@ def test_source_broker_that_lags_behind_the_one_watched_loses_no_change() -> Non
 
 
 def test_change_that_came_just_before_the_first_comparison_is_found_where_the_broker_that_is_read_lags() -> None:
-    source = MemoryCluster("a", "id-of-a")
-    lagging = Lagging("a", "id-of-a", topics=source.topics)
-    world = World(source=source, read_source=lagging)
-    part = world.controller(Kind.TOPIC)
-    assert isinstance(part, TopicController)
-    part._source_watch = PlainWatch(source)
-    put_topic(source, "x", retention_ms="1")
-    put_topic(world.target, "a.x", retention_ms="1")
-    lagging.describe_topic_configs(["x"])
-    set_config(source, "x", "retention.ms", "2")
+    world, _ = lagging_topic()
     for _ in range(3):
         world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "2"}
@@ -62,16 +68,7 @@ def test_change_that_came_just_before_the_first_comparison_is_found_where_the_br
 def test_change_just_before_the_first_comparison_is_found_though_the_next_listing_lacks_its_topic(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    source = MemoryCluster("a", "id-of-a")
-    lagging = Lagging("a", "id-of-a", topics=source.topics)
-    world = World(source=source, read_source=lagging)
-    part = world.controller(Kind.TOPIC)
-    assert isinstance(part, TopicController)
-    part._source_watch = PlainWatch(source)
-    put_topic(source, "x", retention_ms="1")
-    put_topic(world.target, "a.x", retention_ms="1")
-    lagging.describe_topic_configs(["x"])
-    set_config(source, "x", "retention.ms", "2")
+    world, lagging = lagging_topic()
     world.run_pass()
     with monkeypatch.context() as restarted:
         restarted.setattr(lagging, "list_topics", dict)
