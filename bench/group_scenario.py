@@ -61,7 +61,7 @@ SAID_EVERY: Final = 5.0
 """Seconds between two lines of progress."""
 
 MM2_DEFAULTS: Final = {"emit.checkpoints.interval.seconds": "60", "refresh.groups.interval.seconds": "600"}
-"""Where MM2 is not timed: every second it would ask for ten thousand groups one by one, and never come to an end."""
+"""Where MM2 is not timed: every second it would ask for all groups one by one, on the same two cores."""
 
 WAYS: Final = {LOCKSTEP: "poll", "stream": "stream", MM2: None}
 """By who commits: `lockstep.group.offsets.source` of the job, None where it is MM2."""
@@ -94,11 +94,12 @@ def measure_groups(
 
 
 @contextmanager
-def _started(pair: GroupsPair, way: str, groups: str, **more: str) -> Iterator[LocalJob | None]:
-    """MM2, everything copied, and the job where it is the one to commit. `more`: keys of MM2's."""
+def _started(pair: GroupsPair, way: str, groups: str) -> Iterator[LocalJob | None]:
+    """MM2, everything copied, and the job where it is the one to commit."""
     source = WAYS[way]
+    writer, more = (MM2, {}) if source is None else (LOCKSTEP, MM2_DEFAULTS)
     say(f"{way}: MM2 starts, and copies all records")
-    properties = mm2_properties(pair.clusters, MM2 if source is None else LOCKSTEP, "age-.*", f"{groups}-.*", **more)
+    properties = mm2_properties(pair.clusters, writer, "age-.*", f"{groups}-.*", **more)
     with ExitStack() as stack:
         stack.enter_context(LocalMirror(properties, pair.root / f"mirror-{groups}"))
         wait_for(lambda: copied(pair), WITHIN, "MM2 to copy all records")
@@ -183,13 +184,13 @@ class CommitWatch:
 def _many(pair: GroupsPair, way: str, size: GroupsSize) -> dict[str, Any]:
     groups = _groups(f"age-many-{way}", size.many)
     pair.commit(groups, BEGINNING)
-    with _started(pair, way, f"age-many-{way}", **MM2_DEFAULTS) as job:
+    with _started(pair, way, f"age-many-{way}") as job:
         if job is None:
             raise LockstepError("the pass over many groups needs the job")
         (first, *others) = groups.items()
         _sync_one(pair, way, dict([first]))
         found = pass_cost(job, lambda: _all_at_once(pair, dict(others)), size.idle)
-        return {"groups": size.many, "mm2_defaults": True, **found}
+        return {"groups": size.many, **found}
 
 
 def _sync_one(pair: GroupsPair, way: str, one: Mapping[str, int]) -> None:
