@@ -123,14 +123,14 @@ def _words(options: Sequence[str]) -> Sequence[str]:
     ]
 
 
-def submit_options(options: Sequence[str]) -> list[str]:
-    """What spark-submit is started with. Raises LockstepError.
+def submit_options(options: Sequence[str], connector: Callable[[], Sequence[Path]]) -> list[str]:
+    """What spark-submit is started with; `connector` as `with_lockstep` has it. Raises LockstepError.
 
     A file of the user's stays a file: what is in it may be secret, and a command line is not.
     """
     given = given_by(options)
     said = defaults() if given.file is None else given.all()
-    merged = with_lockstep(given.all(), connector_jars)
+    merged = with_lockstep(given.all(), connector)
     options = ["--properties-file", str(given.file or SPARK_DEFAULTS)]
     for name, value in merged.items():
         if name in given.properties or said.get(name) != value:
@@ -150,7 +150,7 @@ def split_environment(arguments: str, connector: Callable[[], Sequence[Path]]) -
 
 if __name__ == "__main__":
     try:
-        print("\n".join(submit_options(sys.argv[1:])))  # noqa: T201 - this is what spark-submit.sh reads
+        print("\n".join(submit_options(sys.argv[1:], connector_jars)))  # noqa: T201 - this is what spark-submit.sh reads
     except LockstepError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(2 if isinstance(error, UnsupportedDeployMode) else 1)

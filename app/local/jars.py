@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -56,7 +56,8 @@ def connector_jars(root: Path | None = None) -> list[Path]:
 def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
     """The jars of a set, in a folder of its name below `root` (default: `jars` of `home()`). Raises LockstepError.
 
-    What is fetched is compared with the checksums; what is there already is used as it is.
+    They are compared with the checksums at each call, those that were there already as well; what else is in the
+    folder is left out.
     """
     root = root or home() / "jars"
     folder = root / jars.name
@@ -66,7 +67,7 @@ def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
                 _fetch(root, folder, jars)
-    return sorted(folder.glob("*.jar"))
+    return _checked(folder, jars)
 
 
 def pyspark_jar(pattern: str) -> Path:
@@ -96,7 +97,11 @@ def download(work: Path, folder: Path, jars: JarSet) -> Path:
 
 def checksums(libs: Path) -> dict[str, str]:
     """SHA-256 in hexadecimal of every jar in a folder, by file name."""
-    return {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in sorted(libs.glob("*.jar"))}
+    return _digests(sorted(libs.glob("*.jar")))
+
+
+def _digests(files: Iterable[Path]) -> dict[str, str]:
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def _fetch(root: Path, folder: Path, jars: JarSet) -> None:
@@ -107,6 +112,21 @@ def _fetch(root: Path, folder: Path, jars: JarSet) -> None:
         libs = download(Path(part), folder, jars)
         _check(jars.expected(), checksums(libs), jars)
         libs.rename(folder)
+
+
+def _checked(folder: Path, jars: JarSet) -> list[Path]:
+    """The listed jars of a folder. Raises LockstepError unless they are there, and are those of the list."""
+    expected = jars.expected()
+    try:
+        found = _digests(jar for name in expected if (jar := folder / name).exists())
+    except OSError as error:
+        raise LockstepError(f"the jars in {folder} cannot be compared with {jars.list}: {error}") from error
+    if wrong := [f"{name} is {_state(name, found)}" for name in sorted(expected) if found.get(name) != expected[name]]:
+        raise LockstepError(
+            f"the jars in {folder} are not those that {jars.list} lists, and are not used: {'; '.join(wrong)}. Delete "
+            f"this folder, and the next start fetches them again; or put the jars of the list there"
+        )
+    return [folder / name for name in sorted(expected)]
 
 
 def _check(expected: Mapping[str, str], found: Mapping[str, str], jars: JarSet) -> None:

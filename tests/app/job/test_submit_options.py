@@ -18,7 +18,7 @@ from app.job.submit_options import (
     submit_options,
     with_lockstep,
 )
-from app.local.jar_sets import CONNECTOR_JARS, PROJECT
+from app.local.jar_sets import PROJECT
 from streaming.errors import LockstepError
 
 CONNECTOR = [Path("/jars/spark-sql-kafka-0-10_2.13-4.0.0.jar"), Path("/jars/kafka-clients-3.9.0.jar")]
@@ -92,40 +92,28 @@ def test_the_deploy_mode_client_is_what_it_is_anyway() -> None:
     assert merged("--deploy-mode", "client")["spark.submit.deployMode"] == "client"
 
 
-@pytest.fixture
-def fetched_connector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A jar that is there already, so that nothing is fetched."""
-    monkeypatch.setenv("LOCKSTEP_HOME", str(tmp_path))
-    jar = tmp_path / "jars" / CONNECTOR_JARS.name / "connector.jar"
-    jar.parent.mkdir(parents=True)
-    jar.touch()
-    return jar
-
-
-def test_other_options_are_passed_on_in_their_order(fetched_connector: Path) -> None:
+def test_other_options_are_passed_on_in_their_order() -> None:
     options = ["--master", "spark://h:7077", "--conf", "spark.executor.memory=2g", "--verbose", "--name", "x"]
-    told = submit_options(options)
+    told = submit_options(options, lambda: CONNECTOR)
     assert told[:2] == ["--properties-file", str(SPARK_DEFAULTS)]
     assert told[-5:] == ["--master", "spark://h:7077", "--verbose", "--name", "x"]
-    assert {"spark.executor.memory=2g", f"spark.jars={fetched_connector}"} < set(told)
+    assert {"spark.executor.memory=2g", f"spark.jars={OURS}"} < set(told)
 
 
-def test_a_properties_file_stays_a_file_and_defaults_fill_what_it_leaves_out(
-    fetched_connector: Path, tmp_path: Path
-) -> None:
+def test_a_properties_file_stays_a_file_and_defaults_fill_what_it_leaves_out(tmp_path: Path) -> None:
     """What is in it may be secret: it is not to be shown by `ps`."""
     file = tmp_path / "spark.conf"
     file.write_text("spark.authenticate.secret hush\nspark.sql.shuffle.partitions 7\n")
-    told = submit_options(["--properties-file", str(file)])
+    told = submit_options(["--properties-file", str(file)], lambda: CONNECTOR)
     assert told[:2] == ["--properties-file", str(file)]
     assert not [word for word in told if "hush" in word or "shuffle.partitions" in word]
     assert "spark.sql.adaptive.enabled=false" in told
-    assert f"spark.jars={fetched_connector}" in told
+    assert f"spark.jars={OURS}" in told
 
 
 def test_a_properties_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(LockstepError, match=r"--properties-file .*nowhere\.conf cannot be read"):
-        submit_options(["--properties-file", str(tmp_path / "nowhere.conf")])
+        submit_options(["--properties-file", str(tmp_path / "nowhere.conf")], no_connector)
 
 
 def test_options_in_pyspark_submit_args_win_and_what_sets_no_property_stays_there() -> None:

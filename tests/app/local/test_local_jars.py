@@ -126,12 +126,46 @@ def test_a_jar_that_the_list_has_and_the_download_lacks_is_missing(ivy: Path, ja
         fetched(jars, tmp_path / "root")
 
 
-def test_jars_that_somebody_put_there_need_no_download(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
-    jar = tmp_path / "acme-1" / "own.jar"
-    jar.parent.mkdir()
-    jar.touch()
-    assert fetched(jars, tmp_path) == [jar]
+def put(folder: Path, jars: dict[str, str]) -> None:
+    """Jars that somebody put into a folder, by name."""
+    folder.mkdir()
+    for name, text in jars.items():
+        (folder / name).write_text(text)
+
+
+def test_jars_of_the_list_that_somebody_put_there_need_no_download(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
+    put(tmp_path / jars.name, dict(zip(NAMES, ("one", "two"), strict=True)))
+    assert [path.name for path in fetched(jars, tmp_path)] == NAMES
     assert not ivy.exists()
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ({"one-1.0.jar": "on", "two-2.0.jar": "two"}, r"one-1\.0\.jar is another file \(SHA-256 [0-9a-f]{64}\)\. Del"),
+        ({"one-1.0.jar": "one"}, r"two-2\.0\.jar is missing"),
+        ({}, r"one-1\.0\.jar is missing; two-2\.0\.jar is missing"),
+    ],
+)
+def test_jars_that_lie_there_damaged_or_not_all_of_them_are_not_used(
+    jars: JarSet, tmp_path: Path, there: dict[str, str], said: str
+) -> None:
+    put(tmp_path / jars.name, there)
+    with pytest.raises(LockstepError, match=said):
+        fetched(jars, tmp_path)
+
+
+def test_a_jar_that_is_replaced_after_its_first_use_is_not_used_again(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
+    set_up(ivy)
+    fetched(jars, tmp_path / "root")[0].write_text("another")
+    with pytest.raises(LockstepError, match=r"one-1\.0\.jar is another file"):
+        fetched(jars, tmp_path / "root")
+
+
+def test_a_jar_that_the_list_does_not_name_is_left_out(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
+    set_up(ivy)
+    (fetched(jars, tmp_path / "root")[0].parent / "foreign.jar").write_text("foreign")
+    assert [path.name for path in fetched(jars, tmp_path / "root")] == NAMES
 
 
 def test_a_list_made_anew_is_the_one_that_downloads_are_compared_with(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
