@@ -14,6 +14,7 @@ from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.match_cache import open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.record_search import Question, SearchResult
 from sinks.kinds.offsets.search_window import search_window
@@ -43,7 +44,8 @@ def translate_each(settings: Settings, flow: FlowSettings, where: TopicPartition
         memory = OffsetMemory()
         internal = flow.internal
         syncs_on = clusters.source if internal.offset_syncs_cluster == flow.flow.source else clusters.target
-        memory.load(opened, MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, clusters.target))
+        topics = MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, clusters.target)
+        MirrorReading(memory, topics).load(opened)
         remote = _remote(flow, clusters, where)
         memory.recognize(
             {where.topic: remote.topic},

@@ -18,6 +18,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.exact_runs import remember
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.verify.log_survey import ComparisonScope, LogSurvey, SurveyedSide, moved_starts, survey
 from sinks.verify.partition_check import PartitionPlan
@@ -129,7 +130,8 @@ class _FlowCheck:
     def _memory(self, opened: Ledger) -> OffsetMemory:
         internal, clusters, memory = self._flow.internal, self._clusters, OffsetMemory()
         syncs_on = clusters.source if internal.offset_syncs_cluster == self._flow.flow.source else clusters.target
-        memory.load(opened, MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, clusters.target))
+        topics = MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, clusters.target)
+        MirrorReading(memory, topics).load(opened)
         return memory
 
     def _compare(self, plans: Sequence[PartitionPlan], found: LogSurvey) -> Iterable[PartitionReport]:

@@ -12,6 +12,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.listing import Listed, list_both
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
@@ -62,13 +63,14 @@ class ContinuousComparison:
         self._flow, self._both, self._open_jobs = flow, both, open_jobs
         self._progress, self._budget = progress, budget
         self._memory = OffsetMemory()
-        self._memory.load(both.ledger, both.topics)
+        self._reading = MirrorReading(self._memory, both.topics)
+        self._reading.load(both.ledger)
         self._policies: dict[str, tuple[float, bool]] = {}
         self._newly, self._written_at = NewlyExact(self._memory.histories.position), now
 
     def run(self, now: float, seen_at: float, goes_on: Callable[[], bool] = lambda: True) -> None:
         """One round. `seen_at`: seconds since the epoch. `goes_on` is asked between two steps."""
-        self._memory.catch_up(self._both.topics)
+        self._reading.catch_up()
         self._see(list_both(self._flow, self._both.source.reader, self._both.target.reader), now, seen_at)
         for of_tail in (True, False):
             if goes_on():

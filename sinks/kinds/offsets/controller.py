@@ -6,14 +6,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from sinks.engine.backoff import Backoff
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Unobserved, make_plan
-from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
 from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext
@@ -29,11 +27,12 @@ from sinks.kinds.offsets.direction import (
     summary_of,
     topics_to_write,
 )
-from sinks.kinds.offsets.first_reading import FirstReading
 from sinks.kinds.offsets.group_schedule import GroupSchedule
 from sinks.kinds.offsets.match_cache import MatchCache, open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.offset_clusters import offset_clusters
+from sinks.kinds.offsets.paced_reading import PacedReading
 from sinks.kinds.offsets.stream_watch import StreamWatch, waits_for_syncs
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.writer import GroupWriter
@@ -67,13 +66,14 @@ class OffsetController:
         reads_for: float = float("inf"),
     ) -> None:
         """`matches`: None looks for no records; `emit`: None emits no checkpoints; `scope`: for a command; `reads_for`:
-        of `FirstReading`."""
+        of `PacedReading`."""
         self._scope, self._shown, self._clock = scope, scope is not None and scope.shown, clock
         self._settings, self._ends, self._memory, self._matches, self._emit = settings, ends, memory, matches, emit
         self._rows: dict[str, list[GroupOffset]] = {}
         self._schedule, self._backoff = GroupSchedule(), Backoff()
         self._ledger: Ledger | None = None
-        self._first, self._owes_all = FirstReading(memory, ends.topics, reads_for, clock), False
+        self._reading = PacedReading(MirrorReading(memory, ends.topics), reads_for, clock)
+        self._owes_all = False
         self._missing: frozenset[str] = frozenset()
         self._listed: Mapping[str, int] = {}
         self._summary: GroupSummary | None = None
@@ -83,7 +83,7 @@ class OffsetController:
     def poll(self, context: PassContext) -> bool:
         """Takes in what the stream brought; whether a group committed, or is to be compared again."""
         self._owes_all |= context.everything
-        if self._ledger is None and not self._first.is_done(context.ledger):
+        if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return False
         self._ledger = context.ledger
         everything, self._owes_all = self._owes_all, False
@@ -125,8 +125,7 @@ class OffsetController:
         return forward(self._settings, self._ends.source, self._ends.target, listed)
 
     def _keep(self, context: PassContext) -> None:
-        """At each full comparison: what was missed is read, what changed is written down, topics are recognized."""
-        self._memory.catch_up(self._ends.topics)
+        """At each full comparison: what changed is written down, topics are recognized."""
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
         missing = self._memory.topics() - self._listed.keys() if self._listed else frozenset()
@@ -199,14 +198,14 @@ class OffsetController:
 
     def status(self, context: PassContext) -> ControllerStatus:
         """How many partitions have each verdict, and offsets that the target refused."""
-        if (reason := self._first.reason) is not None:
+        refused = self._backoff.waiting(context.now)
+        if (reason := self._reading.reason) is not None:
             errors = (Unobserved(Kind.GROUP_OFFSET, reason),) if self._active else ()
-            return ControllerStatus(errors=errors, due=context.now)
+            return ControllerStatus(refused=refused, errors=errors, groups=self._summary, due=context.now)
         if self._summary is None and self._active:
             self._summary = summary_of([row for rows in self._rows.values() for row in rows])
         if self._summary is not None:
             self._summary = replace(self._summary, commits=self._ends.followed.commits)
-        refused = self._backoff.waiting(context.now)
         moved = bool(self._waiting) and self._stream.moved(context.now, self._memory.histories.position)
         return ControllerStatus(refused=refused, groups=self._summary, due=self._due(context), stream_moved=moved)
 
@@ -218,12 +217,11 @@ class OffsetController:
     def close(self) -> None:
         """Writes down what came since the last full comparison; a command leaves that to the job."""
         self._ends.followed.close()
-        self._first.close()
+        self._reading.close()
         if self._matches is not None:
             self._matches.close()
         if self._ledger is not None and self._scope is None:
-            with suppress(ClusterUnreachable):
-                # What overflowed is read from MM2's topics, now or at the next start.
+            if not self._reading.breaks_off:
                 self._memory.drain()
             try:
                 self._memory.save(self._ledger, self._listed)

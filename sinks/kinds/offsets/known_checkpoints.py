@@ -71,12 +71,9 @@ class KnownCheckpoints:
         """Whether `settle` has nothing to do."""
         return not self._doubtful
 
-    def settle(self, checkpoints: Iterable[CheckpointSeen]) -> dict[str, int]:
-        """What the checkpoints topic has by now may still be about what is gone; what comes from now on counts.
-
-        Returns since where, by remote topic.
-        """
-        self.take(checkpoints)
+    def settle(self) -> dict[str, int]:
+        """What the checkpoints topic has by now may still be about what is gone, and all of it was taken; what comes
+        from now on counts. Returns since where, by remote topic."""
         settled = dict.fromkeys(self._doubtful, self.read_to)
         for topic, position in settled.items():
             self.believe_since(topic, position)

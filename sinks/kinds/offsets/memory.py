@@ -1,23 +1,22 @@
 """What a flow knows of offsets: MM2's syncs and checkpoints, and the answers that were given.
 
-Syncs come with the stream, and from MM2's own topic where the stream cannot tell: at the start what came after the
-ledger was last written, and at each full comparison what was missed. Each carries its offset in that topic, so that
-one that comes twice changes nothing, and a gap shows that compaction took some.
+Syncs come with the stream, and from MM2's own topic where the stream cannot tell (`mirror_reading`). Each carries its
+offset in that topic, so that one that comes twice changes nothing, and a gap shows that compaction took some.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from sinks.engine.ledger import Ledger
-from sinks.kafka.ports.cluster import Placed
+from sinks.kafka.ports.cluster import Placed, Reader
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
-from sinks.kinds.offsets.mirror_records import MirrorTopics, ReadSoFar, sync_of
+from sinks.kinds.offsets.mirror_records import MirrorTopics, sync_of
 from sinks.kinds.offsets.stored_memory import StoredMemory
 from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS, StreamQueue, TakenIn
 from sinks.kinds.offsets.target_logs import TargetLogs
@@ -44,98 +43,75 @@ class OffsetMemory:
         self._ids: dict[str, TopicIds] = {}
         self._remote: dict[str, str] = {}
         self._doubted: set[str] = set()
-        self._queue = StreamQueue(most_waiting)
+        self.queue = StreamQueue(most_waiting)
+        self._taken_in = TakenIn(set(), set())
         self._topics: MirrorTopics | None = None
         self._stored = StoredMemory()
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a batch of the stream told; taken in by `drain`."""
-        self._queue.put(syncs, checkpoints)
+        self.queue.put(syncs, checkpoints)
 
     def drain(self) -> TakenIn:
-        """Takes in what was heard; what was too much of it is read from MM2's topics. Raises as `load` does."""
-        groups: set[str] = set()
-        restarted: set[TopicPartition] = set()
-        batches, overflowed = self._queue.take()
-        if overflowed and self._topics is not None:
-            try:
-                restarted |= self.catch_up(self._topics)
-                groups |= self.checkpoints.take(self._topics.read_checkpoints(0))
-            except BaseException:
-                self._queue.overflow()
-                raise
-        for syncs, checkpoints in batches:
-            restarted |= self._take_syncs(syncs)
-            groups |= self.checkpoints.take(checkpoints)
-        return TakenIn(groups, restarted)
+        """Takes in what was heard, unless that was too much: `MirrorReading` reads it then. Returns what all that was
+        taken in since the last time is about."""
+        for syncs, checkpoints in self.queue.take():
+            self._take_syncs(syncs)
+            self.take_checkpoints(checkpoints)
+        taken_in, self._taken_in = self._taken_in, TakenIn(set(), set())
+        return taken_in
 
-    def load(self, ledger: Ledger, topics: MirrorTopics) -> None:
-        """What the ledger has, and what MM2 wrote since then. Raises ClusterUnreachable, RightsMissing."""
-        for _ in self.loading(ledger, topics):
-            pass
-
-    def loading(self, ledger: Ledger, topics: MirrorTopics) -> Iterator[ReadSoFar]:
-        """The same, a piece at a time. Begun anew after a failure it goes on from where it was. Nothing that is known
-        counts before all is read: what comes later may end a history."""
+    def begin(self, ledger: Ledger, topics: MirrorTopics) -> None:
+        """What the ledger has, once. Raises ClusterUnreachable, RightsMissing."""
         if self._topics is None:
             self._ids = self._stored.load(ledger, self.histories, topics.syncs)
             self.histories.exact.renew(ledger)
             self._topics = topics
         if is_recreated(self._ids, topics.checkpoints_on, topics.checkpoints):
             self.checkpoints.count_again()
-        for _ in self._catching_up(topics):
-            yield ReadSoFar("offset-syncs", self.histories.position + 1)
-        for _ in self.checkpoints.catching_up(topics.checkpoint_chunks):
-            yield ReadSoFar("checkpoints", self.checkpoints.read_to + 1)
-        self._settle_checkpoints(())
+
+    def begun(self) -> None:
+        """What MM2's topics had was taken in."""
+        self.settle_checkpoints()
         ends_before = any(ids.checkpoints_since > self.checkpoints.read_to for ids in self._ids.values())
         if self.checkpoints.recreated or ends_before:
             # It counts from 0: all that it has is new.
             self.checkpoints.recreated = False
             self._ids = {topic: replace(ids, checkpoints_since=NOWHERE) for topic, ids in self._ids.items()}
 
-    def catch_up(self, topics: MirrorTopics) -> set[TopicPartition]:
-        """Takes in what the offset-syncs topic has beyond what is known, and notices when it was recreated. Returns the
-        partitions that MM2 sends again, or whose target log was truncated."""
-        restarted = set[TopicPartition]().union(*self._catching_up(topics))
-        self._settle_checkpoints(topics.read_checkpoints(self.checkpoints.read_to + 1))
-        return restarted
+    def note_syncs_topic(self, cluster: Reader, name: str) -> None:
+        """Another one than was read before is counted again. Raises ClusterUnreachable, RightsMissing."""
+        if is_recreated(self._ids, cluster, name):
+            self.count_syncs_again(name)
 
-    def _catching_up(self, topics: MirrorTopics) -> Iterator[set[TopicPartition]]:
-        if is_recreated(self._ids, topics.syncs_on, topics.syncs):
-            self._count_syncs_again(topics.syncs)
-        known = self.histories.position
-        for chunk in topics.syncs_on.read_log_in_chunks(topics.syncs, known + 1):
-            if chunk.whole and known != NOWHERE:
-                self._count_syncs_again(topics.syncs)
-                known = NOWHERE
-            yield self._take_records(chunk.records)
-
-    def _settle_checkpoints(self, newer: Iterable[CheckpointSeen]) -> None:
+    def settle_checkpoints(self) -> None:
+        """All that the checkpoints topic has was taken in: what comes from now on counts."""
         if not self.checkpoints.is_settled:
-            since = self.checkpoints.settle(newer)
+            since = self.checkpoints.settle()
             for topic, ids in self._ids.items():
                 position = since.get(self._remote.get(topic, ""))
                 self._ids[topic] = ids if position is None else replace(ids, checkpoints_since=position)
 
-    def _take_records(self, records: Iterable[Placed]) -> set[TopicPartition]:
-        restarted = set[TopicPartition]()
+    def take_records(self, records: Iterable[Placed]) -> None:
+        """Takes in records of the offset-syncs topic, in its order."""
         for record in records:
             if (sync := sync_of(record)) is None:
                 self.histories.reach(record.position)
             else:
-                restarted |= self._take_syncs((sync,))
-        return restarted
+                self._take_syncs((sync,))
 
-    def _count_syncs_again(self, name: str) -> None:
+    def take_checkpoints(self, checkpoints: Iterable[CheckpointSeen]) -> None:
+        """Takes in checkpoints, in the order of their topic."""
+        self._taken_in.groups.update(self.checkpoints.take(checkpoints))
+
+    def count_syncs_again(self, name: str) -> None:
+        """The offset-syncs topic was recreated: its offsets begin again."""
         log.warning("%s was recreated: its offset-syncs are counted again", name)
         self.histories.forget_positions()
         self._stored.forget_positions()
         self._ids = {topic: replace(ids, syncs_since=NOWHERE) for topic, ids in self._ids.items()}
 
-    def _take_syncs(self, syncs: Iterable[SyncSeen]) -> set[TopicPartition]:
-        """The partitions that MM2 sends again, or whose target log was truncated."""
-        restarted: set[TopicPartition] = set()
+    def _take_syncs(self, syncs: Iterable[SyncSeen]) -> None:
         for sync in syncs:
             ids, where = self._ids.get(sync.topic), TopicPartition(sync.topic, sync.partition)
             is_old = ids is not None and sync.position <= ids.syncs_since
@@ -147,8 +123,7 @@ class OffsetMemory:
                 self.target_logs.note_truncation(where, sync.downstream)
                 self._forget_truncated(where)
             if found is not None:
-                restarted.add(where)
-        return restarted
+                self._taken_in.restarted.add(where)
 
     def note_target_end(self, where: TopicPartition, remote: TopicPartition, end: int) -> None:
         """Takes in the end of a log on the target; one that lost its tail leaves nothing known of it. `where`: its

@@ -54,8 +54,3 @@ class MirrorTopics:
     def checkpoint_chunks(self, position: int) -> Iterator[LogChunk]:
         """The checkpoints topic at and behind an offset. Raises ClusterUnreachable, RightsMissing."""
         return self.checkpoints_on.read_log_in_chunks(self.checkpoints, position)
-
-    def read_checkpoints(self, position: int) -> Iterator[CheckpointSeen]:
-        """The checkpoints of these. Raises ClusterUnreachable, RightsMissing."""
-        for chunk in self.checkpoint_chunks(position):
-            yield from checkpoints_of(chunk.records)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sinks.engine.ledger_entries import Entry
 from sinks.kinds.offsets.exact_runs import remember
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.verified_stretches import Checked, Stretch
 from streaming.mm2.records import TopicPartition
@@ -169,7 +170,9 @@ def test_what_was_too_large_is_forgotten_once_the_source_has_deleted_it() -> Non
 def test_what_was_too_large_is_forgotten_once_a_command_has_verified_it() -> None:
     made = left_out()
     world, memory, internal = made.world, OffsetMemory(), made.world.settings.internal
-    memory.load(world.ledger(), MirrorTopics(internal.offset_syncs, world.source, internal.checkpoints, world.target))
+    MirrorReading(memory, MirrorTopics(internal.offset_syncs, world.source, internal.checkpoints, world.target)).load(
+        world.ledger()
+    )
     ids = world.source.topic_ids(["orders"]), world.target.topic_ids(["a.orders"])
     memory.recognize({"orders": "a.orders"}, *ids)
     compared = {TopicPartition("orders", 0): [Checked(Stretch(0, 6_000), whole=True)]}

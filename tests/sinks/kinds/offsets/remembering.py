@@ -6,6 +6,7 @@ from sinks.engine.ledger import Ledger
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
@@ -31,7 +32,7 @@ class World:
 
     def begun(self) -> OffsetMemory:
         memory = OffsetMemory()
-        memory.load(self.ledger, self.topics)
+        MirrorReading(memory, self.topics).load(self.ledger)
         return memory
 
 

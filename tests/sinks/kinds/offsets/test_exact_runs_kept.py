@@ -5,6 +5,7 @@ from __future__ import annotations
 from sinks.engine.ledger import Entry
 from sinks.kinds.offsets.exact_runs import Run, remember
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from tests.sinks.kinds.offsets.remembering import SYNCS, World, X
 
 RUNS = [Run(0, 0, 1000)]
@@ -53,11 +54,11 @@ def test_no_exact_offset_outlives_topics_that_are_recreated_with_the_offset_sync
     assert exact_offset(job, world) == 70
     recreate_syncs(world)
     world.sync((0, 0))
-    job.catch_up(world.topics)
+    MirrorReading(job, world.topics).catch_up()
     recognize(job, "2")
     assert exact_offset(job, world) is None
     world.sync((1000, 900))
-    job.catch_up(world.topics)
+    MirrorReading(job, world.topics).catch_up()
     assert exact_offset(job, world) is None
     assert world.ledger.values(Entry.EXACT_OFFSETS) == {}
     assert exact_offset(begun(world, topic="2"), world) is None
@@ -78,12 +79,12 @@ def test_a_restart_of_mm2_in_the_former_offset_syncs_ends_nothing_that_was_verif
     world.sync(*((at, at) for at in range(50)), (60, 100))
     job = begun(world)
     world.sync((70, 200))
-    job.catch_up(world.topics)
+    MirrorReading(job, world.topics).catch_up()
     job.save(world.ledger, {"x"})
     recreate_syncs(world)
     world.sync((1000, 1000), (1010, 1010))
     verify(world)
-    job.catch_up(world.topics)
+    MirrorReading(job, world.topics).catch_up()
     job.save(world.ledger, {"x"})
     assert job.histories.exact.of(X) is not None
     job.save(world.ledger, {"x"})

@@ -1,4 +1,4 @@
-"""A restart forgets nothing of MM2's offset-syncs, and what is too much to be held is read again."""
+"""A restart forgets nothing of MM2's offset-syncs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from sinks.engine.ledger import Ledger
-from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import CHUNK, LogChunk, Placed, Reader
 from sinks.kinds.offsets.history import History, Pair
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.stored_histories import store_histories, stored_histories
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -69,60 +69,6 @@ def test_newest_checkpoint_of_a_group_counts_whether_read_at_the_start_or_heard(
     assert memory.checkpoints.newest == {("g", AX): Pair(30, 25)}
 
 
-BEHIND = [(0, 0), (10, 5), (20, 9), (30, 12), (40, 14), (50, 15), (60, 16)]
-"""Syncs of `x` of which each says something new."""
-
-
-def told(*positions: int) -> list[SyncSeen]:
-    return [SyncSeen(position, "x", 0, *BEHIND[position]) for position in positions]
-
-
-def test_what_is_too_much_to_wait_for_a_flow_is_read_from_the_topics_again() -> None:
-    world = World()
-    world.sync(BEHIND[0])
-    memory = OffsetMemory(most_waiting=3)
-    memory.load(world.ledger, world.topics)
-    world.sync(*BEHIND[1:6])
-    for batch in (told(1, 2), told(3, 4), told(5)):
-        memory.take_in(batch, [])
-    memory.drain()
-    assert pairs(memory) == pairs(world.begun())
-    world.a.reachable = False
-    memory.take_in(told(6), [])
-    memory.drain()
-    assert pairs(memory)[-1] == Pair(*BEHIND[6]), "what fits was not kept"
-
-
-def test_what_was_let_go_of_is_not_lost_where_the_topics_cannot_be_read_at_once() -> None:
-    world = World()
-    world.sync(BEHIND[0])
-    memory = OffsetMemory(most_waiting=1)
-    memory.load(world.ledger, world.topics)
-    world.sync(*BEHIND[1:3])
-    memory.take_in(told(1, 2), [])
-    world.a.reachable = False
-    with pytest.raises(ClusterUnreachable):
-        memory.drain()
-    memory.take_in(told(3), [])
-    world.a.reachable = True
-    world.sync(BEHIND[3])
-    memory.drain()
-    assert pairs(memory) == pairs(world.begun())
-
-
-def test_groups_and_restarts_are_told_of_although_they_were_let_go_of() -> None:
-    world = World()
-    world.b.create_log(CHECKPOINTS, 1, {})
-    world.sync((100, 100))
-    memory = OffsetMemory(most_waiting=0)
-    memory.load(world.ledger, world.topics)
-    world.sync((40, 140))
-    world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 10, 5, ""))])
-    memory.take_in([SyncSeen(1, "x", 0, 40, 140)], [CheckpointSeen(0, "g", "a.x", 0, 10, 5)])
-    assert memory.drain() == ({"g"}, {X})
-    assert memory.checkpoints.newest == {("g", AX): Pair(10, 5)}
-
-
 class Chunk(list[Placed]):
     """One that can be referred to weakly."""
 
@@ -150,7 +96,7 @@ class LongTopic:
 def test_a_long_offset_syncs_topic_is_read_chunk_by_chunk() -> None:
     long = cast(Reader, LongTopic())
     memory = OffsetMemory()
-    memory.load(World().ledger, MirrorTopics(SYNCS, long, CHECKPOINTS, long))
+    MirrorReading(memory, MirrorTopics(SYNCS, long, CHECKPOINTS, long)).load(World().ledger)
     assert memory.histories.position == 4 * CHUNK - 1
 
 

@@ -17,6 +17,7 @@ from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.chosen_groups import chosen_groups
 from sinks.kinds.offsets.direction import ClusterGroups, Direction, GroupOffset, backward, count_verdicts, forward
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.verdicts import Verdict
@@ -60,7 +61,7 @@ class Stage:
         internal, memory = self.settings.internal, OffsetMemory()
         syncs_on = self.a if internal.offset_syncs_cluster == "a" else self.b
         ledger = Ledger(internal.ledger, self.b, None, 1)
-        memory.load(ledger, MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, self.b))
+        MirrorReading(memory, MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, self.b)).load(ledger)
         return memory
 
     def row(self) -> dict[str, object]:

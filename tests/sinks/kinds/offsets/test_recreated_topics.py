@@ -8,6 +8,7 @@ from sinks.engine.ledger import Entry
 from sinks.faults import ClusterUnreachable
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.topic_ids import TopicIds
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import encode_checkpoint
@@ -21,7 +22,7 @@ def test_offset_syncs_topic_that_was_recreated_is_read_anew() -> None:
     memory = world.begun()
     world.a.topics[SYNCS].records.clear()
     world.sync((40, 35))
-    memory.catch_up(world.topics)
+    MirrorReading(memory, world.topics).catch_up()
     assert pairs(memory)[-1] == Pair(40, 35)
 
 
@@ -35,7 +36,7 @@ def test_offset_syncs_topic_that_was_recreated_and_grew_longer_than_it_was_is_no
     world.a.create_log(SYNCS, 1, {})
     world.sync((30, 25), (40, 35), (50, 45), (60, 55))
     if running:
-        memory.catch_up(world.topics)
+        MirrorReading(memory, world.topics).catch_up()
     else:
         memory = world.begun()
     assert Pair(40, 35) in pairs(memory)
@@ -61,9 +62,9 @@ def test_checkpoints_topic_that_was_recreated_while_the_job_was_down_counts_from
     if broken_off:
         world.a.reachable = False
         with pytest.raises(ClusterUnreachable):
-            memory.load(world.ledger, world.topics)
+            MirrorReading(memory, world.topics).load(world.ledger)
         world.a.reachable = True
-    memory.load(world.ledger, world.topics)
+    MirrorReading(memory, world.topics).load(world.ledger)
     memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
     assert memory.checkpoint("g", X, AX) == Pair(900, 800)
 
@@ -142,7 +143,7 @@ def test_topic_recreated_while_the_job_was_down_leaves_no_checkpoint() -> None:
     memory.drain()
     assert memory.checkpoint("g", X, AX) is None
     checkpoints(world, (7, 7))
-    memory.catch_up(world.topics)
+    MirrorReading(memory, world.topics).catch_up()
     memory.take_in([], [CheckpointSeen(2, "g", "a.x", 0, 8, 8)])
     memory.drain()
     assert memory.checkpoint("g", X, AX) == Pair(8, 8)

@@ -18,6 +18,7 @@ from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
 from sinks.kinds.offsets.history import NOWHERE, Pair
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.target_logs import TargetLogs
@@ -68,7 +69,7 @@ class Truncated:
         self.memory.save(Ledger("lockstep-ledger.a.internal", self.b, self.b, 1), {"x"})
         self.memory = OffsetMemory()
         ledger = Ledger("lockstep-ledger.a.internal", self.b, self.b, 1)
-        self.memory.load(ledger, MirrorTopics("syncs", self.a, checkpoints, self.b))
+        MirrorReading(self.memory, MirrorTopics("syncs", self.a, checkpoints, self.b)).load(ledger)
 
     def write(self) -> None:
         """The group gets the offset that is found for it."""

@@ -1,4 +1,4 @@
-"""What MM2 wrote before the job began is read in pieces: other kinds go on, no group is judged by a half of it."""
+"""What MM2 wrote and the job does not know is read in pieces: other kinds go on, no group is judged by half of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets import controller
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.stored_histories import stored_histories
+from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS
 from streaming.hints import SyncSeen
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
@@ -88,6 +91,60 @@ def test_checkpoints_are_read_in_pieces_as_well_and_the_reason_says_so(world: Wo
     assert world.target_groups.offsets == {"g": {AX: 131}}
 
 
+def read_once(world: World) -> None:
+    """Passes until nothing is left to be read, and groups are compared."""
+    while reasons(world.run_pass(after=0.2)):
+        pass
+    assert world.target_groups.offsets == {"g": {AX: 131}}
+
+
+def passes_until_read(world: World, report: Report) -> int:
+    """Further passes, each of which has a reason; no group is written before the last one."""
+    before, passes = dict(world.target_groups.offsets), 0
+    while reasons(report):
+        assert world.target_groups.offsets == before
+        assert report.due <= world.clock.now, "the next pass has no reason"
+        report, passes = world.run_pass(after=0.2), passes + 1
+    return passes
+
+
+def test_full_comparison_reads_in_pieces_what_the_stream_missed_and_other_kinds_go_on(world: World) -> None:
+    read_once(world)
+    world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, 60, 150))] * (2 * CHUNK))
+    put_topic(world.source, "y")
+    world.source_groups.offsets["g"] = {X: 61}
+    report = world.run_pass(everything=True, after=70.0)
+    assert "a.y" in world.target.topics
+    assert reasons(report) == ["MM2's offset-syncs are being read, 30,000 so far: no offset is written before"]
+    assert passes_until_read(world, report) == 2
+    assert world.target_groups.offsets == {"g": {AX: 151}}
+
+
+def test_what_the_stream_told_too_much_of_is_read_in_pieces_and_other_kinds_go_on(world: World) -> None:
+    read_once(world)
+    world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, 60, 150))] * (2 * CHUNK))
+    put_topic(world.source, "y")
+    world.source_groups.offsets["g"] = {X: 61}
+    world.reconcile.take_in([SyncSeen(SYNC, "x", 0, 60, 150)] * (MOST_WAITING_RECORDS + 1), [])
+    report = world.run_pass(after=0.2)
+    assert reasons(report) == ["MM2's offset-syncs are being read, 30,000 so far: no offset is written before"]
+    assert passes_until_read(world, report) == 2
+    assert world.target_groups.offsets == {"g": {AX: 151}}
+
+
+def test_job_that_ends_in_the_middle_leaves_the_rest_to_the_next_one(world: World) -> None:
+    read_once(world)
+    later = [encode_offset_sync(OffsetSync(X, 60, 150))] * CHUNK
+    world.source.append_log(SYNCS, [*later, *later])
+    world.run_pass(everything=True, after=70.0)
+    world.reconcile.take_in([SyncSeen(3 * SYNC, "x", 0, 80, 170)], [])
+    (groups,) = (one for one in world.controllers if Kind.GROUP_OFFSET in one.kinds)
+    groups.close()
+    (stored,) = world.ledger().histories()
+    known = dict(stored_histories(world.ledger()))[stored]
+    assert known.position == 3 * CHUNK - 1
+
+
 class Goes(MemoryCluster):
     """Goes away behind the first piece of a log, as often as it is told to; counts from where it was read."""
 
@@ -114,11 +171,11 @@ def test_checkpoints_go_on_where_their_reading_failed_unless_the_topic_is_anothe
     memory, goes.failures = OffsetMemory(), 1
     topics = MirrorTopics(SYNCS, kept.a, CHECKPOINTS, goes)
     with pytest.raises(ClusterUnreachable):
-        memory.load(kept.ledger, topics)
+        MirrorReading(memory, topics).load(kept.ledger)
     if recreated:
         goes.delete_topics([CHECKPOINTS])
         remembering.checkpoints(kept, (30, 25))
-    memory.load(kept.ledger, topics)
+    MirrorReading(memory, topics).load(kept.ledger)
     assert goes.begun == [0, 0 if recreated else CHUNK]
     newest = {("g", AX): Pair(30, 25)} if recreated else {("old", AX): Pair(5, 5), ("g", AX): Pair(20, 15)}
     assert memory.checkpoints.newest == newest
@@ -133,9 +190,9 @@ def test_reading_that_failed_goes_on_where_it_was_and_loses_nothing() -> None:
     memory, broken = OffsetMemory(), BreaksOff("b")
     topics = MirrorTopics(SYNCS, kept.a, CHECKPOINTS, broken)
     with pytest.raises(ClusterUnreachable):
-        memory.load(kept.ledger, topics)
+        MirrorReading(memory, topics).load(kept.ledger)
     broken.works = True
-    memory.load(kept.ledger, topics)
+    MirrorReading(memory, topics).load(kept.ledger)
     assert remembering.pairs(memory) == [Pair(10, 5), Pair(20, 15), Pair(30, 25)]
 
 

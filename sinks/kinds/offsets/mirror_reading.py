@@ -1,0 +1,88 @@
+"""MM2's topics, read into a flow's memory: at the start what came after the ledger was last written, at each full
+comparison what was missed, and where the stream told more than may wait, that.
+
+Each can be millions of offset-syncs and checkpoints, since brokers do not compact a topic's newest segment: so every
+reading can be made a piece at a time. Nothing that is known counts before it is at its end: what comes later may end a
+history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sinks.engine.ledger import Ledger
+from sinks.kinds.offsets.history import NOWHERE
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.mirror_records import MirrorTopics, ReadSoFar, checkpoints_of
+
+
+class MirrorReading:
+    """Of one flow's memory. What is made piece by piece raises ClusterUnreachable, RightsMissing, and begun anew after
+    a failure it goes on from where it was."""
+
+    def __init__(self, memory: OffsetMemory, topics: MirrorTopics) -> None:
+        self._memory, self._topics = memory, topics
+
+    def load(self, ledger: Ledger) -> None:
+        """What the ledger has, and what MM2 wrote since then."""
+        for _ in self.loading(ledger):
+            pass
+
+    def loading(self, ledger: Ledger) -> Iterator[ReadSoFar]:
+        """The same, a piece at a time."""
+        checkpoints = self._memory.checkpoints
+        self._memory.begin(ledger, self._topics)
+        yield from self._syncs()
+        for _ in checkpoints.catching_up(self._topics.checkpoint_chunks):
+            yield ReadSoFar("checkpoints", checkpoints.read_to + 1)
+        self._memory.begun()
+
+    def catch_up(self) -> None:
+        """What the topics have beyond what is known; notices where the offset-syncs topic was recreated."""
+        for _ in self.catching_up():
+            pass
+
+    def catching_up(self) -> Iterator[ReadSoFar]:
+        """The same, a piece at a time."""
+        yield from self._syncs()
+        checkpoints = self._memory.checkpoints
+        if not checkpoints.is_settled:
+            yield from self._checkpoints(checkpoints.read_to + 1)
+            self._memory.settle_checkpoints()
+
+    def reread(self) -> None:
+        """What the stream told and was too much to wait; nothing where there was no such."""
+        for _ in self.rereading():
+            pass
+
+    def rereading(self) -> Iterator[ReadSoFar]:
+        """The same, a piece at a time. What the stream tells from its first piece on waits again."""
+        queue = self._memory.queue
+        if not queue.overflowed:
+            return
+        queue.begin_again()
+        try:
+            yield from self.catching_up()
+            yield from self._checkpoints(0)
+        except BaseException:
+            # Also where nobody reads on.
+            queue.overflow()
+            raise
+
+    def _syncs(self) -> Iterator[ReadSoFar]:
+        memory, name, cluster = self._memory, self._topics.syncs, self._topics.syncs_on
+        memory.note_syncs_topic(cluster, name)
+        known = memory.histories.position
+        for chunk in cluster.read_log_in_chunks(name, known + 1):
+            if chunk.whole and known != NOWHERE:
+                memory.count_syncs_again(name)
+                known = NOWHERE
+            memory.take_records(chunk.records)
+            if chunk.records:
+                yield ReadSoFar("offset-syncs", memory.histories.position + 1)
+
+    def _checkpoints(self, position: int) -> Iterator[ReadSoFar]:
+        for chunk in self._topics.checkpoint_chunks(position):
+            self._memory.take_checkpoints(checkpoints_of(chunk.records))
+            if chunk.records:
+                yield ReadSoFar("checkpoints", chunk.records[-1].position + 1)
