@@ -39,6 +39,7 @@ from sinks.kinds.offsets.writer import GroupWriter
 from streaming.commits.commit_record import COMMITS_TOPIC
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
+from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class OffsetController:
         self._ledger: Ledger | None = None
         self._reading = PacedReading(MirrorReading(memory, ends.topics), reads_for, clock)
         self._owes_all = False
-        self._missing: frozenset[str] = frozenset()
+        self._missing: frozenset[str | TopicPartition] = frozenset()
         self._listed: Mapping[str, int] = {}
         self._summary: GroupSummary | None = None
         self._waiting: set[str] = set()
@@ -128,10 +129,10 @@ class OffsetController:
         """At each full comparison: what changed is written down, topics are recognized."""
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
-        missing = self._memory.topics() - self._listed.keys() if self._listed else frozenset()
-        # Metadata may lag behind, so that a topic counts as gone when it is missing twice.
+        missing = self._memory.unlisted(self._listed) if self._listed else frozenset[str | TopicPartition]()
+        # Metadata may lag behind, so that what is missing twice counts as gone.
         self._memory.gone(missing & self._missing)
-        self._missing = frozenset(missing)
+        self._missing = missing
         self._memory.save(context.ledger, self._listed)
 
     def _recognize(self, listed: Listed, topics: Iterable[str]) -> set[str]:

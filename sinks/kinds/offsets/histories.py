@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sinks.kinds.offsets.exact_runs import ExactOffsets
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History
@@ -66,6 +66,21 @@ class Histories:
         for where in dropped:
             self.exact.forget(where)
         return dropped
+
+    def drop_partition(self, where: TopicPartition) -> None:
+        """Forgets one that its topic does not have."""
+        self._topics.get(where.topic, {}).pop(where.partition, None)
+        self.exact.forget(where)
+
+    def beyond(self, counts: Mapping[str, int]) -> list[TopicPartition]:
+        """Partitions that topics with so many do not have: a sync can name any number."""
+        return [
+            TopicPartition(topic, partition)
+            for topic, partitions in self._topics.items()
+            if topic in counts
+            for partition in partitions
+            if partition >= counts[topic]
+        ]
 
     def of(self, where: TopicPartition) -> History | None:
         """The history of one partition, None where no sync was seen, or none since a truncation."""

@@ -208,18 +208,30 @@ class OffsetMemory:
         """Those that something is known of, by their names on the source."""
         return self.histories.topics() | self._remote.keys()
 
-    def gone(self, topics: Collection[str]) -> None:
-        """Forgets topics that are on the source no more."""
-        for topic in topics:
-            self._drop(topic)
-            if (ids := self._ids.get(topic)) is not None:
-                # Syncs that come again must not bring the history back.
-                self._ids[topic] = replace(ids, syncs_since=self.histories.position)
-                self._doubt_checkpoints(topic)
-            self._remote.pop(topic, None)
+    def unlisted(self, listed: Mapping[str, int]) -> frozenset[str | TopicPartition]:
+        """Known topics that the source does not list, and known partitions that topics which it lists do not have.
+        `listed`: how many partitions each has."""
+        return frozenset([*(self.topics() - listed.keys()), *self.histories.beyond(listed)])
 
-    def save(self, ledger: Ledger, listed: Collection[str]) -> None:
-        """Writes down what changed since the last time, of topics that the source has. Raises ClusterUnreachable."""
+    def gone(self, unlisted: Collection[str | TopicPartition]) -> None:
+        """Forgets topics, or partitions, that are on the source no more, or never were."""
+        for one in unlisted:
+            if isinstance(one, TopicPartition):
+                self._stored.note(one)
+                self.histories.drop_partition(one)
+                continue
+            self._drop(one)
+            if (ids := self._ids.get(one)) is not None:
+                # Syncs that come again must not bring the history back.
+                self._ids[one] = replace(ids, syncs_since=self.histories.position)
+                self._doubt_checkpoints(one)
+            self._remote.pop(one, None)
+
+    def save(self, ledger: Ledger, listed: Mapping[str, int]) -> None:
+        """Writes down what changed since the last time, of partitions that the source has. Raises ClusterUnreachable.
+
+        `listed`: how many its topics have.
+        """
         # Before the syncs that ended them count as taken: a process that dies in between hears those once more.
         self.histories.exact.renew(ledger)
         self._stored.save(ledger, self.histories, self._ids, listed, self._topics)

@@ -1,13 +1,13 @@
 """A flow's histories and topic ids as the ledger has them, and what it gets of those that changed.
 
-Anybody who may write MM2's offset-syncs topic can name any topic there, and the ledger must not grow by that: it gets
-what the source lists, and newer versions of what it has. A topic may be listed later than its syncs come, so those of
-others wait, and a process that begins meanwhile reads them again.
+Anybody who may write MM2's offset-syncs topic can name any topic and partition there, and the ledger must not grow by
+that: it gets what the source lists, and newer versions of what it has. A partition may be listed later than its syncs
+come, so those of others wait, and a process that begins meanwhile reads them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from sinks.engine.ledger import Entry, Ledger
@@ -52,10 +52,11 @@ class StoredMemory:
         ledger: Ledger,
         histories: Histories,
         ids: dict[str, TopicIds],
-        listed: Collection[str],
+        listed: Mapping[str, int],
         own: MirrorTopics | None,
     ) -> None:
-        """Writes down what changed. `listed`: the topics of the source. Raises ClusterUnreachable."""
+        """Writes down what changed. `listed`: the topics of the source, and how many partitions each has. Raises
+        ClusterUnreachable."""
         has = self._stored | ledger.histories().keys()
         changed = self._changed.union(histories.changed_since(self._saved_to))
         found = {where: histories.with_empty(where) for where in sorted(changed)}
@@ -63,7 +64,7 @@ class StoredMemory:
         stored = {
             where: history
             for where, history in found.items()
-            if where in has or (history is not None and where.topic in listed)
+            if where in has or (history is not None and where.partition < listed.get(where.topic, 0))
         }
         later = {where for where, history in found.items() if history is not None and where not in stored}
         waiting = {where.topic: self._waiting.get(where.topic, self._saved_to + 1) for where in later}

@@ -27,7 +27,7 @@ def verify(world: World, *, topic: str = "1") -> None:
 
 
 def exact_offset(memory: OffsetMemory, world: World) -> int | None:
-    memory.save(world.ledger, {"x"})
+    memory.save(world.ledger, {"x": 1})
     return memory.histories.exact_offset(X, 70)
 
 
@@ -39,7 +39,7 @@ def recreate_syncs(world: World) -> None:
 def test_what_was_verified_holds_on_in_a_job_that_is_restarted() -> None:
     world = World()
     world.sync((0, 0), (1000, 1000))
-    begun(world).save(world.ledger, {"x"})
+    begun(world).save(world.ledger, {"x": 1})
     verify(world)
     assert exact_offset(begun(world), world) == 70
     assert exact_offset(begun(world), world) == 70
@@ -49,7 +49,7 @@ def test_no_exact_offset_outlives_topics_that_are_recreated_with_the_offset_sync
     world = World()
     world.sync((0, 0), *((at, at) for at in range(1, 50)), (1000, 1000))
     job = begun(world)
-    job.save(world.ledger, {"x"})
+    job.save(world.ledger, {"x": 1})
     verify(world)
     assert exact_offset(job, world) == 70
     recreate_syncs(world)
@@ -67,7 +67,7 @@ def test_no_exact_offset_outlives_topics_that_are_recreated_with_the_offset_sync
 def test_no_exact_offset_outlives_the_offset_syncs_while_the_job_is_down() -> None:
     world = World()
     world.sync((0, 0), *((at, at) for at in range(1, 50)), (1000, 1000))
-    begun(world).save(world.ledger, {"x"})
+    begun(world).save(world.ledger, {"x": 1})
     verify(world)
     recreate_syncs(world)
     world.sync((0, 0), (1000, 1000))
@@ -80,14 +80,14 @@ def test_a_restart_of_mm2_in_the_former_offset_syncs_ends_nothing_that_was_verif
     job = begun(world)
     world.sync((70, 200))
     MirrorReading(job, world.topics).catch_up()
-    job.save(world.ledger, {"x"})
+    job.save(world.ledger, {"x": 1})
     recreate_syncs(world)
     world.sync((1000, 1000), (1010, 1010))
     verify(world)
     MirrorReading(job, world.topics).catch_up()
-    job.save(world.ledger, {"x"})
+    job.save(world.ledger, {"x": 1})
     assert job.histories.exact.of(X) is not None
-    job.save(world.ledger, {"x"})
+    job.save(world.ledger, {"x": 1})
     assert world.ledger.values(Entry.EXACT_OFFSETS) != {}
 
 
@@ -95,7 +95,7 @@ def test_what_is_verified_of_a_recreated_topic_is_not_believed_before_the_job_kn
     world = World()
     world.sync((0, 0), (1000, 1000))
     job = begun(world)
-    job.save(world.ledger, {"x"})
+    job.save(world.ledger, {"x": 1})
     verify(world, topic="2")
     assert exact_offset(job, world) is None
     assert world.ledger.values(Entry.EXACT_OFFSETS) != {}

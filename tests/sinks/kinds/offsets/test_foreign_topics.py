@@ -50,10 +50,45 @@ def test_topics_that_nobody_has_leave_nothing_in_the_ledger() -> None:
         named = [X, TopicPartition(f"nobody-{number}", 0), TopicPartition(f"x\x1b{number}", 0)]
         world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(one, number, number)) for one in named])
         world.run_pass(everything=True, after=70.0)
-    world.run_pass(everything=True, after=70.0)
     keys = [key for key, _ in world.target.read_log(world.settings.internal.ledger)]
     assert [key for key in keys if b"nobody" in key or b"u001b" in key] == []
     assert [where.topic for where in world.ledger().histories()] == ["x"]
+
+
+def test_partitions_that_a_topic_does_not_have_leave_nothing_in_the_ledger() -> None:
+    world = builders.World(flow_settings())
+    put_topic(world.source, "x", partitions=3)
+    world.source.create_log(SYNCS, 1, {})
+    for number in range(4):
+        named = [TopicPartition("x", 2), TopicPartition("x", 3), TopicPartition("x", 9999 + number)]
+        world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(one, number, number)) for one in named])
+        world.run_pass(everything=True, after=70.0)
+    world.run_pass(everything=True, after=70.0)
+    keys = [key for key, _ in world.target.read_log(world.settings.internal.ledger)]
+    assert [key for key in keys if b"999" in key or b'"x",3' in key] == []
+    assert set(world.ledger().histories()) == {TopicPartition("x", 2)}
+
+
+def test_partition_that_is_listed_later_than_its_syncs_come_keeps_them() -> None:
+    world = World()
+    sync(world, "y", (10, 5), (20, 15))
+    sync(world, "x", (1, 1))
+    memory = world.begun()
+    memory.save(world.ledger, {"x": 1, "y": 0})
+    memory.gone(memory.unlisted({"x": 1, "y": 1}))
+    memory.save(world.ledger, {"x": 1, "y": 1})
+    assert of_y(world.begun()) == [Pair(10, 5), Pair(20, 15)]
+
+
+def test_saved_history_of_a_partition_that_its_topic_does_not_have_is_forgotten_in_the_ledger() -> None:
+    world = World()
+    sync(world, "y", (10, 5))
+    memory = world.begun()
+    memory.save(world.ledger, {"y": 1})
+    memory.gone(memory.unlisted({"y": 0}))
+    memory.save(world.ledger, {"y": 0})
+    assert world.ledger.histories() == {}
+    assert of_y(memory) == []
 
 
 def test_topic_that_is_listed_later_than_its_syncs_come_keeps_them() -> None:
@@ -61,8 +96,8 @@ def test_topic_that_is_listed_later_than_its_syncs_come_keeps_them() -> None:
     sync(world, "y", (10, 5), (20, 15))
     sync(world, "x", (1, 1))
     memory = world.begun()
-    memory.save(world.ledger, {"x"})
-    memory.save(world.ledger, {"x", "y"})
+    memory.save(world.ledger, {"x": 1})
+    memory.save(world.ledger, {"x": 1, "y": 1})
     assert set(world.ledger.histories()) == {X, Y}
     assert of_y(world.begun()) == [Pair(10, 5), Pair(20, 15)]
 
@@ -70,13 +105,13 @@ def test_topic_that_is_listed_later_than_its_syncs_come_keeps_them() -> None:
 def test_process_that_begins_before_a_topic_is_listed_reads_its_syncs_again() -> None:
     world = World()
     sync(world, "x", (1, 1))
-    world.begun().save(world.ledger, {"x"})
+    world.begun().save(world.ledger, {"x": 1})
     sync(world, "y", (10, 5))
     sync(world, "x", (2, 2), (4, 4))
-    world.begun().save(world.ledger, {"x"})
+    world.begun().save(world.ledger, {"x": 1})
     memory = world.begun()
     assert (of_y(memory), pairs(memory)[-1]) == ([Pair(10, 5)], Pair(4, 4))
-    memory.save(world.ledger, {"x", "y"})
+    memory.save(world.ledger, {"x": 1, "y": 1})
     again = world.begun()
     assert of_y(again) == [Pair(10, 5)]
     assert again.histories.position == 3
@@ -86,10 +121,10 @@ def test_topic_that_a_listing_lacks_for_a_moment_keeps_its_saved_history() -> No
     world = World()
     sync(world, "y", (10, 5))
     memory = world.begun()
-    memory.save(world.ledger, {"y"})
+    memory.save(world.ledger, {"y": 1})
     memory.take_in([SyncSeen(1, "y", 0, 20, 15)], [])
     memory.drain()
-    memory.save(world.ledger, ())
+    memory.save(world.ledger, {})
     sync(world, "y", (20, 15))
     assert of_y(world.begun()) == [Pair(10, 5), Pair(20, 15)]
 
@@ -98,7 +133,7 @@ def test_saved_history_of_a_topic_that_is_gone_is_forgotten_in_the_ledger() -> N
     world = World()
     sync(world, "y", (10, 5))
     memory = world.begun()
-    memory.save(world.ledger, {"y"})
+    memory.save(world.ledger, {"y": 1})
     memory.gone({"y"})
-    memory.save(world.ledger, ())
+    memory.save(world.ledger, {})
     assert world.ledger.histories() == {}

@@ -27,7 +27,7 @@ def test_restart_reads_what_was_saved_and_what_came_after_it() -> None:
     world = World()
     world.sync((10, 5), (20, 15))
     before = world.begun()
-    before.save(world.ledger, {"x"})
+    before.save(world.ledger, {"x": 1})
     world.a.topics[SYNCS].records[:2] = [(b"compacted", b"")] * 2
     world.sync((30, 25))
     assert pairs(world.begun()) == [Pair(10, 5), Pair(20, 15), Pair(30, 25)]
@@ -48,13 +48,13 @@ def test_only_what_changed_is_saved_again() -> None:
     world = World()
     world.sync((10, 5))
     memory, ledger = world.begun(), world.ledger
-    memory.save(ledger, {"x"})
+    memory.save(ledger, {"x": 1})
     written = len(world.b.read_log("lockstep-ledger.a.internal"))
-    memory.save(ledger, {"x"})
+    memory.save(ledger, {"x": 1})
     assert len(world.b.read_log("lockstep-ledger.a.internal")) == written
     memory.take_in([SyncSeen(1, "x", 0, 20, 15)], [])
     memory.drain()
-    memory.save(ledger, {"x"})
+    memory.save(ledger, {"x": 1})
     assert len(world.b.read_log("lockstep-ledger.a.internal")) == written + 1
 
 
@@ -103,7 +103,7 @@ def test_a_long_offset_syncs_topic_is_read_chunk_by_chunk() -> None:
 def test_restart_of_the_job_that_replays_the_stream_makes_no_restart_of_mm2() -> None:
     world = World()
     world.sync((0, 0), (100, 100), (200, 200))
-    world.begun().save(world.ledger, {"x"})
+    world.begun().save(world.ledger, {"x": 1})
     memory = world.begun()
     replayed = [SyncSeen(at, "x", 0, 100 * at, 100 * at) for at in range(3)]
     memory.take_in(replayed, [])

@@ -172,7 +172,7 @@ def test_command_that_looks_once_does_not_use_what_the_ledger_has_of_a_topic_tha
     stage.sync(40, 30)
     memory = stage.memory()
     memory.recognize({"x": "a.x"}, {"x": "id-of-x"}, {"a.x": "id-of-a.x"})
-    memory.save(Ledger(stage.settings.internal.ledger, stage.b, stage.b, 1), {"x"})
+    memory.save(Ledger(stage.settings.internal.ledger, stage.b, stage.b, 1), {"x": 1})
     assert stage.row()["downstream_offset"] == 31
     stage.on_b.ids["a.x"] = "another"
     assert stage.row()["verdict"] == "NO_OFFSET_SYNC"

@@ -184,7 +184,7 @@ def test_checkpoints_go_on_where_their_reading_failed_unless_the_topic_is_anothe
 def test_reading_that_failed_goes_on_where_it_was_and_loses_nothing() -> None:
     kept = remembering.World()
     kept.sync((10, 5))
-    kept.begun().save(kept.ledger, {"x"})
+    kept.begun().save(kept.ledger, {"x": 1})
     kept.sync((20, 15), (30, 25))
     kept.b.create_log(CHECKPOINTS, 1, {})
     memory, broken = OffsetMemory(), BreaksOff("b")

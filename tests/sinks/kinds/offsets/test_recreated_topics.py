@@ -31,7 +31,7 @@ def test_offset_syncs_topic_that_was_recreated_and_grew_longer_than_it_was_is_no
     world = World()
     world.sync((10, 5), (20, 15))
     memory = world.begun()
-    memory.save(world.ledger, {"x"})
+    memory.save(world.ledger, {"x": 1})
     world.a.delete_topics([SYNCS])
     world.a.create_log(SYNCS, 1, {})
     world.sync((30, 25), (40, 35), (50, 45), (60, 55))
@@ -53,7 +53,7 @@ def test_checkpoints_topic_that_was_recreated_while_the_job_was_down_counts_from
     memory = world.begun()
     memory.recognize(remote, {"x": "1"}, {"a.x": "1"})
     memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
-    memory.save(world.ledger, {"x"})
+    memory.save(world.ledger, {"x": 1})
     world.b.delete_topics([CHECKPOINTS])
     world.b.create_log(CHECKPOINTS, 1, {})
     world.b.append_log(CHECKPOINTS, [encode_checkpoint(Checkpoint("g", AX, 900, 800, ""))] * 3)
@@ -76,11 +76,11 @@ def test_topic_recreated_on_either_side_loses_its_history_for_good() -> None:
         world.sync((10, 5))
         memory, ledger = world.begun(), world.ledger
         assert memory.recognize(remote, {"x": "1"}, {"a.x": "1"}) == set()
-        memory.save(ledger, {"x"})
+        memory.save(ledger, {"x": 1})
         assert memory.recognize(remote, {"x": "1"}, {"a.x": "1"}) == set()
         assert memory.recognize(remote, {"x": source}, {"a.x": target}) == {"x"}
         assert pairs(memory) == []
-        memory.save(ledger, {"x"})
+        memory.save(ledger, {"x": 1})
         assert pairs(world.begun()) == []
         memory.take_in([SyncSeen(0, "x", 0, 10, 5)], [])
         memory.drain()
@@ -94,9 +94,9 @@ def test_topic_that_is_gone_leaves_the_ledger() -> None:
     world = World()
     world.sync((10, 5))
     memory, ledger = world.begun(), world.ledger
-    memory.save(ledger, {"x"})
+    memory.save(ledger, {"x": 1})
     memory.gone(["x"])
-    memory.save(ledger, {"x"})
+    memory.save(ledger, {"x": 1})
     assert world.ledger.histories() == {}
 
 
@@ -118,7 +118,7 @@ def test_checkpoint_of_a_topic_that_was_recreated_does_not_count_after_a_restart
     memory = world.begun()
     memory.recognize(remote, *ids)
     memory.recognize(remote, {"x": "2"}, {"a.x": "1"})
-    memory.save(world.ledger, {"x"})
+    memory.save(world.ledger, {"x": 1})
     world.sync((1, 1))
     again = world.begun()
     assert again.unrecognized(["x"]) == {"x"}
@@ -136,7 +136,7 @@ def test_topic_recreated_while_the_job_was_down_leaves_no_checkpoint() -> None:
     checkpoints(world, (900, 800))
     before = world.begun()
     before.recognize(remote, {"x": "1"}, {"a.x": "1"})
-    before.save(world.ledger, {"x"})
+    before.save(world.ledger, {"x": 1})
     memory = world.begun()
     assert memory.recognize(remote, {"x": "1"}, {"a.x": "2"}) == {"x"}
     memory.take_in([SyncSeen(1, "x", 0, 1, 1)], [])

@@ -66,7 +66,7 @@ class Truncated:
         return row
 
     def restart(self, checkpoints: str = "none") -> None:
-        self.memory.save(Ledger("lockstep-ledger.a.internal", self.b, self.b, 1), {"x"})
+        self.memory.save(Ledger("lockstep-ledger.a.internal", self.b, self.b, 1), {"x": 1})
         self.memory = OffsetMemory()
         ledger = Ledger("lockstep-ledger.a.internal", self.b, self.b, 1)
         MirrorReading(self.memory, MirrorTopics("syncs", self.a, checkpoints, self.b)).load(ledger)
