@@ -12,6 +12,16 @@ from typing import Generic, TypeVar
 
 from streaming.errors import LockstepError
 
+DENIED = frozenset(
+    {
+        "TOPIC_AUTHORIZATION_FAILED",
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "GROUP_AUTHORIZATION_FAILED",
+        "RightsMissing",
+    }
+)
+"""Codes of faults for which a right is missing; the last one where a whole request was denied."""
+
 
 @dataclass(frozen=True, slots=True)
 class ItemFault:
@@ -24,6 +34,11 @@ class ItemFault:
     message: str
     retriable: bool = False
     unknown: bool = False
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether a right is missing, so that it passes as soon as somebody grants it."""
+        return self.code in DENIED
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" if self.message else self.code

@@ -1,9 +1,14 @@
-"""Changes that the target refused: each backs off by itself and is tried again ever less often. Pure."""
+"""Changes that the target refused: each backs off by itself and is tried again ever less often. Pure.
+
+What a missing right denied is another thing than a refused value: somebody grants the right, and all that it denied
+passes. So a few of those changes are tried every minute, and once one of them goes through, all others of its kind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from sinks.engine.model import Change, Key, Kind, Op, Outcome, Value
 from sinks.engine.plan import Refusal
@@ -15,6 +20,10 @@ FIRST_WAIT = 30.0
 
 LONGEST_WAIT = 3600.0
 """Seconds between tries in the end: often enough to notice within the hour that a policy was relaxed."""
+
+DENIED_WAIT, DENIED_TRIED = 60.0, 5
+"""Seconds until the next try of some that a missing right denied, and how many of a kind those are: each failed try is
+an event in the audit topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +70,33 @@ class Backoff:
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
         """Backs off what was refused for good, forgets what went through. Retriable faults do not count."""
+        granted: set[Kind] = set()
         for outcome in outcomes:
             change, item = outcome.change, (outcome.change.kind, outcome.change.key)
+            before = self._changes.get(item)
             if outcome.error is None:
                 self._changes.pop(item, None)
+                if before is not None and before.fault.is_denied:
+                    granted.add(change.kind)
             elif not outcome.error.retriable:
-                before = self._changes.get(item)
                 tries = before.tries + 1 if before and before.after == change.after else 1
                 due = now + wait_after(tries)
                 self._changes[item] = BackedOff(
                     change.kind, change.op, change.key, change.after, outcome.error, tries, due
                 )
+
+        self._hasten_denied(granted, now)
+
+    def _hasten_denied(self, granted: Collection[Kind], now: float) -> None:
+        """`granted`: kinds of which something went through that was denied before."""
+        denied: dict[Kind, list[BackedOff]] = {}
+        for one in sorted(self._changes.values(), key=attrgetter("due")):
+            if one.fault.is_denied:
+                denied.setdefault(one.kind, []).append(one)
+        for kind, changes in denied.items():
+            some, at = (changes, now) if kind in granted else (changes[:DENIED_TRIED], now + DENIED_WAIT)
+            for one in some:
+                self._changes[kind, one.key] = replace(one, due=min(one.due, at))
 
     def due(self, now: float) -> set[str]:
         """What has a change to try again now, by what its key begins with: remote topics, or groups."""

@@ -13,8 +13,6 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.kind_row import FlowSide
 from streaming.number_of import number_of
 
-DENIED_KIND = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED"})
-
 
 def first_status(kind: Kind, settings: FlowSettings) -> KindStatus:
     """Before the first pass."""
@@ -59,7 +57,7 @@ def _paused(kind: Kind) -> str:
 def _denied(kind: Kind, failed: Collection[Outcome]) -> str | None:
     """The reason when every failure is a missing right: then it is no single item's trouble."""
     faults = [outcome.error for outcome in failed if outcome.error]
-    if not faults or not {fault.code for fault in faults} <= DENIED_KIND:
+    if not faults or not all(fault.is_denied for fault in faults):
         return None
     rights = [right for right in kind.row.rights if right.side is FlowSide.TARGET and right.also is None]
     operations = ", ".join(dict.fromkeys(name for right in rights for name in right.operations))

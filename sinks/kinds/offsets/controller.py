@@ -213,7 +213,7 @@ class OffsetController:
     def _due(self, context: PassContext) -> float:
         if not self._active:
             return float("inf")
-        return min(self._ends.followed.due, self._schedule.next_at(), self._backoff.next_at())
+        return min(self._ends.followed.due, self._schedule.next_at())
 
     def close(self) -> None:
         """Writes down what came since the last full comparison; a command leaves that to the job."""

@@ -73,11 +73,12 @@ class Histories:
         self.exact.forget(where)
 
     def beyond(self, counts: Mapping[str, int]) -> list[TopicPartition]:
-        """Partitions that topics with so many do not have: a sync can name any number."""
+        """Partitions that topics with so many do not have: a sync can name any number. Of a topic that is listed
+        without any, nobody can tell."""
         return [
             TopicPartition(topic, partition)
             for topic, partitions in self._topics.items()
-            if topic in counts
+            if counts.get(topic)
             for partition in partitions
             if partition >= counts[topic]
         ]

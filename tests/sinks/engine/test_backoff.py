@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from sinks.engine.backoff import FIRST_WAIT, LONGEST_WAIT, Backoff, wait_after
+from sinks.engine.backoff import DENIED_TRIED, DENIED_WAIT, FIRST_WAIT, LONGEST_WAIT, Backoff, wait_after
 from sinks.engine.model import Change, Outcome
 from sinks.faults import ItemFault
 from tests.sinks.builders import config_change
@@ -55,6 +57,48 @@ def test_refused_change_is_tried_ever_less_often(backed_off: Backoff) -> None:
             backed_off.learn([Outcome(CHANGE, REFUSED)], now)
     waits = [later - earlier for earlier, later in zip([0.0, *tries], tries, strict=False)]
     assert waits == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
+
+
+DENIED = ItemFault("TOPIC_AUTHORIZATION_FAILED", "")
+MANY = [config_change(f"a.{number:02d}", "retention.ms", None, "1") for number in range(20)]
+
+
+def times_tried(backed_off: Backoff, changes: list[Change], fault: ItemFault, *, hours: int) -> list[tuple[float, int]]:
+    """When how many of these were tried, and refused each time."""
+    tries = []
+    for now in range(1, hours * 3600):
+        if todo := tried(backed_off, *changes, now=float(now)):
+            tries.append((float(now), len(todo)))
+            backed_off.learn([Outcome(change, fault) for change in todo], float(now))
+    return tries
+
+
+@pytest.mark.parametrize("code", ["TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "RightsMissing"])
+def test_what_a_missing_right_denied_is_tried_every_minute(code: str) -> None:
+    backed_off, fault = Backoff(), ItemFault(code, "")
+    backed_off.learn([Outcome(CHANGE, fault)], 0.0)
+    times = [0.0, *(at for at, _ in times_tried(backed_off, [CHANGE], fault, hours=3))]
+    assert max(later - earlier for earlier, later in pairwise(times)) == DENIED_WAIT
+
+
+def test_of_many_that_a_missing_right_denied_some_are_tried_every_minute_in_turn() -> None:
+    backed_off = Backoff()
+    backed_off.learn([Outcome(change, DENIED) for change in MANY], 0.0)
+    tries = times_tried(backed_off, MANY, DENIED, hours=6)
+    times = [at for at, _ in tries]
+    assert max(later - earlier for earlier, later in pairwise(times)) == DENIED_WAIT
+    assert {count for at, count in tries if at > 3600} == {DENIED_TRIED}
+    assert len({refusal.reason.split(",")[0] for refusal in backed_off.waiting(0.0)}) <= 2, "one is tried more often"
+
+
+def test_once_one_is_granted_all_that_its_kind_was_denied_is_tried_at_once() -> None:
+    backed_off = Backoff()
+    refused = config_change("a.t", "retention.ms", None, "-7")
+    backed_off.learn([*(Outcome(change, DENIED) for change in MANY), Outcome(refused, REFUSED)], 0.0)
+    times_tried(backed_off, MANY, DENIED, hours=2)
+    backed_off.learn([Outcome(refused, REFUSED)], 7200.0)
+    backed_off.learn([Outcome(MANY[0])], 7200.0)
+    assert tried(backed_off, *MANY[1:], refused, now=7200.0) == MANY[1:]
 
 
 def test_its_topic_is_due_when_its_time_has_come(backed_off: Backoff) -> None:

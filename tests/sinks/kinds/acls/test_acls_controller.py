@@ -141,6 +141,21 @@ def test_acls_that_may_not_be_read_stop_their_own_kind_alone(side: str) -> None:
     assert world.target_acls.bindings == {READ_THERE}
 
 
+def test_acls_that_may_not_be_written_arrive_within_a_minute_after_the_right_was_granted() -> None:
+    """However long it was missing, and however many they are."""
+    several = {acl(f"ALLOW READ User:{number} TOPIC x") for number in range(20)}
+    world = World(source_acls=MemoryAcls("a", several))
+    put_topic(world.source, "x")
+    world.target_acls.denied = {"alter"}
+    for _ in range(120):
+        world.run_pass(after=60.0)
+    world.target_acls.denied = set()
+    report = world.run_pass(after=60.0)
+    assert report.due <= world.clock.now, "the others have no reason"
+    world.run_pass(after=0.2)
+    assert len(world.target_acls.bindings) == len(several)
+
+
 def test_acl_of_a_topic_that_comes_later_comes_with_it(world: World) -> None:
     prefixed = acl("ALLOW READ User:bob TOPIC y…")
     world.source_acls.bindings.add(prefixed)

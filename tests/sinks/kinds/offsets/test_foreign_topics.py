@@ -82,13 +82,20 @@ def test_partition_that_is_listed_later_than_its_syncs_come_keeps_them() -> None
 
 def test_saved_history_of_a_partition_that_its_topic_does_not_have_is_forgotten_in_the_ledger() -> None:
     world = World()
+    world.a.append_log(SYNCS, [encode_offset_sync(OffsetSync(one, 10, 5)) for one in (Y, TopicPartition("y", 1))])
+    memory = world.begun()
+    memory.save(world.ledger, {"y": 2})
+    memory.gone(memory.unlisted({"y": 1}))
+    memory.save(world.ledger, {"y": 1})
+    assert set(world.ledger.histories()) == {Y}
+    assert memory.histories.of(TopicPartition("y", 1)) is None
+
+
+def test_topic_that_is_listed_without_partitions_keeps_its_histories() -> None:
+    world = World()
     sync(world, "y", (10, 5))
     memory = world.begun()
-    memory.save(world.ledger, {"y": 1})
-    memory.gone(memory.unlisted({"y": 0}))
-    memory.save(world.ledger, {"y": 0})
-    assert world.ledger.histories() == {}
-    assert of_y(memory) == []
+    assert memory.unlisted({"y": 0}) == set()
 
 
 def test_topic_that_is_listed_later_than_its_syncs_come_keeps_them() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from sinks.engine.model import Kind
+from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_groups import MemoryGroups
-from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
 from sinks.kinds.offsets.group_schedule import LEAST_IN_A_PASS
 from sinks.kinds.offsets.stored_histories import stored_histories
 from sinks.kinds.offsets.verdicts import Verdict
@@ -17,17 +20,18 @@ from tests.sinks.builders import World, flow_settings, put_topic
 
 X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
 SYNCS = "mm2-offset-syncs.b.internal"
+DENIED = ItemFault("GROUP_AUTHORIZATION_FAILED", "")
 REST = 40.0
 """Seconds after which every group that is not where it should be was compared again, before the next comparison of
 everything."""
 
 
-def world_of_groups(**settings: bool) -> World:
+def world_of_groups(target: MemoryGroups | None = None, **settings: bool) -> World:
     """x on a with offsets 0 to 100, copied to a.x as 0 to 90 with the pair (40, 30); the group g at 60."""
     world = World(
         flow_settings(**settings),
         source_groups=MemoryGroups("a", {"g": {X: 60}}, logs={X: LogRange(0, 100)}),
-        target_groups=MemoryGroups("b", logs={AX: LogRange(0, 90)}),
+        target_groups=target or MemoryGroups("b", logs={AX: LogRange(0, 90)}),
     )
     put_topic(world.source, "x")
     put_topic(world.target, "a.x")
@@ -75,6 +79,32 @@ def test_sync_that_the_stream_brings_makes_the_answer_nearer(world: World) -> No
     world.reconcile.take_in([SyncSeen(1, "x", 0, 58, 48)], [])
     world.run_pass(after=REST)
     assert world.target_groups.offsets["g"][AX] == 49
+
+
+class DeniedGroups(MemoryGroups):
+    """Denies every commit while it is told to."""
+
+    denies = True
+
+    def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
+        if not self.denies:
+            return super().commit(offsets)
+        return {group: dict.fromkeys(wanted, DENIED) for group, wanted in offsets.items()}
+
+
+def test_group_that_may_not_be_written_is_tried_within_a_minute_and_asks_for_no_pass_that_does_nothing() -> None:
+    target = DeniedGroups("b", logs={AX: LogRange(0, 90)})
+    world = world_of_groups(target)
+    at_once, until = 0, world.clock.now + 3600.0
+    while world.clock.now < until:
+        report = world.run_pass(after=0.2)
+        at_once += report.due <= world.clock.now
+        world.clock.now = max(world.clock.now, report.due)
+    target.denies, granted = False, world.clock.now
+    while not target.offsets:
+        world.clock.now = max(world.clock.now, world.run_pass(after=0.2).due)
+    assert world.clock.now - granted <= 61.0
+    assert at_once <= 61, "more than the one that follows each full comparison"
 
 
 def test_group_with_members_on_the_target_is_left_alone(world: World) -> None:
