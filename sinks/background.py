@@ -6,13 +6,27 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as StillWaiting
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 A = TypeVar("A")
 
 LOOKS_EVERY = 0.5
 """Seconds. A signal that comes right before a wait without an end is noticed when that ends (CPython runs handlers
 between two instructions of the main thread): a Ctrl-C would wait for a cluster that is silent."""
+
+
+class Beside(Protocol):
+    """Begins what nobody need wait for."""
+
+    def __call__(self, call: Callable[[], A], name: str) -> Future[A]:
+        """The future has what `call` returns, or raises. `name`: of the thread, where there is one."""
+
+
+def at_once(call: Callable[[], A], name: str) -> Future[A]:
+    """A `Beside` that is done when it returns, for who comes once. Raises what the call raises."""
+    answer: Future[A] = Future()
+    answer.set_result(call())
+    return answer
 
 
 def begun(call: Callable[[], A], name: str) -> Future[A]:

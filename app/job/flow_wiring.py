@@ -10,6 +10,7 @@ from typing import Any
 
 from app.settings import Settings
 from app.wiring import audit, connect, guard, lease, ledger
+from sinks.background import at_once, begun
 from sinks.engine.claims import Claims
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.ledger import Ledger
@@ -116,6 +117,7 @@ def flow_in_job(
                 here.ports,
                 led,
                 comes_again=hooks.comes_again,
+                beside=begun if hooks.comes_again else at_once,
                 claims=hooks.claims,
                 commits=hooks.commits,
             )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
+from sinks.background import Beside, at_once
 from sinks.engine.apply import Writer
 from sinks.engine.claims import Claim, Claims
 from sinks.engine.model import Kind
@@ -54,7 +55,8 @@ class Assembly:
     """What a kind's folder makes its controller and writers from.
 
     `once`: a command's single pass, which compares everything however long it takes; else a job's. `comes_again`: other
-    passes follow by themselves, so that what would hold up the other kinds may take several of them.
+    passes follow by themselves, so that what would hold up the other kinds may take several of them. `beside`: runs
+    what passes need not wait for.
     `claims`: one for all flows of the process into this target. `commits`: what a stream brings of groups' commits on
     the source, if there is one.
     """
@@ -64,6 +66,7 @@ class Assembly:
     target: ClusterPorts
     once: bool = False
     comes_again: bool = False
+    beside: Beside = at_once
     progress: CompareProgress = no_progress
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)

@@ -120,7 +120,8 @@ class KafkaRecords:
         return self._consumer
 
     def _run(self, consumer: rd.Consumer, sweeps: Mapping[TopicPartition, Sweep], deadline: float) -> None:
-        busy = dict(sweeps)
+        # Messages come with both apart, and to make one of each, which is checked, would take longer than all the rest.
+        busy = {(at.topic, at.partition): sweep for at, sweep in sweeps.items()}
         while busy and (left := deadline - time.monotonic()) > 0:
             for message in consumer.consume(MESSAGES_AT_ONCE, timeout=min(FETCH_TIMEOUT, left)):
                 _take(message, busy)
@@ -129,10 +130,10 @@ class KafkaRecords:
                 del busy[at]
             if done:
                 # A pause would be remembered beyond the assignment, and the next start be late by a second.
-                consumer.incremental_unassign([_to_rd(at) for at in done])
+                consumer.incremental_unassign([rd.TopicPartition(*at) for at in done])
             for at, sweep in busy.items():
                 if (offset := sweep.jump()) is not None:
-                    consumer.seek(_to_rd(at, offset))
+                    consumer.seek(rd.TopicPartition(*at, offset))
         for sweep in busy.values():
             sweep.finish(Ending(Why.TIME, sweep.position))
 
@@ -142,7 +143,7 @@ class KafkaRecords:
             self._consumer = None
 
 
-def _take(message: rd.Message, busy: Mapping[TopicPartition, Sweep]) -> None:
+def _take(message: rd.Message, busy: Mapping[tuple[str, int], Sweep]) -> None:
     """Raises KafkaException for what concerns the whole cluster."""
     error = message.error()
     if error is not None and error.code() in UNREACHABLE | {rd.KafkaError._AUTHENTICATION, rd.KafkaError._SSL}:
@@ -150,9 +151,9 @@ def _take(message: rd.Message, busy: Mapping[TopicPartition, Sweep]) -> None:
             raise rd.KafkaException(error)
         return
     topic, partition = message.topic(), message.partition()
-    if topic is None or partition is None or partition < 0:
+    if topic is None or partition is None:
         return
-    sweep = busy.get(TopicPartition(topic, partition))
+    sweep = busy.get((topic, partition))
     if sweep is None:
         return
     if error is None:
@@ -168,5 +169,5 @@ def _record(message: rd.Message) -> Record:
     return Record(message.offset() or 0, timestamp, STAMPS[stamp], message.key(), message.value())
 
 
-def _to_rd(where: TopicPartition, offset: int = rd.OFFSET_INVALID) -> rd.TopicPartition:
+def _to_rd(where: TopicPartition, offset: int) -> rd.TopicPartition:
     return rd.TopicPartition(where.topic, where.partition, offset)

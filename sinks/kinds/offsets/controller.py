@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sinks.engine.backoff import Backoff
 from sinks.engine.ledger import Ledger
@@ -73,8 +74,7 @@ class OffsetController:
         self._rows: dict[str, list[GroupOffset]] = {}
         self._schedule, self._backoff = GroupSchedule(), Backoff()
         self._ledger: Ledger | None = None
-        self._reading = PacedReading(MirrorReading(memory, ends.topics), reads_for, clock)
-        self._owes_all = False
+        self._reading, self._owes_all = PacedReading(MirrorReading(memory, ends.topics), reads_for, clock), False
         self._missing: frozenset[str | TopicPartition] = frozenset()
         self._listed: Mapping[str, int] = {}
         self._summary: GroupSummary | None = None
@@ -240,7 +240,8 @@ def assemble(assembly: Assembly) -> Assembled:
     if settings.emit_checkpoints and not assembly.once:
         emit = CheckpointEmitter(clusters.topics.checkpoints, target.cluster, settings.replication_factor, memory)
     scope = assembly.scope if assembly.once else None
-    matches = open_matches(settings, source, target, at_leisure=assembly.once) if settings.matching else None
+    opened = partial(open_matches, settings, source, target, at_leisure=assembly.once, beside=assembly.beside)
+    matches = opened() if settings.matching else None
     reads_for = READS_FOR if assembly.comes_again else float("inf")
     onto = source if assembly.scope.back else target
     return Assembled(

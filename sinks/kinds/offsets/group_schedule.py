@@ -17,6 +17,9 @@ those that waited longest first. Few of the others, so that a commit never waits
 JUST_COMMITTED = 0.0
 """When a group is due that has just committed: before all others."""
 
+SEARCH = 0.75
+"""Seconds until a group is compared again whose records are being looked for: so long one search takes."""
+
 REST, LONGEST_REST = 2.0, 60.0
 """Seconds after which a group is compared again whose offsets could be nearer, or are not written: the first time, and
 in the end; twice as long each time until then."""
@@ -88,7 +91,7 @@ class GroupSchedule:
         """What a comparison found says when the group is compared again."""
         self._due.pop(group, None)
         if any(row.sought for row in rows):
-            self._due[group] = now
+            self._due[group] = now + SEARCH
         elif any(row.held for row in rows):
             self._due[group] = now + REST
         elif any(not row.settled for row in rows):

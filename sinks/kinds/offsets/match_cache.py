@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
 
+from sinks.background import Beside, at_once
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.offsets.group_partition import GroupPartition
-from sinks.kinds.offsets.record_finder import Budget, find
+from sinks.kinds.offsets.record_finder import AT_FIRST, Budget, find
 from sinks.kinds.offsets.record_search import Question, SearchResult, Turns
 
 SEARCH_REST = 2.0
@@ -18,50 +21,92 @@ SEARCH_REST = 2.0
 QUESTIONS_IN_A_PASS = 500
 """Questions in one pass at the most; those for which there was no time keep their turn."""
 
-IN_A_PASS = Budget(seconds=0.75)
-"""What a pass spends on reading records: the other kinds of its flow wait for it."""
+BESIDE_PASSES = Budget(seconds=0.75)
+"""What is spent on reading records until the passes get what was found."""
+
+WAITED_FOR = 0.25
+"""Seconds that a pass waits for a search about few, longer than it takes. Where it is about more than `AT_FIRST`, those
+that need no record, and the other kinds of the flow, do not wait for it."""
 
 AT_LEISURE, EVERY_QUESTION = Budget(seconds=120.0), 1_000_000_000
 """For a command, which comes once."""
 
 
+@dataclass
+class _Search:
+    """One that is under way. `wanted`: who asked for what when it began at `at`."""
+
+    wanted: Mapping[GroupPartition, Question]
+    at: float
+    answers: Future[dict[Question, SearchResult]]
+
+
 class MatchCache:
-    """A `Find` over both clusters of a flow; its readers are its own."""
+    """A `Find` over both clusters of a flow; its readers are its own, and one search at a time has them."""
 
     def __init__(
         self,
         source: RecordReader,
         target: RecordReader,
-        budget: Budget = IN_A_PASS,
+        budget: Budget = BESIDE_PASSES,
         at_once: int = QUESTIONS_IN_A_PASS,
         clock: Callable[[], float] = time.monotonic,
+        beside: Beside = at_once,
     ) -> None:
+        self._beside = beside
+        self._under_way: _Search | None = None
         self._source, self._target, self._budget, self._clock = source, target, budget, clock
         self._turns = Turns(SEARCH_REST, at_once)
 
     def __call__(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, SearchResult]:
         """All that is known now. The questions all go the same way. Raises ClusterUnreachable, RightsMissing."""
-        now = self._clock()
-        chosen = self._turns.choose(wanted, now)
-        if chosen:
+        self._take_in(0.0)
+        if self._under_way is None and (chosen := self._turns.choose(wanted, now := self._clock())):
             here, there = (self._target, self._source) if chosen[0].back else (self._source, self._target)
-            self._turns.learn(wanted, find(chosen, here, there, self._budget), now)
+            answers = self._beside(lambda: find(chosen, here, there, self._budget), "record-search")
+            self._under_way = _Search(dict(wanted), now, answers)
+            self._take_in(WAITED_FOR if len(chosen) <= AT_FIRST else 0.0)
         known = {key: self._turns.known(key, question) for key, question in wanted.items()}
         return {key: found for key, found in known.items() if found is not None}
+
+    def _take_in(self, seconds: float) -> None:
+        """What a search found, once it is over; waits so long for its end."""
+        if (search := self._under_way) is not None and wait([search.answers], seconds).done:
+            self._under_way = None
+            self._turns.learn(search.wanted, search.answers.result(), search.at)
 
     def forget(self, groups: Collection[str], topics: Collection[str] = ()) -> None:
         """Groups that are gone, and topics that were recreated."""
         self._turns.forget_groups(groups)
         for topic in topics:
             self._turns.forget_topic(topic)
+        if (search := self._under_way) is not None:
+            search.wanted = {
+                key: question
+                for key, question in search.wanted.items()
+                if key[0] not in groups and not {key[1].topic, question.there.topic} & set(topics)
+            }
 
     def close(self) -> None:
-        """Lets go of the readers' consumers."""
+        """Lets go of the readers' consumers, once no search has them any more."""
+        if self._under_way is None:
+            self._close(None)
+        else:
+            self._under_way.answers.add_done_callback(self._close)
+
+    def _close(self, _: object) -> None:
         self._source.close()
         self._target.close()
 
 
-def open_matches(settings: FlowSettings, source: ClusterPorts, target: ClusterPorts, *, at_leisure: bool) -> MatchCache:
+def open_matches(
+    settings: FlowSettings,
+    source: ClusterPorts,
+    target: ClusterPorts,
+    *,
+    at_leisure: bool,
+    beside: Beside = at_once,
+) -> MatchCache:
     """Over both clusters of a flow. On the target an aborted copy lies before the one that counts: it is read, too."""
     readers = source.records(settings.isolation), target.records("read_uncommitted")
-    return MatchCache(*readers, AT_LEISURE, EVERY_QUESTION) if at_leisure else MatchCache(*readers)
+    return MatchCache(*readers, AT_LEISURE, EVERY_QUESTION) if at_leisure else MatchCache(*readers, beside=beside)
