@@ -8,6 +8,7 @@ from pathlib import Path
 
 import confluent_kafka as rd
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from app.local.broker import BROKER_BASE
 from app.local.jars import kafka_jars
@@ -137,10 +138,13 @@ def test_group_that_is_there_but_cannot_be_described_is_never_empty(stage: Stage
 def test_offsets_of_many_groups_are_the_same_through_the_jvm_as_one_by_one(
     stage: Stage, unique: str, request: pytest.FixtureRequest
 ) -> None:
-    """With one that is not there, one whose name ends a line, and one without any offset."""
+    """With one that is not there, one whose name ends a line, one without any offset, and one with odd metadata."""
     many = {f"{unique}-{number:02d}": {stage.at(number % 2): number % 4} for number in range(40)}
     named = {f"{unique}, {{odd}}\nname": {stage.at(0): 2}}
     commit(stage, {**many, **named})
+    odd = rd.TopicPartition(stage.topic, 1, 3, metadata="it's {odd}")
+    client, group = AdminClient({"bootstrap.servers": stage.bootstrap}), f"{unique}-07"
+    client.alter_consumer_group_offsets([rd.ConsumerGroupTopicPartitions(group, [odd])])[group].result(SOON)
     asked = [*many, *named, f"{unique}-none"]
     assert stage.in_bulk is not None
     expected = stage.groups.committed(asked)

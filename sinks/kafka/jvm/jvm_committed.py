@@ -7,11 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from py4j.java_gateway import JavaMember
 from py4j.protocol import Py4JJavaError
 
 from sinks.faults import Observed
-from sinks.kafka.jvm.committed_text import names_of, offsets_of
+from sinks.kafka.jvm.committed_json import CommittedJson
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
 from sinks.kafka.jvm.jvm_groups import group_request, in_requests
 from sinks.kafka.ports.cluster import CountRequest
@@ -29,24 +28,17 @@ class JvmCommitted:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        self._json = CommittedJson(self._jvm)
 
     def committed(self, groups: Sequence[str]) -> dict[str, Offsets]:
         """Of as many of these groups as were answered and understood. All requests leave before the first answer."""
-        results = [
-            (some, self._admin.listConsumerGroupOffsets(group_request(self._jvm, some))) for some in in_requests(groups)
-        ]
-        answers = [(some, answer) for some, result in results if (answer := self._answer(result)) is not None]
+        results = [self._admin.listConsumerGroupOffsets(group_request(self._jvm, some)) for some in in_requests(groups)]
         # All in one text: py4j sends without TCP_NODELAY, and one of some tens of kilobytes takes as many milliseconds.
         together = self._jvm.java.util.HashMap()
-        for _, answer in answers:
-            together.putAll(answer)
-        found = offsets_in(together, [group for some, _ in answers for group in some])
-        if found is not None:
-            return found
-        understood: dict[str, Offsets] = {}
-        for some, answer in answers:
-            understood |= offsets_in(answer, some) or {}
-        return understood
+        for result in results:
+            if (answer := self._answer(result)) is not None:
+                together.putAll(answer)
+        return self._json.read(together)
 
     def _answer(self, result: Any) -> Any:
         """None where it is an error: whoever asks for these groups one by one learns which of them it is about."""
@@ -61,15 +53,6 @@ class JvmCommitted:
     def close(self) -> None:
         """Lets go of the client."""
         self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
-
-
-def offsets_in(answer: Any, groups: Collection[str]) -> dict[str, Offsets] | None:
-    """What a Java map of offsets by group holds, which is to have these groups; None where it is not understood."""
-    names = names_of(answer.keySet().toString(), frozenset(groups))
-    # To py4j `values` is what Python's mappings have, and makes an object of each.
-    values = JavaMember("values", answer, answer._target_id, answer._gateway_client)()
-    offsets = offsets_of(values.toString(), len(groups))
-    return None if names is None or offsets is None else dict(zip(names, offsets, strict=True))
 
 
 class BulkGroups(GroupReaderAround):

@@ -1,0 +1,68 @@
+"""Committed offsets of many groups as JSON that the JVM writes: one text over the gateway instead of a call for each.
+
+What a client wrote beside an offset, its metadata, is any text of up to 4 KB, and no business of ours: it stays there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from sinks.kafka.ports.groups import Offsets
+from streaming.mm2.records import TopicPartition
+
+OFFSETS = "org.apache.kafka.clients.consumer.OffsetAndMetadata"
+VISIBILITY = "com.fasterxml.jackson.annotation.JsonAutoDetect$Visibility"
+LEFT_OUT = ("metadata", "leaderEpoch")
+
+
+class CommittedJson:
+    """Writes the answers of `Admin.listConsumerGroupOffsets` in the JVM behind `jvm`, by Jackson, which Spark has."""
+
+    def __init__(self, jvm: Any) -> None:
+        self._jvm = jvm
+        jackson = jvm.com.fasterxml.jackson
+        ignored = jvm.java.util.HashSet()
+        for name in LEFT_OUT:
+            ignored.add(name)
+        self._mapper = jackson.databind.ObjectMapper()
+        # `OffsetAndMetadata` has no getters as Jackson looks for them.
+        anything = next(one for one in self._class(VISIBILITY).getEnumConstants() if one.name() == "ANY")
+        self._mapper.setVisibility(jackson.annotation.PropertyAccessor.FIELD, anything)
+        ignorals = jackson.annotation.JsonIgnoreProperties.Value.forIgnoredProperties(ignored)
+        self._mapper.configOverride(self._class(OFFSETS)).setIgnorals(ignorals)
+
+    def _class(self, name: str) -> Any:
+        # py4j resolves no inner classes, and the jars of --packages are in the context class loader only.
+        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        return self._jvm.java.lang.Class.forName(name, True, loader)
+
+    def read(self, answer: Any) -> dict[str, Offsets]:
+        """The offsets of each group in a Java map of them; none of a group whose offsets are not understood."""
+        return offsets_of(self.text_of(answer))
+
+    def text_of(self, answer: Any) -> str:
+        """Such a map as JSON."""
+        return str(self._mapper.writeValueAsString(answer))
+
+
+def offsets_of(text: str) -> dict[str, Offsets]:
+    """`{group: {"topic-partition": {"offset": …}}}`, a partition without an offset being null."""
+    places: dict[str, TopicPartition] = {}
+    found: dict[str, Offsets] = {}
+    for group, entries in orjson.loads(text).items():
+        offsets: dict[TopicPartition, int] = {}
+        try:
+            for name, entry in entries.items():
+                if entry is not None and entry["offset"] >= 0:
+                    # Groups share partitions, and checking each name once more would take longer than all the rest.
+                    where = places.get(name)
+                    if where is None:
+                        topic, _, partition = name.rpartition("-")
+                        where = places[name] = TopicPartition(topic, int(partition))
+                    offsets[where] = entry["offset"]
+        except (KeyError, TypeError, ValueError):
+            continue  # of another version of Kafka's client
+        found[group] = offsets
+    return found
