@@ -123,6 +123,16 @@ def test_offsets_are_found_by_their_times(stage: Stage) -> None:
     assert seen.errors[gone].code == "UNKNOWN_TOPIC_OR_PART"
 
 
+def test_times_before_the_epoch_are_times_and_none_of_kafkas_words(stage: Stage) -> None:
+    """A record may have the timestamp -1; to a broker that is the end of a log, -2 its start, -3 its newest record."""
+    gone = TopicPartition(f"{stage.topic}-none", 0)
+    times = {where: [PartitionTime(where, at) for at in (-1, -2, -3, -4)] for where in (stage.at(0), stage.at(1), gone)}
+    seen = stage.records.offsets_for_times([one for moments in times.values() for one in moments])
+    assert [seen.items[one] for one in times[stage.at(0)]] == [0, 0, 0, 0]
+    assert [seen.items[one] for one in times[stage.at(1)]] == [None, None, None, None]
+    assert {seen.errors[one].code for one in times[gone]} == {"UNKNOWN_TOPIC_OR_PART"}
+
+
 def test_partition_that_is_gone_is_a_fault_beside_its_neighbours(stage: Stage) -> None:
     one, other = stage.scan(span(stage.at(0), 0, last=0), span(TopicPartition(f"{stage.topic}-none", 0), 0))
     assert (one.why, other.why) == (Why.TAKEN, Why.FAULT)

@@ -46,6 +46,10 @@ HERE_AND_THERE: dict[str, str | int] = {
 }
 
 
+def _first(log: LogRange) -> int | None:
+    return log.start if log.start < log.end else None
+
+
 class KafkaRecords:
     """The records of one cluster, through an admin client that is shared and a consumer of its own.
 
@@ -67,9 +71,14 @@ class KafkaRecords:
         return self._groups.ends(partitions, committed=self._config["isolation.level"] == "read_committed")
 
     def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
-        asked = {one: (one.where, OffsetSpec.for_timestamp(one.timestamp)) for one in times}
+        asked = {one: (one.where, OffsetSpec.for_timestamp(one.timestamp)) for one in times if one.timestamp >= 0}
         seen = list_offsets(self._admin, asked)
-        return Observed({one: at if at >= 0 else None for one, at in seen.items.items()}, seen.errors)
+        found = {one: at if at >= 0 else None for one, at in seen.items.items()}
+        # To a broker -1 is the end of a log, -2 its start, -3 its newest record; and to us all records are younger.
+        early = [one for one in times if one.timestamp < 0]
+        logs = self.ends({one.where for one in early})
+        found |= {one: _first(logs.items[one.where]) for one in early if one.where in logs.items}
+        return Observed(found, {**seen.errors, **{one: logs.errors[one.where] for one in early if one not in found}})
 
     def compacted(self, topics: Collection[str]) -> set[str]:
         if not topics:
