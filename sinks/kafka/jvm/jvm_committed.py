@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from sinks.faults import Observed
 from sinks.kafka.jvm.committed_json import CommittedJson
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
-from sinks.kafka.jvm.jvm_groups import group_request, in_requests
+from sinks.kafka.jvm.jvm_groups import GroupRequests, in_requests
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.group_reader_around import GroupReaderAround
 from sinks.kafka.ports.groups import GroupFaults, Groups, Offsets
@@ -28,13 +28,14 @@ class JvmCommitted:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._json = CommittedJson(self._jvm)
+        self._json, self._requests = CommittedJson(self._jvm), GroupRequests(self._jvm)
+        self._map = self._jvm.java.util.HashMap
 
     def committed(self, groups: Sequence[str]) -> dict[str, Offsets]:
         """Of as many of these groups as were answered and understood. All requests leave before the first answer."""
-        results = [self._admin.listConsumerGroupOffsets(group_request(self._jvm, some)) for some in in_requests(groups)]
+        results = [self._admin.listConsumerGroupOffsets(self._requests.of(some)) for some in in_requests(groups)]
         # All in one text: py4j sends without TCP_NODELAY, and one of some tens of kilobytes takes as many milliseconds.
-        together = self._jvm.java.util.HashMap()
+        together = self._map()
         for result in results:
             if (answer := self._answer(result)) is not None:
                 together.putAll(answer)

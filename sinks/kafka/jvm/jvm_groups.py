@@ -32,17 +32,24 @@ def in_requests(groups: Collection[str]) -> list[list[str]]:
     return together + [[group] for group in names if GROUP_SEPARATOR in group]
 
 
-def group_request(jvm: Any, groups: Sequence[str]) -> Any:
-    """A map for `Admin.listConsumerGroupOffsets` that asks for all partitions of one of the lists of `in_requests`."""
-    every = jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
-    request = jvm.java.util.concurrent.ConcurrentHashMap()
-    if len(groups) == 1:
-        request.put(groups[0], every)
-    else:
-        # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
-        lines = jvm.java.util.regex.Pattern.compile(GROUP_SEPARATOR)
-        request.keySet(every).addAll(lines.splitAsStream(GROUP_SEPARATOR.join(groups)).toList())
-    return request
+class GroupRequests:
+    """Makes the maps that `Admin.listConsumerGroupOffsets` is asked with, in one JVM (py4j's)."""
+
+    def __init__(self, jvm: Any) -> None:
+        # Once: each step of such a name is a call over the gateway.
+        self._spec = jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec
+        self._map = jvm.java.util.concurrent.ConcurrentHashMap
+        self._lines = jvm.java.util.regex.Pattern.compile(GROUP_SEPARATOR)
+
+    def of(self, groups: Sequence[str]) -> Any:
+        """A map that asks for all partitions of one of the lists of `in_requests`."""
+        every, request = self._spec(), self._map()
+        if len(groups) == 1:
+            request.put(groups[0], every)
+        else:
+            # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
+            request.keySet(every).addAll(self._lines.splitAsStream(GROUP_SEPARATOR.join(groups)).toList())
+        return request
 
 
 class JvmGroupWatch:
@@ -52,7 +59,8 @@ class JvmGroupWatch:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._last = self._jvm.java.util.HashMap()
+        self._requests, self._map = GroupRequests(self._jvm), self._jvm.java.util.HashMap
+        self._last = self._map()
         self._polled: set[str] = set()
         self.troubled: Collection[str] = ()
 
@@ -61,9 +69,9 @@ class JvmGroupWatch:
         self._forget(self._polled - set(groups))
         some = groups if asked is None else asked
         self._polled |= set(some)
-        requests = [group_request(self._jvm, together) for together in in_requests(some)]
+        requests = [self._requests.of(together) for together in in_requests(some)]
         results = [(request, self._admin.listConsumerGroupOffsets(request)) for request in requests]
-        differing, troubled = self._jvm.java.util.HashMap(), set[str]()
+        differing, troubled = self._map(), set[str]()
         try:
             for request, result in results:
                 troubled |= self._take(request, result, differing)
@@ -92,7 +100,7 @@ class JvmGroupWatch:
     def _compare(self, seen: Any, differing: Any) -> None:
         if self._last.entrySet().containsAll(seen.entrySet()):
             return
-        found = self._jvm.java.util.HashMap(seen)
+        found = self._map(seen)
         found.entrySet().removeAll(self._last.entrySet())
         self._last.putAll(found)
         differing.putAll(found)
@@ -115,7 +123,7 @@ class JvmGroupWatch:
             raise RightsMissing(f"cluster {self._alias}: OffsetFetch: {cause}")
         if cause not in GROUP_FAULTS:
             raise CoordinatorUnavailable(f"cluster {self._alias}: OffsetFetch: {cause}")
-        troubled, seen = set(), self._jvm.java.util.HashMap()
+        troubled, seen = set(), self._map()
         for group in self._names(request):
             future = result.partitionsToOffsetAndMetadata(group)
             if future.isCompletedExceptionally():
