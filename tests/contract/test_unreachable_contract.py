@@ -9,7 +9,6 @@ import pytest
 
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.librdkafka import rd_logs
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Cluster, TopicSpec
@@ -42,11 +41,10 @@ KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
 
 
 @pytest.fixture(params=KINDS)
-def unreachable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def unreachable(request: pytest.FixtureRequest) -> Cluster:
     """A cluster of which nobody answers, with short limits."""
     if request.param == "memory":
         return MemoryCluster("b", reachable=False)
-    monkeypatch.setattr(rd_logs, "LOG_TIMEOUT", LIMIT)
     (port,) = free_ports(1)
     return KafkaCluster(
         "b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": str(int(LIMIT * 1000))}

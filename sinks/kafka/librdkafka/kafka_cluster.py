@@ -41,7 +41,6 @@ from sinks.kafka.ports.cluster import (
     count_nothing,
 )
 from sinks.kafka.ports.permitted import ask_again
-from sinks.kafka.request_timeout import longest_write
 
 PING_TIMEOUT = 5.0
 """Seconds; a cluster that needs longer is as good as down."""
@@ -75,7 +74,7 @@ class KafkaCluster:
         self.groups = KafkaGroups(self._admin)
         self.users = KafkaUsers(self._admin)
         self.brokers = KafkaBrokers(self._admin)
-        self._log = Log(alias, self._admin.config, longest_write(alias, properties))
+        self._log = Log(alias, self._admin.config, self._admin.timeout)
 
     def records(self, isolation: str = "read_uncommitted") -> KafkaRecords:
         """A reader of records, to be closed by whom it is for."""
@@ -88,8 +87,9 @@ class KafkaCluster:
         return str(described.cluster_id)
 
     def ping(self) -> None:
-        """Raises ClusterUnreachable where no broker answers within PING_TIMEOUT."""
-        self._admin.call("Metadata", lambda: self._admin.client.list_topics(topic=PING_TOPIC, timeout=PING_TIMEOUT))
+        """Raises ClusterUnreachable where no broker answers within PING_TIMEOUT, or the time of a request."""
+        within = min(PING_TIMEOUT, self._admin.timeout)
+        self._admin.call("Metadata", lambda: self._admin.client.list_topics(topic=PING_TOPIC, timeout=within))
 
     def list_topics(self) -> dict[str, int]:
         listed = self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))

@@ -13,13 +13,11 @@ from sinks.kafka.librdkafka.admin import PING_TOPIC
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.error_codes import LOGIN, error_of
 from sinks.kafka.ports.users import LoginTrial
+from sinks.kafka.request_timeout import LONGEST, request_timeout
 from streaming.errors import LockstepError
 
-LOGIN_TIMEOUT = 15.0
-"""Seconds until a cluster that does not answer counts as one."""
-
 PASS_TIMEOUT = 5.0
-"""The same where a pass waits."""
+"""Seconds until a cluster that does not answer counts as one, where a pass waits."""
 
 WRONG = "invalid credentials"
 """What a broker says of a wrong password (`SaslServerAuthenticator`), and of nothing else."""
@@ -32,9 +30,11 @@ ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
 def can_log_in(
-    alias: str, properties: Mapping[str, str], user: str, password: str, mechanism: str, timeout: float = LOGIN_TIMEOUT
+    alias: str, properties: Mapping[str, str], user: str, password: str, mechanism: str, within: float = LONGEST
 ) -> str | None:
     """None when the user gets in, else why not. `properties`: the cluster's own, of which all but the login is taken.
+
+    `within`: seconds; less where a request to the cluster may take less.
 
     Neither what comes back nor what is raised shows the password. Raises LockstepError for properties that cannot be
     used.
@@ -49,7 +49,7 @@ def can_log_in(
     noticed: list[KafkaError] = []
     config: dict[str, Any] = dict(client_config(alias, {**own, "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}))
     config["error_cb"] = noticed.append
-    return _tried(AdminClient(config), noticed, timeout)
+    return _tried(AdminClient(config), noticed, min(within, request_timeout(alias, properties)))
 
 
 def try_login(alias: str, properties: Mapping[str, str], user: str, password: str, mechanism: str) -> LoginTrial:

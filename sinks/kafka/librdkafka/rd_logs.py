@@ -11,10 +11,6 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.error_codes import error_of, raised
 from sinks.kafka.ports.cluster import CHUNK, LogChunk, Placed
-from sinks.kafka.ports.permitted import is_permitted
-
-LOG_TIMEOUT = 30.0
-"""Seconds that reading or appending may go without progress."""
 
 MESSAGES_IN_A_READ = 1000
 """Records that librdkafka hands over in one call."""
@@ -61,9 +57,9 @@ def _joined(chunks: Iterable[LogChunk]) -> LogChunk:
 class Log:
     """Reads and appends through clients of its own, which are made when they are needed first."""
 
-    def __init__(self, alias: str, config: Mapping[str, str | int], write_within: float = LOG_TIMEOUT) -> None:
-        """`write_within`: seconds, for an append that was permitted."""
-        self._alias, self._write_within = alias, min(write_within, LOG_TIMEOUT)
+    def __init__(self, alias: str, config: Mapping[str, str | int], within: float) -> None:
+        """`within`: seconds that reading may go without progress, and that an append may take."""
+        self._alias, self._within = alias, within
         self._config = dict(config)
         self._producer: Producer | None = None
         self._reading = threading.Lock()
@@ -85,8 +81,7 @@ class Log:
         for key, value in records:
             self._producer.produce(topic, key=key, value=value, partition=0, on_delivery=delivered)
             self._producer.poll(0)
-        within = self._write_within if is_permitted() else LOG_TIMEOUT
-        missing = self._producer.flush(within)
+        missing = self._producer.flush(self._within)
         # Those that come while it is discarded only say that it was.
         failed = errors[:1]
         if failed or missing:
@@ -96,7 +91,7 @@ class Log:
         if missing:
             raise ClusterUnreachable(
                 f"cluster {self._alias}: {missing} of {len(records)} records for {topic} were not acknowledged within "
-                f"{within:g} s"
+                f"{self._within:g} s"
             )
 
     def _discard(self, producer: Producer) -> None:
@@ -152,7 +147,7 @@ class Log:
     def _chunks(self, topic: str, start: Start) -> Iterator[LogChunk]:
         consumer = self._consumer()
         try:
-            yield from self._read(consumer, topic, start, LOG_TIMEOUT)
+            yield from self._read(consumer, topic, start, self._within)
         except KafkaException as exception:
             error = error_of(exception)
             if error is None:
@@ -204,7 +199,7 @@ class Log:
     def close(self) -> None:
         """Waits for what is under way."""
         if self._producer is not None:
-            self._producer.flush(LOG_TIMEOUT)
+            self._producer.flush(self._within)
             self._producer = None
         with self._reading:
             self._closed = True

@@ -41,11 +41,6 @@ def ask_again() -> None:
         permit()
 
 
-def is_permitted() -> bool:
-    """Whether this is in a call that was permitted, and so must not take longer than `longest_write`."""
-    return _under_way.get() is not None
-
-
 def permitted(port: Port, permit: Permit) -> Port:
     """The port, of which no method of WRITES is called where `permit` raises."""
     return cast(Port, _Permitted(port, permit))

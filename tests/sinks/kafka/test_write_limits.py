@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import closing
@@ -90,6 +91,15 @@ def test_append_that_was_permitted_is_given_up_before_another_may_lead() -> None
     log = Log("b", {"bootstrap.servers": silent()["bootstrap.servers"]}, 0.2)
     with pytest.raises(ClusterUnreachable, match=r"within 0\.2 s"):
         permitted(Appends(log), lambda: None).append_log("x", [(b"k", b"v")])
+
+
+def test_log_that_does_not_answer_is_given_up_after_the_time_of_a_request() -> None:
+    log = Log("b", {"bootstrap.servers": silent()["bootstrap.servers"]}, 0.2)
+    began = time.monotonic()
+    for read in (lambda: log.read("x"), lambda: log.read_from("x", 0)):
+        with closing(log), pytest.raises(ClusterUnreachable):
+            read()
+    assert time.monotonic() - began < 10.0
 
 
 def test_commit_asks_once_more_after_the_start_of_the_process_that_commits() -> None:
