@@ -72,6 +72,17 @@ class ConfigurationError(WrongUsage):
         return tuple(f"warning: {warning}" for warning in self.warnings)
 
 
+class WrongFlow(ConfigurationError):
+    """A flow was asked for that a sound file does not enable: the file's warnings have nothing to do with it."""
+
+    code = WrongUsage.code
+    remedy = WrongUsage.remedy
+
+    def __init__(self, mistakes: Iterable[Mistake], warnings: Iterable[Mistake] = ()) -> None:
+        """`warnings` are left out."""
+        super().__init__(mistakes)
+
+
 class Findings:
     """Collects mistakes and warnings of one file, each of them once."""
 
@@ -113,10 +124,10 @@ class Findings:
         said = without_secrets(message, self._hidden)
         return Mistake(file, line, name if SANE_KEY.fullmatch(name) else "", said)
 
-    def raise_if_any(self) -> None:
-        """Raises ConfigurationError with all mistakes, if there is one."""
+    def raise_if_any(self, error: type[ConfigurationError] = ConfigurationError) -> None:
+        """Raises this error with all mistakes, if there is one."""
         if self._mistakes:
-            raise ConfigurationError(self.mistakes, self.warnings)
+            raise error(self.mistakes, self.warnings)
 
 
 def _by_line(mistake: Mistake) -> int:

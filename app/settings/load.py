@@ -12,7 +12,7 @@ from app.properties import keys
 from app.properties.check import check
 from app.properties.config_providers import config_providers, resolve_all
 from app.properties.keys import HTTP_HOST, HTTP_TOKEN
-from app.properties.mistakes import Findings
+from app.properties.mistakes import ConfigurationError, Findings, WrongFlow
 from app.properties.parse import read
 from app.properties.scoped_keys import Properties
 from app.properties.shown import hidden_texts, shown_keys
@@ -62,8 +62,9 @@ def load(
         built = _build_flows(properties, enabled, findings, before, unused)
         _check_together(properties, clusters, built, findings)
         reporting = reporters(properties, findings, before.reporters if before is not None else {})
+        sound = not findings.mistakes
         chosen = chosen_flows(enabled, flows, findings)
-        findings.raise_if_any()
+        findings.raise_if_any(WrongFlow if sound else ConfigurationError)
         unused.pop_all()
     for one in built:
         if one.flow not in chosen:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.properties.mistakes import WrongFlow
 from app.settings import ConfigurationError, Settings, load
 from sinks.engine.model import Kind
 from sinks.flow_settings import Incremental, Limits, Pace
@@ -164,6 +165,24 @@ def test_flows_can_be_chosen_by_name(write: Write) -> None:
             load(path, ["a->b", wrong])
         assert said in str(caught.value)
         assert len(caught.value.mistakes) == 1
+
+
+def test_a_flow_that_a_sound_file_does_not_enable_is_wrong_usage_without_the_warnings_about_the_file(
+    write: Write,
+) -> None:
+    path = write("sync.topic.configs.enabled=true\n")
+    assert load(path).warnings
+    with pytest.raises(WrongFlow) as caught:
+        load(path, ["a->c"])
+    assert (caught.value.code, caught.value.warnings) == ("WRONG_USAGE", ())
+    assert "warning" not in " ".join(caught.value.lines)
+
+
+def test_of_a_file_with_mistakes_a_wrong_flow_is_one_of_them_and_its_warnings_are_said(write: Write) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load(write("sync.topic.configs.enabled=true\nreplication.factor=many\n"), ["a->c"])
+    assert (caught.value.code, len(caught.value.mistakes)) == ("CONFIGURATION", 2)
+    assert caught.value.warnings
 
 
 def test_client_settings_may_differ_within_a_flow(write: Write) -> None:
