@@ -8,7 +8,7 @@ continue with what they would read there. The flow's own state is not touched, a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,14 +111,15 @@ class Drill:
         settings = self.scene.settings
         return TopicPartition(settings.policy.format_remote_topic(settings.flow.source, self.topic), 0)
 
-    def check(self) -> None:
-        """Whether it could begin; writes nothing. Raises WrongUsage, LockstepError."""
-        self._own()
-
-    def _own(self) -> DrillTopic:
-        check_drill_name(self.scene.settings, self.topic)
-        own = DrillTopic(self.scene, self.topic, self.there.topic)
+    def check(self) -> DrillTopic:
+        """Its topic, where it could begin; writes nothing. Raises WrongUsage, FenceCopied, LockstepError."""
+        scene = self.scene
+        check_drill_name(scene.settings, self.topic)
+        own = DrillTopic(scene, self.topic, self.there.topic)
         own.check_absent()
+        # A source without an authorizer is drilled without a fence.
+        with suppress(NoAuthorizer):
+            Fence(scene.settings, scene.source.acls, scene.journal.ledger).check()
         return own
 
     def steps(self) -> dict[str, str]:
@@ -127,7 +128,7 @@ class Drill:
 
     def run(self) -> DrillResult:
         """Raises LockstepError; the topic that was made, and its fence, are taken away whatever happens."""
-        scene, own = self.scene, self._own()
+        scene, own = self.scene, self.check()
         result = DrillResult(self.topic)
         try:
             self._run(own, result)

@@ -67,16 +67,21 @@ class Fence:
         self._settings, self._source = settings, settings.flow.source
         self._acls, self._ledger, self._others = acls, ledger, others
 
+    def check(self) -> set[AclBinding]:
+        """Whether one can be set: the ACLs that are there; writes nothing. Raises NoAuthorizer, FenceCopied."""
+        existing = self._existing()
+        if self._settings.failover.mm2_copies_acls:
+            flow = self._settings.flow
+            raise FenceCopied(f"{MM2_COPIES_FENCE.format(flow=flow.name, target=flow.target)}: {MM2_ACLS_OFF}")
+        return existing
+
     def deny(self, topics: Collection[str]) -> int:
         """Denies writes to these topics; how many ACLs that took. Raises NoAuthorizer, FenceCopied,
         LockstepError.
 
         A DENY that somebody else made stays theirs, and `lift` leaves it.
         """
-        existing = self._existing()
-        if self._settings.failover.mm2_copies_acls:
-            flow = self._settings.flow
-            raise FenceCopied(f"{MM2_COPIES_FENCE.format(flow=flow.name, target=flow.target)}: {MM2_ACLS_OFF}")
+        existing = self.check()
         missing = [acl for acl in fence_acls(topics) if acl not in existing]
         self._note({(Entry.FENCE, acl.key): "" for acl in missing})
         faults = {acl: fault for acl, fault in self._acls.create(missing).items() if fault is not None}
