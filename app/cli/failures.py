@@ -51,8 +51,10 @@ class FailureDocument:
 
 
 def failure_of(error: LockstepError) -> FailureDocument:
-    """An error as programs read it."""
-    return FailureDocument(error.code, str(error), error.remedy)
+    """An error as programs read it. One without a code of its own has that of the error of ours it was raised from."""
+    cause = error.__cause__
+    named = cause if error.code == LockstepError.code and isinstance(cause, LockstepError) else error
+    return FailureDocument(named.code, str(error), named.remedy)
 
 
 Failed = tuple[str, LockstepError]

@@ -11,7 +11,7 @@ from app.cli.output import DONE, PENDING, Output, print_json, print_table
 from app.offset_translation import Translated, translate_each
 from app.passes import single_pass
 from app.settings import Settings
-from app.wiring import both_clusters
+from app.wiring import both_clusters, guard
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
@@ -92,6 +92,7 @@ def _of_groups(settings: Settings, flow: FlowSettings, pattern: str) -> list[dic
     except LockstepError as error:
         raise WrongUsage(f"--groups {pattern}: {error}") from error
     with both_clusters(settings, flow) as clusters:
+        guard(flow, clusters.source, clusters.target).check_ids()
         names = [name for name in chosen_groups(flow, clusters.source.groups.names()) if matches(name)]
     if not names:
         raise WrongUsage(f"--groups {pattern}: no replicated group of {flow.flow.source} has such a name")

@@ -49,7 +49,9 @@ def _read(settings: Settings, flow: FlowSettings) -> InLedger | Unreadable:
         with both_clusters(settings, flow) as clusters:
             return _asked_beside(clusters.source, lambda: _opened(flow, clusters, to_write=False))
     except LockstepError as error:
-        return Unreadable(f"{flow.flow.name}: its ledger cannot be read: {error}")
+        unreadable = Unreadable(f"{flow.flow.name}: its ledger cannot be read: {error}")
+        unreadable.__cause__ = error
+        return unreadable
 
 
 def _asked_beside(source: KafkaCluster, open_ledger: Callable[[], Ledger]) -> InLedger:

@@ -57,6 +57,14 @@ def test_every_failure_has_its_exit_code_and_its_document(
     assert said.err
 
 
+def test_what_was_said_with_more_words_keeps_the_code_of_what_happened(capsys: pytest.CaptureFixture[str]) -> None:
+    more = LockstepError("nothing was written: down")
+    more.__cause__ = ClusterUnreachable("down")
+    assert exit_code_of(raising(more), JSON) == 1
+    found = json.loads(capsys.readouterr().out)["error"]
+    assert (found["code"], found["message"]) == ("CLUSTER_UNREACHABLE", "nothing was written: down")
+
+
 def test_without_json_a_failure_prints_nothing_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code_of(raising(LockstepError("it is odd")), ()) == 1
     assert capsys.readouterr() == ("", "it is odd\n")

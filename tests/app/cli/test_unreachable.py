@@ -41,6 +41,7 @@ def down(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["verify"],
         ["offsets"],
         ["offsets", "translate", "--topic", "t", "--partition", "0", "--offset", "1"],
+        ["offsets", "translate", "--groups", ".*"],
         ["preflight"],
         ["cutover"],
         ["drill"],
