@@ -105,14 +105,17 @@ class LazyCommands(TyperGroup):
         return command.load(cmd_name) if command is not None else None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """`help COMMAND` is `COMMAND --help`."""
-        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == [HELP] else args)
+        """`help COMMAND` is `COMMAND --help`, and `help help` the list of commands."""
+        if args[:1] == [HELP]:
+            args = [*(args[1:] if args[1:2] != [HELP] else []), "--help"]
+        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Fails with the nearest command where there is none of that name."""
+        """Fails with the nearest command where there is none of that name, or with all where none comes near."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = nearest(args[0], COMMANDS)
-            ctx.fail(f"No such command '{args[0]}'{f'; nearest: {near}' if near else ''}")
+            near = nearest(args[0], (*COMMANDS, HELP))
+            hint = f"nearest: {near}" if near else f"one of {', '.join(COMMANDS)}"
+            ctx.fail(f"No such command '{args[0]}'; {hint}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:

@@ -74,17 +74,26 @@ def test_who_adopts_is_offered_kinds_that_can_be_adopted_and_no_others(word: str
 
 def test_the_page_of_a_command_comes_by_help_as_well() -> None:
     assert CliRunner().invoke(app, ["help", "credentials", "set"]).output == page_of("credentials set")
-    assert "Commands:" in CliRunner().invoke(app, ["help"]).output
+    for words in (["help"], ["help", "help"]):
+        assert "Commands:" in CliRunner().invoke(app, words).output
 
 
 def test_the_version_is_printed() -> None:
     assert re.fullmatch(r"lockstep \d+\.\d+\S*\n", CliRunner().invoke(app, ["--version"]).output)
 
 
-def test_a_command_with_two_slips_is_named() -> None:
-    said = CliRunner().invoke(app, ["statsu"])
+@pytest.mark.parametrize("words", [["statsu"], ["help", "statsu"]])
+def test_a_command_with_two_slips_is_named(words: list[str]) -> None:
+    said = CliRunner().invoke(app, words)
     assert said.exit_code == 2
     assert "No such command 'statsu'; nearest: status" in said.stderr
+
+
+@pytest.mark.parametrize("words", [["foo"], ["help", "foo"]])
+def test_a_command_that_is_like_none_gets_all_names(words: list[str]) -> None:
+    said = CliRunner().invoke(app, words)
+    assert said.exit_code == 2
+    assert "No such command 'foo'; one of run, validate, plan" in said.stderr
 
 
 @pytest.mark.parametrize(
