@@ -19,6 +19,7 @@ from sinks.engine.metrics import Metrics
 from tests.conf.promql import metrics_in, tokens
 
 ALERTS = PROJECT / "conf" / "prometheus" / "alerts.yml"
+FIRE = PROJECT / "tests" / "conf" / "alerts-fire.yml"
 DASHBOARD = PROJECT / "conf" / "grafana" / "lockstep.json"
 DOCS = PROJECT / "docs" / "alerts.md"
 RULES: list[dict[str, Any]] = [
@@ -128,6 +129,14 @@ def test_panels_do_not_cover_each_other_and_each_says_what_it_shows() -> None:
             assert taken.setdefault(cell, panel["title"]) == panel["title"]
 
 
+def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_is_silent() -> None:
+    """Which promtool tries, where it is there."""
+    cases = [case for one in yaml.safe_load(FIRE.read_text())["tests"] for case in one["alert_rule_test"]]
+    for expected in (True, False):
+        tried = {case["alertname"] for case in cases if ("exp_alerts" in case) is expected}
+        assert tried == {rule["alert"] for rule in RULES}
+
+
 def promtool(*arguments: str, folder: Path = PROJECT) -> None:
     path = shutil.which("promtool")
     if path is None:
@@ -141,4 +150,4 @@ def test_promtool_takes_the_rules() -> None:
 
 
 def test_promtool_sees_them_fire_and_be_silent_as_written() -> None:
-    promtool("test", "rules", "alerts-fire.yml", folder=PROJECT / "tests" / "conf")
+    promtool("test", "rules", FIRE.name, folder=FIRE.parent)
