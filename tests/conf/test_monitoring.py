@@ -16,6 +16,7 @@ import yaml
 
 from app.local.jars import PROJECT
 from sinks.engine.metrics import Metrics
+from sinks.failover.states import ENDED
 from tests.conf.promql import metrics_in, tokens
 
 ALERTS = PROJECT / "conf" / "prometheus" / "alerts.yml"
@@ -135,6 +136,14 @@ def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_is_silent(
     for expected in (True, False):
         tried = {case["alertname"] for case in cases if ("exp_alerts" in case) is expected}
         assert tried == {rule["alert"] for rule in RULES}
+
+
+def test_what_silences_alerts_after_a_failover_is_every_state_in_which_a_flow_has_ended() -> None:
+    silencing = [rule for rule in RULES if "lockstep_failover_state" in rule["expr"]]
+    assert len(silencing) == 4
+    for rule in silencing:
+        (states,) = re.findall(r'lockstep_failover_state\{state=~"([A-Z_|]+)"\} == 1', rule["expr"])
+        assert set(states.split("|")) == {state.value for state in ENDED}
 
 
 def promtool(*arguments: str, folder: Path = PROJECT) -> None:
