@@ -37,8 +37,12 @@ PARSER_ERROR: Final[Any] = next(base for base in reversed(typer.BadParameter.__m
 """Click's `ClickException`, of Click or of the copy that some versions of Typer bring."""
 
 
-TYPERS_OWN: Final = "Value error, "
-"""What some versions of Typer put before a choice that there is not."""
+TYPERS_WORDS: Final[Mapping[str, str]] = {
+    "Value error, ": "",
+    "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number",
+    "Input should be": "it must be",
+}
+"""What some versions of Typer say of a value, and what we say instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,8 @@ def _outcome(command: Callable[[], object]) -> tuple[int, FailureDocument | None
         complain_of(error)
         return WRONG_USAGE if isinstance(error, WrongUsage) else FAILED, failure_of(error)
     except PARSER_ERROR as error:
-        error.message = error.message.removeprefix(TYPERS_OWN)
+        for theirs, ours in TYPERS_WORDS.items():
+            error.message = error.message.replace(theirs, ours)
         error.show()
         return int(error.exit_code), FailureDocument(WrongUsage.code, error.format_message(), WrongUsage.remedy)
     except typer.Abort:

@@ -134,6 +134,16 @@ def test_a_choice_that_there_is_not_is_named_in_our_words_alone(tmp_path: Path) 
     assert "'-o' / '--output': 'yaml' is not one of 'text', 'json'." in said.stderr
 
 
+@pytest.mark.parametrize(
+    "words", [["verify", "--last", "x"], ["failover", "--accept-loss", "-1"]], ids=["no number", "too small"]
+)
+def test_a_number_that_is_none_is_refused_in_our_words_alone(words: list[str]) -> None:
+    said = CliRunner().invoke(app, words)
+    assert said.exit_code == 2
+    assert f"Invalid value for '{words[1]}': " in said.stderr
+    assert "Input should" not in said.stderr
+
+
 def test_without_a_file_in_the_working_folder_the_error_says_to_name_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
