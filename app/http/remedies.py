@@ -50,7 +50,7 @@ REMEDIES: Sequence[Remedy] = (
         "Make sure where the address leads: docs/safety.md, before anything else is done.",
     ),
     _remedy(
-        "no answer|not answer|unreachable|timed out|_TRANSPORT|refused the connection",
+        "no answer|not answer|unreachable|timed out|_TRANSPORT|refuses connections",
         "See whether the cluster runs and can be reached from the job's machine; it goes on by itself.",
     ),
     _remedy(

@@ -135,6 +135,8 @@ class Admin:
         """A request says no more than that it timed out; why librdkafka cannot connect comes to its callback."""
         self._client.poll(0)
         reason, self._reason = self._reason, None
+        if error.code() in UNREACHABLE and (refused := self._reachability.refused()) is not None:
+            return refused
         if reason is None and error.code() in UNANSWERED:
             return no_answer(self.alias, self.properties["bootstrap.servers"], api, min(waited, self.timeout))
         return raised(self.alias, api, reason if reason is not None and error.code() in UNREACHABLE else error)

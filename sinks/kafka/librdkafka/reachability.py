@@ -87,6 +87,11 @@ class Reachability:
         """A request has waited its whole time limit: whoever asks the same right afterwards need not do so, too."""
         self._gave_up = self._clock(), reason
 
+    def refused(self) -> ClusterUnreachable | None:
+        """What to raise where all its addresses refuse connections now."""
+        reason = refusal(self._servers)
+        return None if reason is None else self._unreachable(reason)
+
     def watch(self) -> None:
         """Finds out in the background whether it refuses connections: who asks it next need not wait to know."""
 

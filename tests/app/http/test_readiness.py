@@ -138,6 +138,7 @@ def test_groups_without_an_offset_and_defaults_that_differ_are_remarks() -> None
         ("the brokers of b take no segment.bytes below 1048576", "change it on the source"),
         ("the brokers of b do not know message.format.version: gone", "change it on the source"),
         ("b has not answered for 9 s: is it up?", "goes on by itself"),
+        ("cluster b: h:9092: refuses connections; is b.bootstrap.servers right, and the cluster up?", "by itself"),
         ("paused: what differs is not known", "Resume it once"),
         ("the ledger x is not compacted", "docs/safety.md"),
         ("MirrorMaker 2 is not heard: its newest heartbeat is 94 s old", "MirrorMaker 2 runs"),

@@ -11,6 +11,7 @@ import pytest
 
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable, RightsMissing
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.reachability import (
     JUST_NOW,
     REFUSED_FOR,
@@ -129,3 +130,9 @@ def test_an_address_instead_of_an_alias_is_called_one() -> None:
     address = refusing()
     with pytest.raises(ClusterUnreachable, match="is this address right, and the cluster up"):
         check_reachable(address, {"bootstrap.servers": address})
+
+
+def test_a_request_that_gives_up_before_says_as_plainly_that_connections_are_refused() -> None:
+    cluster = KafkaCluster("a", {"bootstrap.servers": refusing(), "default.api.timeout.ms": "1000"})
+    with pytest.raises(ClusterUnreachable, match=r"^cluster a: 127\.0\.0\.1:\d+: refuses connections; is a\.bootstrap"):
+        cluster.cluster_id()
