@@ -6,8 +6,9 @@ import getpass
 import logging
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from sinks.engine.adoption import ADOPT, AdoptionPlan
@@ -48,6 +49,10 @@ def process_identity() -> str:
 MOST_WAITING_EVENTS = 10_000
 """Events that wait for the audit topic, at most; beyond that the oldest are dropped, and counted."""
 
+EVENTS_AT_ONCE = 2000
+"""Events of one write: a pass that makes all of a large cluster has tens of thousands, and none of them is to be dropped
+because they do not wait together."""
+
 
 class Audit:
     """The audit topic of one flow; made at the first event, and anew where it was deleted.
@@ -74,17 +79,28 @@ class Audit:
         """Events that are not written yet."""
         return len(self._waiting)
 
+    def prepare(self) -> None:
+        """The topic is there afterwards. Raises as `flush`.
+
+        To be called before much is created: a broker makes topics in their order, thousands of them in minutes.
+        """
+        if not self._created:
+            self._writer.create_log(self._topic, self._factor, AUDIT_TOPIC_CONFIGS)
+            self._created = True
+
     def flush(self) -> None:
         """Writes what waits. Raises ClusterUnreachable, RightsMissing, LockstepError: then it goes on waiting."""
         if not self._waiting:
             return
-        if not self._created:
-            self._writer.create_log(self._topic, self._factor, AUDIT_TOPIC_CONFIGS)
-        # Unless it succeeds, somebody may have deleted the topic.
-        self._created = False
-        self._writer.append_log(self._topic, list(self._waiting))
-        self._created = True
-        self._waiting.clear()
+        while self._waiting:
+            self.prepare()
+            # Unless it succeeds, somebody may have deleted the topic.
+            self._created = False
+            written = list(islice(self._waiting, EVENTS_AT_ONCE))
+            self._writer.append_log(self._topic, written)
+            self._created = True
+            for _ in written:
+                self._waiting.popleft()
         if self.dropped:
             log.warning("%s: %d events were dropped while it could not be written", self._topic, self.dropped)
             self.dropped = 0
@@ -132,6 +148,15 @@ class Audit:
         return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
 
     def _append(self, events: Sequence[Event]) -> None:
-        self.dropped += max(0, len(self._waiting) + len(events) - MOST_WAITING_EVENTS)
-        self._waiting.extend((record_key(event), EVENT_SCHEMA.encode(event.as_dict())) for event in events)
-        self.flush()
+        left = deque((record_key(event), EVENT_SCHEMA.encode(event.as_dict())) for event in events)
+        try:
+            self.flush()
+            while left:
+                self._wait([left.popleft() for _ in range(min(EVENTS_AT_ONCE, len(left)))])
+                self.flush()
+        finally:
+            self._wait(left)
+
+    def _wait(self, records: Collection[Record]) -> None:
+        self.dropped += max(0, len(self._waiting) + len(records) - MOST_WAITING_EVENTS)
+        self._waiting.extend(records)

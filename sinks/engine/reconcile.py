@@ -166,6 +166,7 @@ class FlowReconcile:
                 ledger.learn(kind, present)
         if not plan.changes:
             return ()
+        self._recorder.prepare()
         ledger.intend(plan.changes)
         for _, comparison in compared.comparisons:
             comparison.before_writing()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from sinks.engine.audit import Audit
 from sinks.engine.ledger import Ledger
@@ -20,6 +21,11 @@ class Recorder:
     def __init__(self, audit: Audit, topic_ids: TopicIds) -> None:
         self._audit, self._topic_ids = audit, topic_ids
         self._recorded: frozenset[tuple[Kind, Op, Key]] = frozenset()
+
+    def prepare(self) -> None:
+        """To be called before anything is written. What keeps the audit topic away is told when it is written to."""
+        with suppress(LockstepError):
+            self._audit.prepare()
 
     def record(self, plan: Plan, outcomes: Sequence[Outcome], sent: Iterable[Change], ledger: Ledger) -> None:
         """Both are written, whatever becomes of the other. `sent`: the changes of every request that left, also of one

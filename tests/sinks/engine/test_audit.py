@@ -14,7 +14,7 @@ from sinks.engine.plan import Refusal, make_plan
 from sinks.engine.recorder import Recorder
 from sinks.faults import ClusterUnreachable, ItemFault
 from sinks.kafka.memory.memory_cluster import MemoryCluster
-from tests.sinks.builders import FLOW, NOON, config_change, set_config, topic_change, world_in_step
+from tests.sinks.builders import FLOW, NOON, World, config_change, put_topic, set_config, topic_change, world_in_step
 
 TOPIC = "lockstep-audit.a.internal"
 
@@ -143,6 +143,23 @@ def test_queue_of_waiting_events_is_bounded_and_what_it_drops_is_counted_and_log
     topic.flush()
     assert read_audit(TOPIC, cluster)[0].key == ("a.5",)
     assert "5 events were dropped" in caplog.text
+
+
+def test_a_pass_with_more_changes_than_may_wait_has_an_event_for_each(cluster: MemoryCluster) -> None:
+    changes = [topic_change(f"a.{number}", None, 1) for number in range(MOST_WAITING_EVENTS + 5)]
+    topic = audit(cluster)
+    topic.record(make_plan(FLOW, changes), [Outcome(change) for change in changes])
+    assert len({event.key for event in read_audit(TOPIC, cluster)}) == len(changes)
+    assert topic.dropped == 0
+
+
+def test_audit_topic_is_made_before_the_topics_of_a_pass_for_a_broker_makes_them_in_turn() -> None:
+    world = World()
+    put_topic(world.source, "x")
+    world.run_pass()
+    # Ids of the cluster in memory count up.
+    ids = world.target.topic_ids(["a.x", world.settings.internal.audit])
+    assert sorted(ids, key=lambda name: int(ids[name].removeprefix("id-"))) == [world.settings.internal.audit, "a.x"]
 
 
 @pytest.mark.parametrize("silent", ["ledger", "audit"])
