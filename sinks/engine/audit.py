@@ -50,8 +50,8 @@ MOST_WAITING_EVENTS = 10_000
 """Events that wait for the audit topic, at most; beyond that the oldest are dropped, and counted."""
 
 EVENTS_AT_ONCE = 2000
-"""Events of one write: a pass that makes all of a large cluster has tens of thousands, and none of them is to be dropped
-because they do not wait together."""
+"""Events of one write. A pass that makes all of a large cluster has tens of thousands, and none of them is to be
+dropped because they do not wait together."""
 
 
 class Audit:

@@ -67,7 +67,8 @@ def fence_acls(topics: Iterable[str]) -> list[AclBinding]:
 
 def could_be_fence(acl: AclBinding) -> bool:
     """Whether it has the form of a fence's; only a ledger says that it is one."""
-    return is_fence_key(acl.key)
+    # Asked of every ACL in each comparison, and hardly any denies.
+    return acl.permission == DENY and is_fence_key(acl.key)
 
 
 def is_fence_key(key: tuple[object, ...]) -> bool:

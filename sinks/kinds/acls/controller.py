@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Kind
+from sinks.engine.model import Kind, Op
 from sinks.failover.fence_rules import is_fence_key
 from sinks.failover.known_fences import ReverseFences
 from sinks.kinds.acls.staged_writes import staged_entries
@@ -27,8 +29,11 @@ def assemble(assembly: Assembly) -> Assembled:
         return Assembled()
 
     reverse = ReverseFences(assembly.settings.internal.reverse_ledger, assembly.source.cluster)
+    deletion_waits = False
 
     def survey(context: PassContext) -> Surveyed:
+        nonlocal deletion_waits
+
         def fences(again: bool) -> Fences:
             if again:
                 context.ledger.catch_up()
@@ -39,6 +44,7 @@ def assemble(assembly: Assembly) -> Assembled:
         mine = claim.recalled(context.ledger)
         seen = survey_acls(assembly.settings, *sides, context.listed, owned, mine, fences)
         assembly.principals.current = seen.principals
+        deletion_waits = any(refusal.op is Op.DELETE for refusal in seen.plan.refused)
 
         def remember() -> None:
             if seen.staged is not None:
@@ -47,10 +53,15 @@ def assemble(assembly: Assembly) -> Assembled:
 
         return Surveyed(seen.plan, seen.present, remember, seen.alike)
 
+    def inputs(context: PassContext) -> Hashable:
+        # What others want can do no more than hold deletions: with tens of thousands of ACLs on the target, a change of
+        # one would have every flow read all of them.
+        return frozenset(context.listed.desired.remote), claim.of_others() if deletion_waits else None
+
     rules = Rules(
         kind=Kind.ACL,
         survey=survey,
-        inputs=lambda context: (frozenset(context.listed.desired.remote), claim.of_others()),
+        inputs=inputs,
         rest=REST,
         signalled_rest=SIGNALLED_REST,
         needs="reading ACLs needs DESCRIBE on the CLUSTER of both sides",

@@ -1,14 +1,20 @@
-"""A flow that another process leads still says what it wants, to the flows that this process leads."""
+"""A flow that another process leads still says what it wants, to the flows that this process leads; and who hears it."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
+import pytest
+
 from sinks.engine.claims import Claims
 from sinks.engine.leadership import Unled
 from sinks.faults import NotLeading
+from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kinds.acls.controller import REST
 from tests.sinks.builders import World
 from tests.sinks.engine.test_claims import GROUP, made_by_hand, passes, restarted, two_worlds
+from tests.sinks.kinds.acls.acl_builders import acl
 
 MINUTE = 60.0
 
@@ -90,3 +96,21 @@ def test_flow_that_is_alone_reads_nothing_while_another_process_leads_it() -> No
     with suppress(NotLeading):
         world.run_pass()
     assert world.reconcile._claimed_at == float("-inf")
+
+
+def test_acls_are_not_read_again_because_another_flow_wants_more_while_no_deletion_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = two_worlds()
+    passes(one, other)
+    other.source_acls.bindings.add(acl("ALLOW READ User:bob TOPIC x"))
+    passes(other)
+    read, describe = list[str](), MemoryAcls.describe
+
+    def noted(acls: MemoryAcls) -> list[AclBinding]:
+        read.append(acls.alias)
+        return describe(acls)
+
+    monkeypatch.setattr(MemoryAcls, "describe", noted)
+    one.run_pass(after=REST)
+    assert read == ["a"]
