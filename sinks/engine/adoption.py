@@ -17,8 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
+from sinks.compact_json import compact_json
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Key, Kind, key_as_json
 from sinks.engine.ownership import Entries
@@ -57,7 +56,7 @@ class AdoptionPlan:
     @property
     def digest(self) -> str:
         """`sha256:…` over the flow, the kind and the keys, for whoever agreed to them."""
-        rows = [orjson.dumps([self.kind.value, *key, self.items[key]]) for key in sorted(self.items)]
+        rows = [compact_json([self.kind.value, *key, self.items[key]]) for key in sorted(self.items)]
         return "sha256:" + hashlib.sha256(b"\n".join([self.flow.name.encode(), *rows])).hexdigest()
 
     def as_json(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from sinks.compact_json import compact_json
 from sinks.engine.avro import SingleObject
 from sinks.engine.model import Key, Kind, Op, Outcome, Value, key_as_json, value_as_json
 from sinks.engine.plan import Refusal
@@ -154,7 +155,7 @@ def side(value: Value | None) -> str | None:
 
 def record_key(event: Event) -> bytes:
     """The key of an event's record."""
-    return orjson.dumps([event.kind, *event.key])
+    return compact_json([event.kind, *event.key])
 
 
 def read_audit(topic: str, reader: Reader) -> list[Event]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from sinks.compact_json import compact_json
 from sinks.engine.avro import SingleObject
 from sinks.engine.lease_records import Act, LeaseRecord, decoded, lease_flow
 from sinks.engine.model import Key
@@ -151,7 +152,7 @@ class Contents:
 def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Record:
     """An entry as a record without a signature; None: it is forgotten."""
     entry, key = entry_key
-    name = orjson.dumps([entry.value, *key])
+    name = compact_json([entry.value, *key])
     if value is None:
         return name, None
     return name, ENTRY_SCHEMA.encode({"entry": entry.value, "key": list(key), "value": value, "since": since})
@@ -159,7 +160,7 @@ def entry_record(entry_key: EntryKey, value: str | None, since: datetime) -> Rec
 
 def history_record(where: TopicPartition, data: bytes | None) -> Record:
     """The bytes of an offset history as a record without a signature; None: it is forgotten."""
-    key = orjson.dumps([HISTORY_KEY, where.topic, where.partition])
+    key = compact_json([HISTORY_KEY, where.topic, where.partition])
     return key, data
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from sinks.compact_json import compact_json
 from sinks.engine.effective_drift import DriftGroup
 from sinks.engine.model import Change, Key, Kind, Op, count_by, key_as_json, key_as_text
 from streaming.flow import Flow
@@ -63,7 +64,7 @@ def digest_of(flow: Flow, changes: Iterable[Mapping[str, Any]]) -> str:
     """`sha256:…` over a flow and its changes as a plan's document has them; without groups' offsets, which move all the
     time. Raises KeyError, ValueError, TypeError for what is no change."""
     counted = (change for change in changes if not Kind(change["kind"]).row.content)
-    rows = sorted(orjson.dumps(change, option=orjson.OPT_SORT_KEYS) for change in counted)
+    rows = sorted(compact_json(change, orjson.OPT_SORT_KEYS) for change in counted)
     return "sha256:" + hashlib.sha256(b"\n".join([flow.name.encode(), *rows])).hexdigest()
 
 

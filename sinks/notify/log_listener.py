@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice
 
-import orjson
-
+from sinks.compact_json import compact_json
 from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS
 from sinks.kafka.ports.cluster import Cluster, Record
 
@@ -43,14 +42,14 @@ class LogListener:
         """Writes what differs from the log. Raises ClusterUnreachable, LockstepError."""
         self._log(self._topics).keep(
             {
-                upstream.encode(): orjson.dumps({"upstream": upstream, "remote": remote})
+                upstream.encode(): compact_json({"upstream": upstream, "remote": remote})
                 for upstream, remote in upstream_to_downstream.items()
             }
         )
 
     def groups_changed(self, groups: AbstractSet[str]) -> None:
         """Writes what differs from the log. Raises ClusterUnreachable, LockstepError."""
-        self._log(self._groups).keep({group.encode(): orjson.dumps({"group": group}) for group in groups})
+        self._log(self._groups).keep({group.encode(): compact_json({"group": group}) for group in groups})
 
     def _log(self, topic: str) -> KeyedLog:
         if self._target is None:

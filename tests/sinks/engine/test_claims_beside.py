@@ -1,4 +1,4 @@
-"""A flow that another process leads still says what it wants, to the flows that this process leads; and who hears it."""
+"""A flow that another process leads still says what it wants, to the flows that this process leads."""
 
 from __future__ import annotations
 

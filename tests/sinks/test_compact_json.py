@@ -1,0 +1,29 @@
+"""JSON that is kept takes the memory of its bytes."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import orjson
+
+from sinks.compact_json import compact_json
+
+KEPT = 1000
+
+
+def test_what_is_kept_takes_little_more_memory_than_its_bytes() -> None:
+    compact_json([])
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        kept = [compact_json(["acl", "TOPIC", str(number)]) for number in range(KEPT)]
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (after - before) / len(kept) < 200
+
+
+def test_it_is_spelt_as_orjson_spells_it() -> None:
+    value = {"b": [1, "ä"], "a": None}
+    assert compact_json(value) == orjson.dumps(value)
+    assert compact_json(value, orjson.OPT_SORT_KEYS) == b'{"a":null,"b":[1,"\xc3\xa4"]}'
