@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from sinks.faults import Observed
 from sinks.kafka.jvm.committed_json import CommittedJson
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
-from sinks.kafka.jvm.jvm_groups import GroupRequests, in_requests
+from sinks.kafka.jvm.jvm_groups import CommittedRequests, in_requests
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.group_reader_around import GroupReaderAround
 from sinks.kafka.ports.groups import GroupFaults, Groups, Offsets
@@ -28,7 +28,7 @@ class JvmCommitted:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._json, self._requests = CommittedJson(self._jvm), GroupRequests(self._jvm)
+        self._json, self._requests = CommittedJson(self._jvm), CommittedRequests(self._jvm)
         self._map = self._jvm.java.util.HashMap
 
     def committed(self, groups: Sequence[str]) -> dict[str, Offsets]:

@@ -32,7 +32,7 @@ def in_requests(groups: Collection[str]) -> list[list[str]]:
     return together + [[group] for group in names if GROUP_SEPARATOR in group]
 
 
-class GroupRequests:
+class CommittedRequests:
     """Makes the maps that `Admin.listConsumerGroupOffsets` is asked with, in one JVM (py4j's)."""
 
     def __init__(self, jvm: Any) -> None:
@@ -59,7 +59,7 @@ class JvmGroupWatch:
         self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
         self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
         self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._requests, self._map = GroupRequests(self._jvm), self._jvm.java.util.HashMap
+        self._requests, self._map = CommittedRequests(self._jvm), self._jvm.java.util.HashMap
         self._last = self._map()
         self._polled: set[str] = set()
         self.troubled: Collection[str] = ()
