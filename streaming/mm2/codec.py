@@ -6,7 +6,7 @@ length and so many bytes of UTF-8; where a value starts with a version, that is 
 this module is what that is measured against, and what writes records for tests and for the demo.
 
 Ours is stricter than MM2, whose reader ignores bytes after the last field: such a record was not written by an MM2
-that this codec knows, and a guess at its meaning would end up in group offsets.
+that this codec knows, and a guess at its meaning would end up in group offsets. Nor does MM2 limit a name.
 """
 
 from __future__ import annotations
@@ -15,36 +15,23 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from streaming.errors import MalformedRecord
-from streaming.mm2.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
-
-TOMBSTONE: Final = "tombstone"
-NO_KEY: Final = "no key"
-SHORT_KEY: Final = "short key"
-LONG_KEY: Final = "long key"
-SHORT_VALUE: Final = "short value"
-LONG_VALUE: Final = "long value"
-UNKNOWN_VERSION: Final = "unknown version"
-NOT_UTF8: Final = "not UTF-8"
-NEGATIVE: Final = "negative"
-
-REASONS: Final = (
-    TOMBSTONE,
-    NO_KEY,
-    SHORT_KEY,
+from streaming.mm2.record_faults import (
     LONG_KEY,
-    SHORT_VALUE,
+    LONG_NAME,
     LONG_VALUE,
-    UNKNOWN_VERSION,
-    NOT_UTF8,
+    LONGEST_NAME,
     NEGATIVE,
+    NO_KEY,
+    NOT_UTF8,
+    SHORT_KEY,
+    SHORT_VALUE,
+    TOMBSTONE,
+    UNKNOWN_VERSION,
 )
-"""Why bytes are no record. The first fault met is the verdict: a null value, a null key, the bytes of the key from
-first to last, those of the value, then text that is not UTF-8, then a partition, offset or timestamp below zero.
-A string's length below zero is `negative` too, met where it stands.
-"""
+from streaming.mm2.records import Checkpoint, Heartbeat, OffsetSync, RecordKind, TopicPartition
 
 RECORD_VERSION = 0
 VERSION_SIZE = 2
@@ -216,18 +203,22 @@ def _decode(kind: RecordKind, key: bytes | None, value: bytes | None) -> tuple[d
     if layout.versioned:
         _check_version(value)
     start = VERSION_SIZE if layout.versioned else 0
+    names = [field for field in fields.values() if isinstance(field, bytes)]
     fields.update(_read(layout.value, value, start, SHORT_VALUE, LONG_VALUE))
-    return _texts_and_numbers(fields)
+    decoded = _texts_and_numbers(fields)
+    if any(len(name) > LONGEST_NAME for name in names):
+        raise MalformedRecord(LONG_NAME)
+    return decoded
 
 
 def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
-    """Raises MalformedRecord with one of `REASONS`, nothing else."""
+    """Raises MalformedRecord with one of `record_faults.REASONS`, nothing else."""
     texts, numbers = _decode(RecordKind.HEARTBEAT, key, value)
     return Heartbeat(texts["source"], texts["target"], numbers["timestamp_ms"])
 
 
 def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
-    """Raises MalformedRecord with one of `REASONS`, nothing else."""
+    """Raises MalformedRecord with one of `record_faults.REASONS`, nothing else."""
     texts, numbers = _decode(RecordKind.CHECKPOINT, key, value)
     return Checkpoint(
         texts["group"],
@@ -239,7 +230,7 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint:
 
 
 def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
-    """Raises MalformedRecord with one of `REASONS`, nothing else."""
+    """Raises MalformedRecord with one of `record_faults.REASONS`, nothing else."""
     texts, numbers = _decode(RecordKind.OFFSET_SYNC, key, value)
     return OffsetSync(
         TopicPartition(texts["subject_topic"], numbers["subject_partition"]),
