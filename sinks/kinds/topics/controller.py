@@ -57,12 +57,13 @@ class TopicController:
         self._refused: dict[str, Sequence[Refusal]] = {}
         self._drifts = TopicDrifts()
         self._first, self._second = True, SecondComparison()
-        self._polled = 0
+        self._polled, self._owes_ids = 0, True
 
     def poll(self, context: PassContext) -> bool:
         """Adds what differs from the last poll to what must be compared."""
         self._schedule.members(context.listed.desired.remote)
         self._polled = 0
+        self._owes_ids |= context.everything
         # Whether or not configs are polled now, so that a time that has come does not stay.
         again = self._unobserved.turn(context.listed.desired.remote, context.now)
         self._backoff.keep(
@@ -153,15 +154,21 @@ class TopicController:
             plan,
             lambda outcomes: self._settle(context, seen, outcomes),
             lambda: self._forget_written(seen, plan),
-            {Kind.TOPIC: self._present(context)},
+            {Kind.TOPIC: self._present(context, seen)},
             lambda: {Kind.TOPIC: adoptable_topics(self._settings, context.listed, self._target.topic_ids)},
         )
 
-    def _present(self, context: PassContext) -> dict[Key, str]:
-        """The ids of what the target has of the topics that are ours, or may be."""
-        ours = {key[0] for key in context.ledger.owned(Kind.TOPIC) | context.ledger.unsettled(Kind.TOPIC)}
+    def _present(self, context: PassContext, seen: Survey) -> dict[Key, str]:
+        """The ids of what the target has of the topics that are ours, or may be: of all once for each full comparison,
+        else of those that were compared or whose id is not known yet. Who deletes asks for itself."""
+        owned, unsettled = context.ledger.owned(Kind.TOPIC), context.ledger.unsettled(Kind.TOPIC)
+        ours = {key[0] for key in owned | unsettled}
+        if not self._owes_ids:
+            ours &= {key[0] for key in unsettled}.union(self._remote_names(seen.covered))
         there = ours & context.listed.target.keys()
-        return {(name,): found for name, found in self._target.topic_ids(there).items()} if there else {}
+        found = {(name,): found for name, found in self._target.topic_ids(there).items()} if there else {}
+        self._owes_ids = False
+        return found
 
     def _forget_written(self, seen: Survey, plan: Plan) -> None:
         """Forgets what is written, on both sides: going back to what a watch saw last would not look like a change.
