@@ -42,6 +42,13 @@ def test_a_credential_is_shown_by_iterations_and_version() -> None:
     assert history.changes()[0]["after"] == {"iterations": 4096, "version": "v1"}
 
 
+def test_of_a_pass_with_more_changes_than_are_kept_the_last_ones_are() -> None:
+    history = FlowHistory()
+    changes = [config_change(f"a.t{number}", "x", None, "y") for number in range(CHANGES + 5)]
+    history.passed(reported(*map(Outcome, changes)))
+    assert [one["key"]["topic"] for one in (history.changes()[0], history.changes()[-1])] == ["a.t504", "a.t5"]
+
+
 def test_no_more_is_kept_than_fits() -> None:
     history = FlowHistory()
     for number in range(CHANGES + 5):
