@@ -164,8 +164,9 @@ class LocalCluster(Startable):
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         processes = []
         for node in self._nodes:
+            # A folder of an earlier process has the ports of then.
+            file, log = self._write(node), self._folder / f"format-{node.id}.log"
             if not (self._data(node) / "meta.properties").exists():
-                file, log = self._write(node), self._folder / f"format-{node.id}.log"
                 arguments = ["format", "--cluster-id", cluster_id, "--config", str(file)]
                 processes.append(JavaProcess("kafka.tools.StorageTool", arguments, classpath, log, QUICK_START))
         try:
