@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -52,36 +52,41 @@ def measure_acls(changes: int) -> Seconds:
         wait_for_topics(bench.source.bootstrap, {topic_name(n) for n in range(TOPICS)}, 120)
         source = KafkaCluster("a", {"bootstrap.servers": bench.source.bootstrap})
         stack.callback(source.close)
-        many = [_acl(f"User:app-{n}", topic_name(n % TOPICS)) for n in range(ACLS)]
-        for start in range(0, ACLS, AT_ONCE):
-            source.acls.create(many[start : start + AT_ONCE])
+        many = [read_acl(f"User:app-{n}", topic_name(n % TOPICS)) for n in range(ACLS)]
+        grant_all(source, many)
         for way in WAYS:
             with started(bench, way):
                 measured[way.name] = _changes(bench, source, way, changes)
     return measured
 
 
-def _acl(principal: str, topic: str) -> AclBinding:
+def grant_all(cluster: KafkaCluster, many: Sequence[AclBinding]) -> None:
+    """So many in a request that it takes no second."""
+    for start in range(0, len(many), AT_ONCE):
+        cluster.acls.create(many[start : start + AT_ONCE])
+
+
+def read_acl(principal: str, topic: str) -> AclBinding:
     return AclBinding(TOPIC, topic, LITERAL, principal, "*", "READ", ALLOW)
 
 
 def _changes(bench: Bench, source: KafkaCluster, way: Scenario, changes: int) -> dict[str, list[float]]:
     target, choice = AdminClient({"bootstrap.servers": bench.target.bootstrap}), random.Random(1)
     name = "lockstep" if way.is_lockstep else "mm2"
-    first = _acl(f"User:{name}-first", topic_name(0))
+    first = read_acl(f"User:{name}-first", topic_name(0))
     source.acls.create([first])
-    _wait(target, first, there=True)
+    acl_arrives(target, first, there=True)
     seconds: dict[str, list[float]] = {"granted": [], "revoked": []}
     for number in range(changes):
-        one = _acl(f"User:{name}-{number}", topic_name(choice.randrange(TOPICS)))
+        one = read_acl(f"User:{name}-{number}", topic_name(choice.randrange(TOPICS)))
         _pause(choice)
         source.acls.create([one])
-        seconds["granted"].append(_wait(target, one, there=True))
+        seconds["granted"].append(acl_arrives(target, one, there=True))
         # MM2 revokes nothing, so there is nothing to wait for.
         if way.is_lockstep:
             _pause(choice)
             source.acls.delete([one])
-            seconds["revoked"].append(_wait(target, one, there=False))
+            seconds["revoked"].append(acl_arrives(target, one, there=False))
     return seconds
 
 
@@ -89,11 +94,12 @@ def _pause(choice: random.Random) -> None:
     time.sleep(choice.expovariate(1.0))
 
 
-def _wait(target: AdminClient, acl: AclBinding, *, there: bool) -> float:
+def acl_arrives(target: AdminClient, acl: AclBinding, *, there: bool, source: str = "a") -> float:
+    """Seconds until the target has, or has no more, what the source has of this ACL now. Raises WaitedTooLong."""
     start = time.monotonic()
     wanted = AclBindingFilter(
         ResourceType.TOPIC,
-        f"a.{acl.resource_name}",
+        f"{source}.{acl.resource_name}",
         ResourcePatternType.LITERAL,
         acl.principal,
         "*",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import psutil
 
@@ -31,6 +32,17 @@ def cost(pids: Iterable[int]) -> Cost:
         except psutil.NoSuchProcess:
             continue
     return Cost(cpu, resident)
+
+
+def idle_costs(groups: Sequence[Sequence[int]], seconds: float) -> list[Cost]:
+    """Of these processes by group, left alone for so long: CPU seconds a minute, resident bytes at the end."""
+    before, start = [cost(group) for group in groups], time.monotonic()
+    # The price is that of a time, not of anything that could be waited for.
+    while time.monotonic() - start < seconds:
+        time.sleep(0.1)
+    used = [cost(group).since(earlier) for group, earlier in zip(groups, before, strict=True)]
+    per_minute = 60 / (time.monotonic() - start)
+    return [replace(one, cpu_seconds=one.cpu_seconds * per_minute) for one in used]
 
 
 def family(pids: Iterable[int]) -> set[psutil.Process]:

@@ -38,6 +38,25 @@ def say(text: str) -> None:
     sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
 
 
+def commit_all(source: KafkaCluster, offsets: Mapping[str, Offsets]) -> None:
+    """The offsets of groups, by name. Raises LockstepError when one is refused.
+
+    Coordinators that are only just being made are asked again.
+    """
+    left = dict(offsets)
+
+    def done() -> bool:
+        for name, of in source.groups.commit(left).items():
+            faults = [fault for fault in of.values() if fault]
+            if not faults:
+                del left[name]
+            elif not all(fault.retriable for fault in faults):
+                raise LockstepError(f"a commit of {name} on the source was refused: {faults[0]}")
+        return not left
+
+    wait_for(done, WITHIN, "all commits on the source to be taken")
+
+
 @dataclass(frozen=True)
 class GroupsPair:
     """Both clusters; `names`: of the topics on the source."""
@@ -58,22 +77,8 @@ class GroupsPair:
         return [TopicPartition(f"a.{at.topic}", at.partition) for at in self.partitions(number)]
 
     def commit(self, groups: Mapping[str, int], offset: int) -> None:
-        """All these groups (name to number) at this offset. Raises LockstepError when one is refused.
-
-        Coordinators that are only just being made are asked again.
-        """
-        left: dict[str, Offsets] = {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()}
-
-        def done() -> bool:
-            for name, of in self.source.groups.commit(left).items():
-                faults = [fault for fault in of.values() if fault]
-                if not faults:
-                    del left[name]
-                elif not all(fault.retriable for fault in faults):
-                    raise LockstepError(f"a commit of {name} on the source was refused: {faults[0]}")
-            return not left
-
-        wait_for(done, WITHIN, "all commits on the source to be taken")
+        """All these groups (name to number) at this offset; see `commit_all`."""
+        commit_all(self.source, {name: dict.fromkeys(self.partitions(n), offset) for name, n in groups.items()})
 
     def synced(self, groups: Mapping[str, int], past: int = PAST) -> set[str]:
         """Those of them whose offsets on the target are all there, and behind this one."""

@@ -67,9 +67,7 @@ def peak_memory(pids: list[int]) -> Iterator[dict[str, int]]:
 
     def look() -> None:
         while not stop.wait(LOOK_EVERY):
-            now = Counter(dict.fromkeys(peak, 0))
-            for process in family(pids):
-                now.update(_resident(process))
+            now = resident(pids)
             peak.update({name: max(peak[name], now[name]) for name in peak})
 
     watcher = threading.Thread(target=look, daemon=True)
@@ -79,6 +77,14 @@ def peak_memory(pids: list[int]) -> Iterator[dict[str, int]]:
     finally:
         stop.set()
         watcher.join()
+
+
+def resident(pids: Iterable[int]) -> Counter[str]:
+    """Bytes now: `jvm`, and `python` all together."""
+    now = Counter({"jvm": 0, "python": 0})
+    for process in family(pids):
+        now.update(_resident(process))
+    return now
 
 
 def _resident(process: psutil.Process) -> dict[str, int]:

@@ -17,7 +17,7 @@ from app.local.local_job import JOB_READY_WITHIN, LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from bench.cost import cost
+from bench.cost import idle_costs
 from bench.results import Result
 from bench.topic_changes import Changes
 
@@ -79,7 +79,7 @@ def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result
         pids = job.pids if job else mirror.pids
         meter = Meter(job) if job else None
         first = meter.first_comparison() if meter else None
-        load = Changes(bench.source.bootstrap, bench.target.bootstrap, bench.topics, seed)
+        load = Changes({"a": bench.source.bootstrap}, bench.target.bootstrap, bench.topics, seed)
         slowest = 3.0 * (scenario.mirror or 1) + START_WITHIN
         load.run(1, 0.1, slowest)
         # Changes come first, so that the price is that of a program whose JVM has settled.
@@ -103,13 +103,11 @@ def _idle(
 ) -> tuple[float, float, float, int, dict[str, float]]:
     groups = (pids, bench.source.pids, bench.target.pids)
     requests = meter.requests() if meter else {}
-    before, start = [cost(group) for group in groups], time.monotonic()
-    while time.monotonic() - start < seconds:
-        time.sleep(0.1)
-    after = [cost(group).since(earlier) for group, earlier in zip(groups, before, strict=True)]
+    start = time.monotonic()
+    after = idle_costs(groups, seconds)
     per_minute = 60 / (time.monotonic() - start)
     counted = {name: (value - requests[name]) * per_minute for name, value in meter.requests().items()} if meter else {}
-    cpu = [row.cpu_seconds * per_minute for row in after]
+    cpu = [row.cpu_seconds for row in after]
     return cpu[0], cpu[1], cpu[2], after[0].resident, counted
 
 

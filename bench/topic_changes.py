@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from confluent_kafka.admin import (
@@ -59,10 +60,11 @@ class Arrivals:
 
 
 class Changes:
-    """Sets one topic's `retention.ms` at a time on the source, and watches `a.<topic>` on the target."""
+    """Sets one topic's `retention.ms` at a time on a source, and watches `<source>.<topic>` on the target."""
 
-    def __init__(self, source: str, target: str, topics: int, seed: int) -> None:
-        self._source = AdminClient({"bootstrap.servers": source})
+    def __init__(self, sources: Mapping[str, str], target: str, topics: int, seed: int) -> None:
+        """`sources`: bootstrap servers by alias; `topics`: of each."""
+        self._sources = {alias: AdminClient({"bootstrap.servers": at}) for alias, at in sources.items()}
         self._target = AdminClient({"bootstrap.servers": target})
         self._topics = topics
         self._random = random.Random(seed)
@@ -73,10 +75,11 @@ class Changes:
         arrivals, done = Arrivals(), threading.Event()
         watcher = threading.Thread(target=self._watch, args=(arrivals, done), daemon=True)
         watcher.start()
-        numbers = self._random.sample(range(self._topics), count)
+        numbers = self._random.sample(range(self._topics * len(self._sources)), count)
         for number in numbers:
             time.sleep(self._random.expovariate(1 / mean_gap))
-            self._change(number, arrivals)
+            alias = [*self._sources][number // self._topics]
+            self._change(alias, topic_name(number % self._topics), arrivals)
         deadline = time.monotonic() + timeout
         while arrivals.pending and time.monotonic() < deadline:
             time.sleep(TARGET_POLL_INTERVAL)
@@ -86,15 +89,15 @@ class Changes:
             raise TimeoutError(f"{len(arrivals.pending)} of {count} changes did not arrive within {timeout:g} s")
         return arrivals.seconds
 
-    def _change(self, number: int, arrivals: Arrivals) -> None:
-        topic, value = topic_name(number), str(self._next_value)
+    def _change(self, alias: str, topic: str, arrivals: Arrivals) -> None:
+        value = str(self._next_value)
         self._next_value += 1
         entry = ConfigEntry("retention.ms", value, incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-        for future in self._source.incremental_alter_configs([resource]).values():
+        for future in self._sources[alias].incremental_alter_configs([resource]).values():
             future.result()
         with arrivals.lock:
-            arrivals.pending[f"a.{topic}"] = (value, time.monotonic())
+            arrivals.pending[f"{alias}.{topic}"] = (value, time.monotonic())
 
     def _watch(self, arrivals: Arrivals, done: threading.Event) -> None:
         while not done.wait(TARGET_POLL_INTERVAL):
