@@ -27,6 +27,16 @@ log = logging.getLogger(__name__)
 TICK = 1.0
 """Seconds between two questions whether one is due."""
 
+LARGEST_SHARE = 0.1
+"""Of the time that a flow's preflights may take: of thousands of partitions that all move, one takes as long as dozens
+of passes, and these wait for the interpreter meanwhile."""
+
+
+def next_preflight(began: float, ended: float, interval: float) -> float:
+    """When the next one is due, after one that took so long: an interval after its begin, or when it has had its share
+    of the time. All in monotonic seconds."""
+    return max(began + interval, began + (ended - began) / LARGEST_SHARE)
+
 
 class PreflightWatch:
     """Of one flow, with clients of its own, so that no pass waits for it. One thread at a time uses it."""
@@ -56,8 +66,9 @@ class PreflightWatch:
             return
         if self._clock() < self._due or not self._history.passes:
             return
-        self._due = self._clock() + flow.failover.preflight_interval
+        began = self._clock()
         self._task.note_preflight(self._made(settings, flow))
+        self._due = next_preflight(began, self._clock(), flow.failover.preflight_interval)
 
     def _is_led(self) -> bool:
         """By this process, and in step: of a flow that has ended there is nothing to fail over."""
