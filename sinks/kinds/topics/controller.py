@@ -166,9 +166,9 @@ class TopicController:
         if not self._owes_ids:
             ours &= {key[0] for key in unsettled}.union(self._remote_names(seen.covered))
         there = ours & context.listed.target.keys()
-        found = {(name,): found for name, found in self._target.topic_ids(there).items()} if there else {}
+        ids = self._target.topic_ids(there) if there else {}
         self._owes_ids = False
-        return found
+        return {(name,): found for name, found in ids.items()}
 
     def _forget_written(self, seen: Survey, plan: Plan) -> None:
         """Forgets what is written, on both sides: going back to what a watch saw last would not look like a change.
