@@ -58,3 +58,9 @@ def test_goals_are_those_of_the_largest_size_and_say_by_how_much_they_are_missed
     assert "| one change in 5 s: p99, to MM2's at 1 s | ≤ 1.00 of MM2's | 0.75 | reached |" in text
     assert "| CPU of an idle minute, together, to MM2's at 1 s | ≤ 0.33 of MM2's | 0.60 | missed by 0.27 |" in text
     assert "| one change a second: p99 | ≤ 5.00 s | 6.00 | missed by 1.00 |" in text
+
+
+def test_goals_of_what_was_not_measured_say_so() -> None:
+    large = size(6.0)
+    del large["mm2"]
+    assert "| one change in 5 s: p99, to MM2's at 1 s | ≤ 1.00 of MM2's | - | not measured |" in made(_10000=large)
