@@ -14,6 +14,7 @@ from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.record_finder import AT_FIRST, Budget, find
 from sinks.kinds.offsets.record_search import Question, SearchResult, Turns
+from streaming.errors import LockstepError
 
 SEARCH_REST = 2.0
 """Seconds until a search is repeated whose answer may be another one by then."""
@@ -55,25 +56,40 @@ class MatchCache:
     ) -> None:
         self._beside = beside
         self._under_way: _Search | None = None
+        self._fault: LockstepError | None = None
         self._source, self._target, self._budget, self._clock = source, target, budget, clock
         self._turns = Turns(SEARCH_REST, at_once)
 
     def __call__(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, SearchResult]:
         """All that is known now. The questions all go the same way. Raises ClusterUnreachable, RightsMissing."""
         self._take_in(0.0)
-        if self._under_way is None and (chosen := self._turns.choose(wanted, now := self._clock())):
-            here, there = (self._target, self._source) if chosen[0].back else (self._source, self._target)
-            answers = self._beside(lambda: find(chosen, here, there, self._budget), "record-search")
-            self._under_way = _Search(dict(wanted), now, answers)
-            self._take_in(WAITED_FOR if len(chosen) <= AT_FIRST else 0.0)
+        self._turns.want(wanted, now := self._clock())
+        if self._under_way is None:
+            self._fault = self._fault if (chosen := self._turns.choose()) else None
+            self._begin(chosen, now)
+        if self._under_way is not None and self._fault is not None:
+            # Until another search has come to its end.
+            raise self._fault
         known = {key: self._turns.known(key, question) for key, question in wanted.items()}
         return {key: found for key, found in known.items() if found is not None}
 
+    def _begin(self, chosen: Mapping[GroupPartition, Question], now: float) -> None:
+        if not (questions := list(dict.fromkeys(chosen.values()))):
+            return
+        here, there = (self._target, self._source) if questions[0].back else (self._source, self._target)
+        answers = self._beside(lambda: find(questions, here, there, self._budget), "record-search")
+        self._under_way = _Search(chosen, now, answers)
+        self._take_in(WAITED_FOR if len(questions) <= AT_FIRST else 0.0)
+
     def _take_in(self, seconds: float) -> None:
-        """What a search found, once it is over; waits so long for its end."""
+        """What a search found, once it is over; waits so long for its end. Raises what it raised."""
         if (search := self._under_way) is not None and wait([search.answers], seconds).done:
-            self._under_way = None
-            self._turns.learn(search.wanted, search.answers.result(), search.at)
+            self._under_way, self._fault = None, None
+            try:
+                self._turns.learn(search.wanted, search.answers.result(), search.at)
+            except LockstepError as error:
+                self._fault = error
+                raise
 
     def forget(self, groups: Collection[str], topics: Collection[str] = ()) -> None:
         """Groups that are gone, and topics that were recreated."""

@@ -10,7 +10,8 @@ with a proof that there is no twin: see `sinks.kinds.offsets.record_finder`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from sinks.kafka.ports.record_reader import Record, Stamp
 from sinks.kinds.offsets.group_partition import GroupPartition
@@ -108,33 +109,47 @@ class Search:
         return same and (self.own_time or later.timestamp == self.wanted.timestamp)
 
 
+def still_asks(earlier: Question, now: Question) -> bool:
+    """Whether what answered one question answers the other.
+
+    To the end of the log there is no other bound than the source's end, which moves on while it is written: the record
+    was found among all that there was, and what came since lies behind it.
+    """
+    return earlier == (now if now.high is not None else replace(now, until=earlier.until))
+
+
 class Turns:
     """Which questions are asked under a budget, and what is known already.
 
-    Who waits longest is first, whether its question stayed the same or not: so each one has its turn. An answer is
-    reused as long as the group has the same question; one that may pass is searched again after `rest` seconds.
+    Who waits longest is first, whether its question stayed the same or not, and whether it was asked in this pass or
+    in one before: so each one has its turn. An answer is reused as long as the group has the same question; one that
+    may pass is searched again after `rest` seconds.
     """
 
     def __init__(self, rest: float, budget: int) -> None:
         self._rest, self._budget = rest, budget
-        self._since: dict[GroupPartition, float] = {}
+        self._open: dict[GroupPartition, Question] = {}
         self._known: dict[GroupPartition, tuple[Question, SearchResult, float]] = {}
 
-    def choose(self, wanted: Mapping[GroupPartition, Question], now: float) -> list[Question]:
-        """The questions to ask now, each once. `now` in seconds, on a clock that never goes back."""
-        open_ = [key for key, question in wanted.items() if not self._settled(key, question, now)]
-        for key in open_:
-            self._since.setdefault(key, now)
-        chosen: dict[Question, None] = {}
-        for key in sorted(open_, key=lambda key: (self._since[key], key)):
-            if len(chosen) == self._budget:
-                break
-            chosen[wanted[key]] = None
-        return list(chosen)
+    def want(self, wanted: Mapping[GroupPartition, Question], now: float) -> None:
+        """These are the questions that they have now. `now` in seconds, on a clock that never goes back."""
+        for key, question in wanted.items():
+            if self._settled(key, question, now):
+                self._open.pop(key, None)
+            else:
+                # Who waits keeps the place.
+                self._open[key] = question
+
+    def choose(self) -> dict[GroupPartition, Question]:
+        """Who is to be answered now: as many questions as the budget has, and all who ask the same."""
+        chosen = set(islice(dict.fromkeys(self._open.values()), self._budget))
+        return {key: question for key, question in self._open.items() if question in chosen}
 
     def _settled(self, key: GroupPartition, question: Question, now: float) -> bool:
-        question_known, found, at = self._known.get(key, (None, None, now))
-        return question_known == question and found is not None and not (found.passing and at + self._rest <= now)
+        last, found, at = self._known.get(key, (None, None, now))
+        if last is None or found is None or not still_asks(last, question):
+            return False
+        return not found.passing or (last == question and now < at + self._rest)
 
     def learn(
         self, wanted: Mapping[GroupPartition, Question], found: Mapping[Question, SearchResult], now: float
@@ -143,12 +158,12 @@ class Turns:
         for key, question in wanted.items():
             if question in found:
                 self._known[key] = (question, found[question], now)
-                self._since.pop(key, None)
+                self._open.pop(key, None)
 
     def known(self, key: GroupPartition, question: Question) -> SearchResult | None:
         """The answer to the question that the group has now; None: there is none yet."""
         last, found, _ = self._known.get(key, (None, None, 0.0))
-        return found if last == question else None
+        return found if last is not None and still_asks(last, question) else None
 
     def forget_groups(self, groups: Collection[str]) -> None:
         """Groups that are gone."""
@@ -159,10 +174,10 @@ class Turns:
         self._forget(lambda key, about: topic in (key[1].topic, about.there.topic if about else None))
 
     def _forget(self, concerns: Callable[[GroupPartition, Question | None], bool]) -> None:
-        for key in self._since.keys() | self._known.keys():
+        for key in self._open.keys() | self._known.keys():
             last = self._known.get(key)
-            if concerns(key, last[0] if last else None):
-                self._since.pop(key, None)
+            if concerns(key, last[0] if last else None) or concerns(key, self._open.get(key)):
+                self._open.pop(key, None)
                 self._known.pop(key, None)
 
     def __len__(self) -> int:

@@ -23,8 +23,8 @@ def record(
     return Record(offset, timestamp, stamp, key, value)
 
 
-def question(offset: int, low: int = 0, high: int | None = None) -> Question:
-    return Question(HERE, offset, THERE, low, high)
+def question(offset: int, low: int = 0, high: int | None = None, until: int | None = None) -> Question:
+    return Question(HERE, offset, THERE, low, high, until)
 
 
 def asker(number: int) -> GroupPartition:
@@ -89,29 +89,54 @@ def test_match_skips_nothing_however_many_records_are_the_same(steps: list[Step]
                 break
 
 
+def chosen(turns: Turns, wanted: dict[GroupPartition, Question], now: float) -> list[Question]:
+    """The questions to ask now, where these are wanted."""
+    turns.want(wanted, now)
+    return list(dict.fromkeys(turns.choose().values()))
+
+
 def test_answer_is_kept_as_long_as_offset_and_bracket_stay() -> None:
     turns, wanted = Turns(REST, 10), {asker(1): question(5)}
-    assert turns.choose(wanted, 0) == [question(5)]
+    assert chosen(turns, wanted, 0) == [question(5)]
     turns.learn(wanted, {question(5): SearchResult(3)}, 0)
-    assert turns.choose(wanted, 1000) == []
+    assert chosen(turns, wanted, 1000) == []
     assert turns.known(asker(1), question(5)) == SearchResult(3)
     for other in (question(6), question(5, low=1), question(5, high=9)):
-        assert turns.choose({asker(1): other}, 1000) == [other]
+        assert chosen(turns, {asker(1): other}, 1000) == [other]
         assert turns.known(asker(1), other) is None
 
 
 def test_answer_that_may_pass_is_asked_again_after_a_rest() -> None:
     turns, wanted = Turns(REST, 10), {asker(1): question(5)}
     turns.learn(wanted, {question(5): SearchResult(passing=True)}, 0)
-    assert turns.choose(wanted, REST - 1) == []
-    assert turns.choose(wanted, REST) == [question(5)]
+    assert chosen(turns, wanted, REST - 1) == []
+    assert chosen(turns, wanted, REST) == [question(5)]
+
+
+def test_answer_up_to_the_end_of_the_log_holds_while_the_source_is_written() -> None:
+    turns, asked = Turns(REST, 10), question(5, until=100)
+    turns.learn({asker(1): asked}, {asked: SearchResult(3)}, 0)
+    later = question(5, until=200)
+    assert (chosen(turns, {asker(1): later}, 1), turns.known(asker(1), later)) == ([], SearchResult(3))
+
+
+def test_answer_within_a_bracket_holds_as_long_as_the_bracket_stays() -> None:
+    turns, asked = Turns(REST, 10), question(5, high=9, until=100)
+    turns.learn({asker(1): asked}, {asked: SearchResult(3)}, 0)
+    assert turns.known(asker(1), question(5, high=9, until=200)) is None
+
+
+def test_whoever_waits_is_answered_though_others_alone_ask_in_the_passes_in_which_one_may() -> None:
+    turns, crowd = Turns(REST, 1), {asker(number): question(number) for number in range(2, 9)}
+    turns.want({asker(1): question(1)}, 0)
+    assert chosen(turns, crowd, 1) == [question(1)]
 
 
 def test_groups_at_one_offset_are_one_question() -> None:
     turns, wanted = Turns(REST, 1), {asker(number): question(5) for number in range(9)}
-    assert turns.choose(wanted, 0) == [question(5)]
+    assert chosen(turns, wanted, 0) == [question(5)]
     turns.learn(wanted, {question(5): SearchResult(3)}, 0)
-    assert turns.choose(wanted, 1) == []
+    assert chosen(turns, wanted, 1) == []
 
 
 @settings(max_examples=50, deadline=None)
@@ -127,10 +152,10 @@ def test_every_asker_has_its_turn_though_others_move_and_new_ones_come(
         # Each one moves at every round, so that no answer is of use twice.
         wanted = {asker(number): question(100 * number + now) for number in range(askers)}
         wanted |= {asker(50 + 5 * now + number): question(9000 + 10 * now + number) for number in range(late)}
-        chosen = turns.choose(wanted, now)
-        assert len(chosen) <= budget
-        asked |= {who for who, what in wanted.items() if what in chosen}
-        turns.learn(wanted, {what: SearchResult(1) for what in chosen}, now)
+        questions = chosen(turns, wanted, now)
+        assert len(questions) <= budget
+        asked |= {who for who, what in wanted.items() if what in questions}
+        turns.learn(turns.choose(), {what: SearchResult(1) for what in questions}, now)
     assert asked >= {asker(number) for number in range(askers)}
 
 
