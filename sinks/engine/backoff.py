@@ -1,7 +1,8 @@
 """Changes that the target refused: each backs off by itself and is tried again ever less often. Pure.
 
 What a missing right denied is another thing than a refused value: somebody grants the right, and all that it denied
-passes. So a few of those changes are tried every minute, and once one of them goes through, all others of its kind.
+passes. So a few of those changes are tried every minute, and as long as all that are tried go through, twice as many of
+their kind are tried at once: a right may have been granted for all of them, or for one.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ LONGEST_WAIT = 3600.0
 """Seconds between tries in the end: often enough to notice within the hour that a policy was relaxed."""
 
 DENIED_WAIT, DENIED_TRIED = 60.0, 5
-"""Seconds until the next try of some that a missing right denied, and how many of a kind those are: each failed try is
-an event in the audit topic."""
+"""Seconds until the next try of some that a missing right denied, and how many of a kind those are at first: each
+failed try is an event in the audit topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Backoff:
 
     def __init__(self) -> None:
         self._changes: dict[tuple[Kind, Key], BackedOff] = {}
+        self._tried: dict[Kind, int] = {}
 
     def split(self, changes: Iterable[Change], now: float) -> tuple[list[Change], list[Refusal]]:
         """Changes to try now, and refusals for those that must wait. Another wanted value is tried at once."""
@@ -70,7 +72,7 @@ class Backoff:
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> None:
         """Backs off what was refused for good, forgets what went through. Retriable faults do not count."""
-        granted: set[Kind] = set()
+        granted, denied = set[Kind](), set[Kind]()
         for outcome in outcomes:
             change, item = outcome.change, (outcome.change.kind, outcome.change.key)
             before = self._changes.get(item)
@@ -79,23 +81,29 @@ class Backoff:
                 if before is not None and before.fault.is_denied:
                     granted.add(change.kind)
             elif not outcome.error.retriable:
+                if outcome.error.is_denied:
+                    denied.add(change.kind)
                 tries = before.tries + 1 if before and before.after == change.after else 1
                 due = now + wait_after(tries)
                 self._changes[item] = BackedOff(
                     change.kind, change.op, change.key, change.after, outcome.error, tries, due
                 )
 
-        self._hasten_denied(granted, now)
+        self._hasten_denied(granted - denied, denied, now)
 
-    def _hasten_denied(self, granted: Collection[Kind], now: float) -> None:
-        """`granted`: kinds of which something went through that was denied before."""
+    def _hasten_denied(self, granted: Collection[Kind], denied_again: Collection[Kind], now: float) -> None:
+        """`granted`: kinds of which all that was tried went through, and something of it was denied before."""
+        for kind in granted:
+            self._tried[kind] = 2 * self._tried.get(kind, DENIED_TRIED)
+        for kind in denied_again:
+            self._tried.pop(kind, None)
         denied: dict[Kind, list[BackedOff]] = {}
         for one in sorted(self._changes.values(), key=attrgetter("due")):
             if one.fault.is_denied:
                 denied.setdefault(one.kind, []).append(one)
         for kind, changes in denied.items():
-            some, at = (changes, now) if kind in granted else (changes[:DENIED_TRIED], now + DENIED_WAIT)
-            for one in some:
+            at = now if kind in granted else now + DENIED_WAIT
+            for one in changes[: self._tried.get(kind, DENIED_TRIED)]:
                 self._changes[kind, one.key] = replace(one, due=min(one.due, at))
 
     def due(self, now: float) -> set[str]:

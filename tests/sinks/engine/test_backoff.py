@@ -91,14 +91,33 @@ def test_of_many_that_a_missing_right_denied_some_are_tried_every_minute_in_turn
     assert len({refusal.reason.split(",")[0] for refusal in backed_off.waiting(0.0)}) <= 2, "one is tried more often"
 
 
-def test_once_one_is_granted_all_that_its_kind_was_denied_is_tried_at_once() -> None:
+def granted_one() -> Backoff:
+    """All of MANY were denied for long; the first one went through at 7200."""
     backed_off = Backoff()
-    refused = config_change("a.t", "retention.ms", None, "-7")
-    backed_off.learn([*(Outcome(change, DENIED) for change in MANY), Outcome(refused, REFUSED)], 0.0)
+    backed_off.learn([Outcome(change, DENIED) for change in MANY], 0.0)
     times_tried(backed_off, MANY, DENIED, hours=2)
-    backed_off.learn([Outcome(refused, REFUSED)], 7200.0)
     backed_off.learn([Outcome(MANY[0])], 7200.0)
-    assert tried(backed_off, *MANY[1:], refused, now=7200.0) == MANY[1:]
+    return backed_off
+
+
+def test_once_one_is_granted_ever_more_of_its_kind_are_tried_at_once_as_long_as_all_go_through() -> None:
+    backed_off, left, counts = granted_one(), MANY[1:], list[int]()
+    refused = config_change("a.t", "retention.ms", None, "-7")
+    backed_off.learn([Outcome(refused, REFUSED)], 7200.0)
+    while left:
+        todo = tried(backed_off, *left, refused, now=7200.0)
+        backed_off.learn(map(Outcome, todo), 7200.0)
+        left = [change for change in left if change not in todo]
+        counts.append(len(todo))
+    assert counts == [2 * DENIED_TRIED, len(MANY) - 1 - 2 * DENIED_TRIED]
+
+
+def test_right_for_one_alone_has_few_others_tried_that_are_denied_again() -> None:
+    backed_off = granted_one()
+    first = tried(backed_off, *MANY[1:], now=7200.0)
+    backed_off.learn([Outcome(first[0]), *(Outcome(change, DENIED) for change in first[1:])], 7200.0)
+    assert len(first) == 2 * DENIED_TRIED
+    assert len(tried(backed_off, *MANY[1:], now=7201.0)) <= DENIED_TRIED
 
 
 def test_its_topic_is_due_when_its_time_has_come(backed_off: Backoff) -> None:
