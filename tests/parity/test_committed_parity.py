@@ -56,5 +56,6 @@ def test_metadata_stays_in_the_jvm(kafka: Kafka) -> None:
 
 
 def test_group_whose_offsets_have_another_shape_alone_is_left_out() -> None:
-    text = '{"g":{"t-0":{"offset":5},"t-1":null,"t-2":{"offset":-1}},"h":{"t-0":{"position":5}},"i":{"t":{"offset":1}}}'
+    others = '"h":{"t-0":{"position":5}},"i":{"t":{"offset":1}},"j":null,"k":{"t-0":{"offset":1.5}}'
+    text = '{"g":{"t-0":{"offset":5},"t-1":null,"t-2":{"offset":-1}},' + others + "}"
     assert offsets_of(text) == {"g": {TopicPartition("t", 0): 5}}

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from sinks.kafka.ports.groups import Offsets
-from streaming.mm2.records import TopicPartition
+from streaming.mm2.records import MAX_INT64, TopicPartition
 
 OFFSETS = "org.apache.kafka.clients.consumer.OffsetAndMetadata"
 VISIBILITY = "com.fasterxml.jackson.annotation.JsonAutoDetect$Visibility"
@@ -55,14 +55,20 @@ def offsets_of(text: str) -> dict[str, Offsets]:
         offsets: dict[TopicPartition, int] = {}
         try:
             for name, entry in entries.items():
-                if entry is not None and entry["offset"] >= 0:
+                if entry is not None and 0 <= (offset := _whole(entry["offset"])) <= MAX_INT64:
                     # Groups share partitions, and checking each name once more would take longer than all the rest.
                     where = places.get(name)
                     if where is None:
                         topic, _, partition = name.rpartition("-")
                         where = places[name] = TopicPartition(topic, int(partition))
-                    offsets[where] = entry["offset"]
-        except (KeyError, TypeError, ValueError):
+                    offsets[where] = offset
+        except (AttributeError, KeyError, TypeError, ValueError):
             continue  # of another version of Kafka's client
         found[group] = offsets
     return found
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise ValueError(value)
+    return value
