@@ -40,7 +40,6 @@ from sinks.kinds.offsets.writer import GroupWriter
 from streaming.commits.commit_record import COMMITS_TOPIC
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
-from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +74,6 @@ class OffsetController:
         self._schedule, self._backoff = GroupSchedule(), Backoff()
         self._ledger: Ledger | None = None
         self._reading, self._owes_all = PacedReading(MirrorReading(memory, ends.topics), reads_for, clock), False
-        self._missing: frozenset[str | TopicPartition] = frozenset()
         self._listed: Mapping[str, int] = {}
         self._summary: GroupSummary | None = None
         self._waiting: set[str] = set()
@@ -87,8 +85,9 @@ class OffsetController:
         if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return False
         self._ledger = context.ledger
+        if (taken_in := self._memory.drain()) is None:
+            return False
         everything, self._owes_all = self._owes_all, False
-        taken_in = self._memory.drain()
         if everything and self._scope is None:
             self._keep(context)
         if not self._active:
@@ -129,10 +128,7 @@ class OffsetController:
         """At each full comparison: what changed is written down, topics are recognized."""
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
-        missing = self._memory.unlisted(self._listed) if self._listed else frozenset[str | TopicPartition]()
-        # Metadata may lag behind, so that what is missing twice counts as gone.
-        self._memory.gone(missing & self._missing)
-        self._missing = missing
+        self._memory.forget_unlisted(self._listed, context.now)
         self._memory.save(context.ledger, self._listed)
 
     def _recognize(self, listed: Listed, topics: Iterable[str]) -> set[str]:
@@ -156,6 +152,7 @@ class OffsetController:
         if self._matches is not None:
             self._matches.forget(groups)
         self._schedule.forget(groups)
+        self._backoff.settled(groups, ())
         for group in groups:
             self._rows.pop(group, None)
         self._summary = None

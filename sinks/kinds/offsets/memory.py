@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from sinks.engine.ledger import Ledger
 from sinks.kafka.ports.cluster import Placed, Reader
+from sinks.kinds.absence import SECONDS as ABSENT_FOR
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
@@ -46,16 +47,19 @@ class OffsetMemory:
         self.queue = StreamQueue(most_waiting)
         self._taken_in = TakenIn(set(), set())
         self._topics: MirrorTopics | None = None
+        self._unlisted: Mapping[str | TopicPartition, float] = {}
         self._stored = StoredMemory()
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a batch of the stream told; taken in by `drain`."""
         self.queue.put(syncs, checkpoints)
 
-    def drain(self) -> TakenIn:
-        """Takes in what was heard, unless that was too much: `MirrorReading` reads it then. Returns what all that was
-        taken in since the last time is about."""
-        for syncs, checkpoints in self.queue.take():
+    def drain(self) -> TakenIn | None:
+        """Takes in what was heard. Returns what all that was taken in since the last time is about; None where too much
+        was heard: `MirrorReading` is to read it, and nothing that is known counts before."""
+        if (heard := self.queue.take()) is None:
+            return None
+        for syncs, checkpoints in heard:
             self._take_syncs(syncs)
             self.take_checkpoints(checkpoints)
         taken_in, self._taken_in = self._taken_in, TakenIn(set(), set())
@@ -208,10 +212,14 @@ class OffsetMemory:
         """Those that something is known of, by their names on the source."""
         return self.histories.topics() | self._remote.keys()
 
-    def unlisted(self, listed: Mapping[str, int]) -> frozenset[str | TopicPartition]:
-        """Known topics that the source does not list, and known partitions that topics which it lists do not have.
-        `listed`: how many partitions each has."""
-        return frozenset([*(self.topics() - listed.keys()), *self.histories.beyond(listed)])
+    def forget_unlisted(self, listed: Mapping[str, int], now: float) -> None:
+        """At each full comparison: forgets topics, and partitions, that the source lacks for long enough: metadata may
+        lag behind. `listed`: how many partitions each of its topics has; `now` in monotonic seconds."""
+        unlisted = frozenset[str | TopicPartition]()
+        if listed:
+            unlisted = frozenset([*(self.topics() - listed.keys()), *self.histories.beyond(listed)])
+        self._unlisted = {one: self._unlisted.get(one, now) for one in unlisted}
+        self.gone([one for one, since in self._unlisted.items() if now - since >= ABSENT_FOR])
 
     def gone(self, unlisted: Collection[str | TopicPartition]) -> None:
         """Forgets topics, or partitions, that are on the source no more, or never were."""

@@ -67,9 +67,11 @@ class StreamQueue:
             self._empty()
             self._overflowed = False
 
-    def take(self) -> list[Batch]:
-        """What waits; nothing where there was too much."""
+    def take(self) -> list[Batch] | None:
+        """What waits; None where something was let go of: what is known ends before a gap then."""
         with self._lock:
+            if self._overflowed:
+                return None
             taken = self._batches
             self._empty()
             return taken

@@ -75,7 +75,8 @@ def test_partition_that_is_listed_later_than_its_syncs_come_keeps_them() -> None
     sync(world, "x", (1, 1))
     memory = world.begun()
     memory.save(world.ledger, {"x": 1, "y": 0})
-    memory.gone(memory.unlisted({"x": 1, "y": 1}))
+    for now in (0.0, 60.0):
+        memory.forget_unlisted({"x": 1, "y": 1}, now)
     memory.save(world.ledger, {"x": 1, "y": 1})
     assert of_y(world.begun()) == [Pair(10, 5), Pair(20, 15)]
 
@@ -85,17 +86,29 @@ def test_saved_history_of_a_partition_that_its_topic_does_not_have_is_forgotten_
     world.a.append_log(SYNCS, [encode_offset_sync(OffsetSync(one, 10, 5)) for one in (Y, TopicPartition("y", 1))])
     memory = world.begun()
     memory.save(world.ledger, {"y": 2})
-    memory.gone(memory.unlisted({"y": 1}))
+    for now in (0.0, 60.0):
+        memory.forget_unlisted({"y": 1}, now)
     memory.save(world.ledger, {"y": 1})
     assert set(world.ledger.histories()) == {Y}
     assert memory.histories.of(TopicPartition("y", 1)) is None
+
+
+def test_partition_that_two_listings_lack_within_a_minute_keeps_its_history() -> None:
+    world = World()
+    sync(world, "y", (10, 5))
+    memory = world.begun()
+    for now in (0.0, 59.0):
+        memory.forget_unlisted({"x": 1}, now)
+    assert memory.topics() == {"y"}
 
 
 def test_topic_that_is_listed_without_partitions_keeps_its_histories() -> None:
     world = World()
     sync(world, "y", (10, 5))
     memory = world.begun()
-    assert memory.unlisted({"y": 0}) == set()
+    for now in (0.0, 60.0):
+        memory.forget_unlisted({"y": 0}, now)
+    assert memory.topics() == {"y"}
 
 
 def test_topic_that_is_listed_later_than_its_syncs_come_keeps_them() -> None:

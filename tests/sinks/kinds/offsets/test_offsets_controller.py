@@ -92,6 +92,17 @@ class DeniedGroups(MemoryGroups):
         return {group: dict.fromkeys(wanted, DENIED) for group, wanted in offsets.items()}
 
 
+def test_group_that_may_not_be_written_and_is_gone_is_refused_no_more() -> None:
+    world = world_of_groups(DeniedGroups("b", logs={AX: LogRange(0, 90)}))
+    for _ in range(3):
+        report = world.run_pass(after=0.2)
+    assert report.plan.refused
+    world.source_groups.offsets.clear()
+    for _ in range(2):
+        report = world.run_pass(everything=True, after=61.0)
+    assert not report.plan.refused
+
+
 def test_group_that_may_not_be_written_is_tried_within_a_minute_and_asks_for_no_pass_that_does_nothing() -> None:
     target = DeniedGroups("b", logs={AX: LogRange(0, 90)})
     world = world_of_groups(target)

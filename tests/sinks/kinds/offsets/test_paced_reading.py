@@ -218,3 +218,23 @@ def test_flow_that_may_not_write_its_ledger_any_more_ends_without_a_defect(
     with caplog.at_level(logging.WARNING):
         groups.close()
     assert "what MM2 wrote lately is read again at the next start" in caplog.text
+
+
+def test_too_much_that_is_told_during_a_reading_keeps_groups_from_being_judged_by_what_lies_before(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_once(world)
+    world.source.append_log(SYNCS, [encode_offset_sync(OffsetSync(X, 60, 150))] * SYNC)
+    world.source_groups.offsets["g"] = {X: 61}
+    read = world.source.read_log_in_chunks
+    # A reading ends where the log ended when it began.
+    monkeypatch.setattr(world.source, "read_log_in_chunks", lambda name, position: iter([*read(name, position)]))
+    world.run_pass(everything=True, after=70.0)
+    # The target's log was truncated at 120, and MM2 went on from there.
+    truncated = OffsetSync(X, 62, 120)
+    world.source.append_log(SYNCS, [encode_offset_sync(truncated)])
+    told = [SyncSeen(2 * SYNC, "x", 0, 62, 120)]
+    world.reconcile.take_in(told * (MOST_WAITING_RECORDS + 1), [])
+    for _ in range(9):
+        world.run_pass(after=0.2)
+    assert world.target_groups.offsets == {"g": {AX: 131}}
