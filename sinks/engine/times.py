@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+UTC_FORM = "%Y-%m-%dT%H:%M:%SZ"
+
 
 def utc_now() -> datetime:
     """Now, in UTC."""
@@ -18,4 +20,4 @@ def milliseconds(at: datetime) -> int:
 def utc_text(at: datetime) -> str:
     """E.g. `2024-02-29T12:00:00Z`. A time without a zone counts as UTC."""
     utc = at.astimezone(timezone.utc) if at.tzinfo is not None else at
-    return utc.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return utc.strftime(UTC_FORM)

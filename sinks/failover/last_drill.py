@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Protocol, TypedDict, cast
 
 import orjson
 
 from sinks.engine.ledger_entries import Entry, EntryKey
+from sinks.engine.times import UTC_FORM, utc_text
 
 DRILL_KEY: EntryKey = (Entry.DRILL, ("last",))
+
+LONGEST_TEXT = 4096
+"""Letters of a text that are kept: a name has 249 at most, an error a few hundred."""
+
+MOST_ITEMS = 100
+"""Groups, and steps that took seconds: a drill has a few of each."""
+
+Parse = Callable[[Any], Any]
+"""Of a value that anybody may have written, or ValueError, KeyError, TypeError."""
 
 
 class Remembers(Protocol):
@@ -19,19 +30,95 @@ class Remembers(Protocol):
         """The value remembered, or None."""
 
 
+class DrillNoted(TypedDict):
+    """What is kept of every drill; `at`: UTC."""
+
+    topic: str
+    agrees: bool
+    who: str
+    at: str
+
+
+class LastDrill(DrillNoted, total=False):
+    """`lockstep drill`'s document. `error`: why it did not come to its end, and then there is no more."""
+
+    error: str
+    loss: dict[str, int]
+    fence_stops_this_principal: bool | None
+    groups: list[dict[str, str | int | None]]
+    seconds: dict[str, float]
+
+
 def drill_as_text(document: Mapping[str, Any], who: str, at: str) -> str:
     """As the ledger keeps it; `at`: UTC."""
     return orjson.dumps({**document, "who": who, "at": at}).decode()
 
 
-def last_drill(ledger: Remembers) -> dict[str, Any] | None:
-    """`lockstep drill`'s document with `who`, `at` and, where it did not come to its end, `error`; None without one.
+def last_drill(ledger: Remembers) -> LastDrill | None:
+    """The last drill of a flow; None without one.
 
-    Also None for what cannot be read: nothing depends on it.
+    Also None for what is none: nothing depends on it. Whoever may write the ledger can put anything there, and status
+    shows what is returned: so it has these fields alone, flat, and its texts are cut.
     """
     text = ledger.get(DRILL_KEY[0], *DRILL_KEY[1])
     try:
-        found = orjson.loads(text) if text is not None else None
-    except ValueError:
+        return None if text is None else cast(LastDrill, _record(orjson.loads(text), FIELDS, OPTIONAL))
+    except (ValueError, KeyError, TypeError):
         return None
-    return found if isinstance(found, dict) else None
+
+
+def _record(found: Any, fields: Mapping[str, Parse], optional: Mapping[str, Parse] | None = None) -> dict[str, Any]:
+    """The object's known fields. Raises KeyError where one of `fields` is missing."""
+    more = {name: parse for name, parse in (optional or {}).items() if name in found}
+    return {name: parse(found[name]) for name, parse in {**fields, **more}.items()}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}…"
+
+
+def _time(value: Any) -> str:
+    return utc_text(datetime.strptime(value, UTC_FORM))
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("neither true nor false")
+    return value
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError("no whole number")
+    return value
+
+
+def _seconds(value: Any) -> dict[str, float]:
+    if not all(isinstance(one, int | float) for one in value.values()) or len(value) > MOST_ITEMS:
+        raise TypeError("no seconds by step")
+    return {_text(step): float(one) for step, one in value.items()}
+
+
+def _groups(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or len(value) > MOST_ITEMS:
+        raise TypeError("no groups")
+    return [_record(one, GROUP) for one in value]
+
+
+def _or_null(parse: Parse) -> Parse:
+    return lambda value: None if value is None else parse(value)
+
+
+FIELDS: Mapping[str, Parse] = {"topic": _text, "agrees": _truth, "who": _text, "at": _time}
+
+OPTIONAL: Mapping[str, Parse] = {
+    "error": _text,
+    "loss": lambda value: _record(value, {"predicted": _count, "measured": _count}),
+    "fence_stops_this_principal": _or_null(_truth),
+    "groups": _groups,
+    "seconds": _seconds,
+}
+
+GROUP: Mapping[str, Parse] = {"group": _text, "bound": _or_null(_count), "read_twice": _count, "skipped": _count}

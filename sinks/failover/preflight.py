@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sinks.engine.times import utc_text
 from sinks.failover.checks import FROM_CLUSTERS, Check, CheckResult, ReadinessFacts, is_ready, readiness
+from sinks.failover.last_drill import LastDrill
 from sinks.failover.record import FailoverRecord
 
 
@@ -76,7 +77,7 @@ class FailoverStatus:
     """
 
     record: FailoverRecord = field(default_factory=FailoverRecord)
-    drill: Mapping[str, Any] | None = None
+    drill: LastDrill | None = None
     preflight: Preflight | None = None
     unknown: str | None = None
 

@@ -81,6 +81,7 @@ class FailoverRecord:
                 bool(fields["without_fence"]),
                 tuple(fields["topics"]),
             )
+            record.check_texts()
             record.check_possible()
         except (ValueError, KeyError, TypeError) as error:
             raise LockstepError(
@@ -88,6 +89,11 @@ class FailoverRecord:
                 "or somebody else. Nothing is written"
             ) from error
         return record
+
+    def check_texts(self) -> None:
+        """Raises TypeError where something else is in a text's place: status shows them as they are."""
+        if not all(isinstance(text, str) for text in (*asdict(self.begun).values(), *self.topics)):
+            raise TypeError("a name, a time or a reason is no text")
 
     def check_possible(self) -> None:
         """Raises ValueError for a command or a step that the table does not have here."""

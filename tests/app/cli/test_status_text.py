@@ -13,6 +13,7 @@ from sinks.engine.model import Kind, Op
 from sinks.engine.plan import Refusal
 from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
+from sinks.failover.last_drill import LastDrill
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import Command, State
@@ -45,7 +46,8 @@ def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each
 ) -> None:
     record = FailoverRecord(State.FENCED, Command.DRAIN, (), Begun("ann@ops", "2026-11-22T11:00:00Z"))
     made = Preflight(NOON, 0.2, records=3, age=1.5, exact=False)
-    failover = FailoverStatus(record, {"agrees": True, "at": "2026-11-21T12:00:00Z"}, made)
+    drill = LastDrill(topic="d", agrees=True, who="ann@ops", at="2026-11-21T12:00:00Z")
+    failover = FailoverStatus(record, drill, made)
     lines = shown(FlowStatus(FLOW, FlowState.LIVE, 1.0, failover=failover), capsys, monkeypatch)
     assert lines[1:] == [
         "  failover: FENCED, `cutover` is half done, by ann@ops at 2026-11-22T11:00:00Z",

@@ -20,6 +20,7 @@ from sinks.engine.status import FlowStatus, Heartbeats, flow_state
 from sinks.engine.times import utc_now, utc_text
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.checks import Check, CheckResult
+from sinks.failover.last_drill import LastDrill
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import State
@@ -72,7 +73,7 @@ class Shown:
 
 
 def _failover(flow: Flow) -> FailoverStatus:
-    drill = {"topic": HOSTILE, "agrees": True, "at": utc_text(utc_now() - timedelta(days=3)), "who": "ann@ops1"}
+    drill = LastDrill(topic=HOSTILE, agrees=True, at=utc_text(utc_now() - timedelta(days=3)), who="ann@ops1")
     begun = Begun("ann@ops1", utc_text(utc_now()), "move to oslo")
     return (
         FailoverStatus(FailoverRecord(State.FENCED, begun=begun)) if flow == TROUBLED else FailoverStatus(drill=drill)

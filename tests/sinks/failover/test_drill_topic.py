@@ -219,7 +219,9 @@ def test_a_drill_that_leaves_something_behind_fails_and_is_kept_so_whatever_it_m
     built.world.target.delete_topics = refuses  # type: ignore[method-assign]
     with pytest.raises(LeftBehind, match=f"as predicted, but .*{COPY} is left on b"):
         drill_on(built).run()
-    assert COPY in (last_drill(built.ledger()) or {})["error"]
+    noted = last_drill(built.ledger())
+    assert noted is not None
+    assert COPY in noted["error"]
 
 
 def test_a_drill_that_fails_says_what_it_leaves_behind_beside_its_own_error() -> None:
