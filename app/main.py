@@ -13,7 +13,7 @@ import typer
 from app.cli.help_pages import examples
 from app.cli.lazy_commands import LazyCommands
 from app.cli.output import print_line
-from app.cli.printable import PrintableFormatter
+from sinks.printable import PrintableFormatter
 
 PY4J = "py4j"
 

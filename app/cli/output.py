@@ -1,6 +1,6 @@
 """Data to stdout, as a table or as one JSON document; everything else to stderr.
 
-Nothing printed here is markup, and nothing steers the terminal, whoever wrote it: `app.cli.printable`.
+Nothing printed here is markup, and nothing steers the terminal, whoever wrote it: `sinks.printable`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.command_end import document_printed
-from app.cli.printable import one_line, printable
+from sinks.printable import one_line, printable
 from streaming.errors import LockstepError
 
 DONE, FAILED, WRONG_USAGE, PENDING, STALE = 0, 1, 2, 3, 4

@@ -13,12 +13,12 @@ from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_table
 from app.cli.plan_file import check_writable
-from app.cli.printable import one_line
 from app.failover_facts import observe_readiness
 from app.private_files import write_report
 from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
 from sinks.failover.losses import losses_as_json
 from sinks.failover.record import FailoverRecord
+from sinks.printable import one_line
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

@@ -13,7 +13,6 @@ import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, with_overrides
 from app.cli.output import DONE, FAILED
-from app.cli.printable import PrintableFormatter, printable
 from app.http.neighbour import refuse_beside_another_job
 from app.overrides.with_overrides import encode_again
 from app.settings import Settings
@@ -22,6 +21,7 @@ from sinks.background import awaited, begun
 from sinks.engine.log_context import current_pass
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
+from sinks.printable import PrintableFormatter, printable
 from streaming.errors import LockstepError
 
 TEXT, JSON = "text", "json"

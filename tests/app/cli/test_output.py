@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.cli.output import complain, complain_of, print_json, print_line, print_table
-from app.cli.printable import PrintableFormatter, one_line, printable
+from sinks.printable import PrintableFormatter, one_line, printable
 from streaming.errors import WrongUsage
 
 Capture = pytest.CaptureFixture[str]
