@@ -151,11 +151,24 @@ def _as_json(event: Event) -> dict[str, Any]:
 
 
 def _value(side: str | None) -> Any:
-    """A side as it was before it was put into the topic, which holds JSON; what is none, as it is."""
+    """A side as it was before it was put into the topic, which holds JSON; what is none, or was never put there by
+    Lockstep, as it is."""
     try:
-        return None if side is None else orjson.loads(side)
+        value = None if side is None else orjson.loads(side)
     except ValueError:
         return side
+    return side if _is_deeper(value, DEEPEST) else value
+
+
+DEEPEST = 8
+"""Lists and objects of a value within each other; Lockstep's have few. orjson reads 1024, and writes 254 at most."""
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(one, levels - 1) for one in inner)
 
 
 def _row(event: Event) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
+import orjson
 import pytest
 import typer
 from hypothesis import given
@@ -71,6 +72,20 @@ def test_a_kind_as_a_whole_has_no_key() -> None:
 def test_what_another_hand_wrote_is_shown_as_it_is() -> None:
     document = _as_json(event("odd", ("x", "y", "z"), "no json", None))
     assert (document["key"], document["before"]) == (["x", "y", "z"], "no json")
+
+
+@pytest.mark.parametrize("depth", [9, 250, 300, 1000, 2000])
+@pytest.mark.parametrize("nest", ["[{}]", '{{"x": {}}}'])
+def test_what_is_nested_deeper_than_any_value_of_ours_is_shown_as_text_and_ends_no_command(
+    depth: int, nest: str
+) -> None:
+    forged = "1"
+    for _ in range(depth):
+        forged = nest.format(forged)
+    document = _as_json(event(before=forged, after=forged))
+    assert (document["before"], document["after"]) == (forged, forged)
+    orjson.dumps({"events": [document]})
+    assert forged in _row(event(before=forged))
 
 
 def test_people_see_the_values_without_quotes() -> None:
