@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from app.http.request_rules import CHALLENGES, UNAUTHORIZED, RequestRules
+from sinks.printable import printable
 
 CONTENT_POLICY = (
     "default-src 'none'",
@@ -39,8 +40,8 @@ OPEN = frozenset({HEALTH, READY})
 
 
 def as_json(document: object, status: int = 200) -> Response:
-    """An answer of JSON."""
-    return Response(orjson.dumps(document), status, media_type="application/json")
+    """An answer of JSON, with nothing in it that steers the terminal of who reads it with curl."""
+    return Response(printable(orjson.dumps(document).decode()), status, media_type="application/json")
 
 
 class Protection(BaseHTTPMiddleware):

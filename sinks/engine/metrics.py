@@ -18,6 +18,7 @@ from sinks.engine.verify_metrics import VerifyMetrics
 from sinks.failover.preflight import Preflight
 from sinks.failover.states import State
 from sinks.kinds.controller import GroupSummary
+from sinks.printable import one_line
 from streaming.flow import Flow
 from streaming.restarts import QueryState, QueryStatus
 
@@ -166,7 +167,9 @@ class Metrics:
         self._summary[flow] = groups
         for verdict, count in groups.verdicts.items():
             self._verdicts.labels(flow.source, flow.target, verdict).set(count)
-        worst = dict(nlargest(WORST, groups.bounds.items(), key=lambda item: item[1]))
+        largest = nlargest(WORST, groups.bounds.items(), key=lambda item: item[1])
+        # Two names may look the same when they are escaped: the larger one's bound holds, so the smaller comes first.
+        worst = {one_line(group): bound for group, bound in reversed(largest)}
         for group in self._shown.get(flow, frozenset()) - worst.keys():
             self._bounds.remove(flow.source, flow.target, group)
         for group, bound in worst.items():

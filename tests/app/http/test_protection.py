@@ -6,11 +6,14 @@ import socket
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+import orjson
 import pytest
 
 from app.http.api import Api, Server
+from app.http.protection import as_json
 from app.local.waiting import wait_for
 from sinks.engine.metrics import Metrics
+from sinks.printable import printable
 
 LIMIT = 10.0
 
@@ -38,3 +41,10 @@ def status(server: Server, path: str, host: str) -> int:
 @pytest.mark.parametrize("path", ["/status", "/api/v1/flows", "/metrics"])
 def test_no_host_opens_what_wants_a_token(server: Server, path: str, host: str) -> None:
     assert status(server, path, host) in (401, 421)
+
+
+@pytest.mark.parametrize("text", ["\x9b31m", "\u202egnp.exe", "\x1b]0;owned\x07", "a\u2066b", "\U000e0041"])
+def test_no_text_in_an_answer_steers_a_terminal_and_whoever_parses_it_gets_the_text(text: str) -> None:
+    body = bytes(as_json({"group": text}).body).decode()
+    assert body == printable(body)
+    assert orjson.loads(body) == {"group": text}

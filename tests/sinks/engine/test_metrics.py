@@ -23,6 +23,7 @@ from sinks.failover.states import State
 from sinks.faults import ItemFault, LedgerUntrusted
 from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
+from sinks.printable import printable
 from streaming.restarts import QueryState, QueryStatus
 from tests.sinks.builders import FLOW, config_change, topic_change
 from tests.sinks.engine.promised_metrics import PROMISED
@@ -126,6 +127,18 @@ def test_without_a_preflight_that_could_look_nothing_is_said_to_be_at_risk(
     found = samples(metrics)
     for name in ("ready", "records_at_risk", "seconds_at_risk"):
         assert math.isnan(value(found, f"lockstep_failover_{name}") or 0)
+
+
+def test_a_groups_name_in_a_label_steers_no_terminal_and_names_that_look_the_same_are_one(metrics: Metrics) -> None:
+    names = {"g\x1b]0;owned\x07\u202e\n": 2, "g\\u001b]0;owned\\u0007\\u202e\\n": 9}
+    metrics.report(Report(Plan(FLOW), groups=GroupSummary({}, names)))
+    text = generate_latest(metrics.registry).decode()
+    assert text == printable(text)
+    found = samples(metrics)
+    shown = {dict(labels)["group"]: bound for (name, labels), bound in found.items() if name.endswith("bound_records")}
+    assert shown == {r"g\u001b]0;owned\u0007\u202e\n": 9}
+    metrics.report(Report(Plan(FLOW), groups=GroupSummary({}, {})))
+    assert not any(name.endswith("bound_records") for name, _ in samples(metrics))
 
 
 def test_a_query_is_in_one_state_and_its_restarts_are_counted_once(metrics: Metrics) -> None:
