@@ -177,12 +177,16 @@ class LatestHeartbeats:
         self._copied: dict[Flow, HeartbeatSeen] = {}
         self._emitted: dict[Flow, HeartbeatSeen] = {}
 
-    def note(self, hints: Hints) -> None:
-        """Takes a batch's hints; one that was read before changes nothing."""
-        for known, new in ((self._copied, hints.heartbeats), (self._emitted, hints.emitted)):
-            for flow, seen in new.items():
+    def note(self, hints: Hints, flows: Iterable[Flow]) -> None:
+        """Takes a batch's hints of these flows; one that was read before changes nothing.
+
+        Others are left out: a record may name any source and target, and each would be kept for ever.
+        """
+        for flow in flows:
+            for known, new in ((self._copied, hints.heartbeats), (self._emitted, hints.emitted)):
+                seen = new.get(flow)
                 before = known[flow].timestamp_ms if flow in known else None
-                if replaces(seen.timestamp_ms, before, hints.read_ms):
+                if seen is not None and replaces(seen.timestamp_ms, before, hints.read_ms):
                     known[flow] = seen
 
     def of(self, flow: Flow) -> HeartbeatSeen | None:

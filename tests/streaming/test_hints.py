@@ -115,28 +115,36 @@ def test_whatever_aliases_a_record_carries_hints_are_made_and_every_row_counted(
 
 def test_a_flow_whose_heartbeats_are_not_copied_is_measured_by_those_emitted() -> None:
     latest = LatestHeartbeats()
-    latest.note(Hints(emitted={AB: HeartbeatSeen(5, None)}))
+    latest.note(Hints(emitted={AB: HeartbeatSeen(5, None)}), [AB])
     assert latest.of(AB) == HeartbeatSeen(5, None)
     assert latest.of(CB) is None
 
 
 def test_when_copying_stops_emitted_heartbeats_are_no_sign_of_life() -> None:
     latest = LatestHeartbeats()
-    latest.note(Hints(heartbeats={AB: HeartbeatSeen(5, 1)}))
-    latest.note(Hints(emitted={AB: HeartbeatSeen(900, None)}))
+    latest.note(Hints(heartbeats={AB: HeartbeatSeen(5, 1)}), [AB])
+    latest.note(Hints(emitted={AB: HeartbeatSeen(900, None)}), [AB])
     assert latest.of(AB) == HeartbeatSeen(5, 1)
 
 
 def test_a_batch_that_comes_twice_changes_nothing() -> None:
     latest = LatestHeartbeats()
-    latest.note(Hints(heartbeats={AB: HeartbeatSeen(7, 1)}))
-    latest.note(Hints(heartbeats={AB: HeartbeatSeen(5, 9)}))
+    latest.note(Hints(heartbeats={AB: HeartbeatSeen(7, 1)}), [AB])
+    latest.note(Hints(heartbeats={AB: HeartbeatSeen(5, 9)}), [AB])
     assert latest.of(AB) == HeartbeatSeen(7, 1)
+
+
+def test_a_flow_that_no_one_asked_for_is_not_kept_however_many_a_record_may_name() -> None:
+    latest = LatestHeartbeats()
+    forged = {Flow(f"x{number}", "b"): HeartbeatSeen(5, 1) for number in range(100)}
+    latest.note(Hints(heartbeats={AB: HeartbeatSeen(7, 1), **forged}, emitted=forged), [AB])
+    assert latest.of(AB) == HeartbeatSeen(7, 1)
+    assert not any(latest.of(flow) for flow in forged)
 
 
 def note(latest: LatestHeartbeats, timestamp_ms: int, read_ms: int) -> int:
     """The timestamp that counts after a batch with this heartbeat."""
-    latest.note(hints_of([heartbeat(AB, timestamp_ms)], read_ms))
+    latest.note(hints_of([heartbeat(AB, timestamp_ms)], read_ms), [AB])
     seen = latest.of(AB)
     assert seen is not None
     return seen.timestamp_ms
