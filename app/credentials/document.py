@@ -9,17 +9,17 @@ written. `pending` is a password that is on its way to the clusters; see `rotati
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from sinks.lock_file import locked
 from streaming.errors import LockstepError, WrongUsage
 
 FORMAT = 1
@@ -114,16 +114,13 @@ def changed_document(path: Path) -> Iterator[Document]:
 def _locked(path: Path) -> Iterator[None]:
     # The file itself is replaced at every change, and a lock on it with it: so the lock is a file of its own.
     lock = path.with_name(f"{path.name}.lock")
-    try:
-        lock.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        opened = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
-    except OSError as error:
-        raise WrongUsage(f"the credential store's lock {lock} cannot be opened: {error.strerror}") from None
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
+    with ExitStack() as stack:
+        try:
+            lock.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+            stack.enter_context(locked(lock, mode=PRIVATE))
+        except OSError as error:
+            raise WrongUsage(f"the credential store's lock {lock} cannot be opened: {error.strerror}") from None
         yield
-    finally:
-        os.close(opened)
 
 
 def _replace(path: Path, content: bytes) -> None:

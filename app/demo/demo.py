@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import signal
 import sys
@@ -26,6 +25,7 @@ from app.local.ports import free_ports
 from app.local.waiting import WaitedTooLong, wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.login import can_log_in
+from sinks.lock_file import locked
 from streaming.errors import LockstepError
 
 DEMO_FOLDER = home() / "demo"
@@ -185,11 +185,14 @@ def _starter() -> str:
 def _alone() -> Iterator[None]:
     """Raises LockstepError where another demo runs: this one would delete its folder."""
     DEMO_FOLDER.parent.mkdir(parents=True, exist_ok=True)
-    with DEMO_FOLDER.with_suffix(".lock").open("w") as lock:
+    lock = DEMO_FOLDER.with_suffix(".lock")
+    with ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stack.enter_context(locked(lock, wait=False))
         except BlockingIOError as error:
             raise LockstepError(f"another demo runs in {DEMO_FOLDER}: end it first") from error
+        except OSError as error:
+            raise LockstepError(f"the demo's lock {lock} cannot be opened: {error.strerror}; delete it") from error
         yield
 
 

@@ -6,19 +6,20 @@ there without its jar would end the download.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 from app.local.jar_sets import CONNECTOR_JARS, KAFKA, KAFKA_JARS, PROJECT, JarSet, home
 from app.local.java import java
+from sinks.lock_file import locked
 from streaming.errors import LockstepError
 
 __all__ = ["KAFKA", "PROJECT", "connector_jars", "fetched", "kafka_jars", "pyspark_jar"]
@@ -63,11 +64,25 @@ def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
     folder = root / jars.name
     if not folder.is_dir():
         root.mkdir(parents=True, exist_ok=True)
-        with (root / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _alone(root):
             if not folder.is_dir():
                 _fetch(root, folder, jars)
     return _checked(folder, jars)
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """One process at a time fetches; the others wait. Raises LockstepError."""
+    lock = root / "lock"
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(lock))
+        except OSError as error:
+            raise LockstepError(
+                f"{lock}, which processes that fetch jars lock, cannot be opened: {error.strerror}. It must be a file "
+                f"that this user may write: delete what is there"
+            ) from error
+        yield
 
 
 def pyspark_jar(pattern: str) -> Path:

@@ -5,7 +5,6 @@ The ledger alone cannot tell that an address leads to a new, empty cluster: it i
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 import orjson
 
 from sinks.faults import LedgerUntrusted
+from sinks.lock_file import locked
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -123,8 +123,7 @@ class PinFile:
     def _locked(self) -> Iterator[None]:
         """One writer at a time, of all flows and processes."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.with_suffix(".lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self._path.with_suffix(".lock")):
             yield
 
     def _write(self, flows: Mapping[str, Any]) -> None:

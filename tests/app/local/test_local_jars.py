@@ -83,6 +83,19 @@ def test_who_comes_while_another_fetches_waits_for_what_that_one_fetched(
     assert len(ivy.read_text().splitlines()) == 1
 
 
+def test_a_link_in_place_of_the_lock_leaves_its_target_alone_and_is_named(
+    ivy: Path, jars: JarSet, tmp_path: Path
+) -> None:
+    set_up(ivy)
+    target = tmp_path / "target"
+    target.write_text("kept")
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "lock").symlink_to(target)
+    with pytest.raises(LockstepError, match=r"lock, which .* cannot be opened"):
+        fetched(jars, tmp_path / "root")
+    assert target.read_text() == "kept"
+
+
 @pytest.mark.parametrize("then", ["sys.exit('no route to the host')", "print('no route to the host'); break"])
 def test_a_download_that_fails_leaves_nothing_and_says_what_to_mend_and_what_ivy_said(
     ivy: Path, jars: JarSet, tmp_path: Path, then: str
