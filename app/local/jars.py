@@ -6,8 +6,11 @@ there without its jar would end the download.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -36,6 +39,9 @@ DEPENDENCY = '    <dependency org="{}" name="{}" rev="{}" transitive="{}"/>'
 IVY_LINES = 12
 PART = "part-"
 """What the name of a folder begins with into which jars are being fetched."""
+
+BLOCK = 1 << 20
+"""Bytes of a jar that are read at once."""
 
 SHOWN_EVERY = 10
 """Jars between two lines of progress where stderr is no terminal."""
@@ -116,7 +122,22 @@ def checksums(libs: Path) -> dict[str, str]:
 
 
 def _digests(files: Iterable[Path]) -> dict[str, str]:
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    return {file.name: _digest(file) for file in files}
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _digest(file: Path) -> str:
+    """Raises OSError for what is no regular file, or leads to none: a pipe would be waited for without end."""
+    with open(file, "rb", opener=_without_waiting) as content:
+        if not stat.S_ISREG(os.fstat(content.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(file))
+        digest = hashlib.sha256()
+        while block := content.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _fetch(root: Path, folder: Path, jars: JarSet) -> None:
@@ -135,7 +156,11 @@ def _checked(folder: Path, jars: JarSet) -> list[Path]:
     try:
         found = _digests(jar for name in expected if (jar := folder / name).exists())
     except OSError as error:
-        raise LockstepError(f"the jars in {folder} cannot be compared with {jars.list}: {error}") from error
+        raise LockstepError(
+            f"the jars in {folder} cannot be compared with {jars.list}: {error.strerror}: {error.filename}. Each must "
+            f"be a regular file, or a link to one, that this user may read; or delete this folder, and the next start "
+            f"fetches them again"
+        ) from error
     if wrong := [f"{name} is {_state(name, found)}" for name in sorted(expected) if found.get(name) != expected[name]]:
         raise LockstepError(
             f"the jars in {folder} are not those that {jars.list} lists, and are not used: {'; '.join(wrong)}. Delete "

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,11 @@ import pytest
 from app.local.jar_sets import CONNECTOR_JARS, KAFKA_JARS, PROJECT, SETS, JarSet, home
 from app.local.jars import fetched
 from app.local.renew_checksums import renew
+from sinks.background import begun
 from streaming.errors import LockstepError
 
 ARTIFACTS = (("org.acme", "one", "1.0"), ("org.acme", "two", "2.0"))
+WITHIN = 20.0
 NAMES = ["one-1.0.jar", "two-2.0.jar"]
 
 # Makes one jar for each dependency of the ivy.xml where -retrieve says, and notes every run.
@@ -166,6 +170,31 @@ def test_jars_that_lie_there_damaged_or_not_all_of_them_are_not_used(
     put(tmp_path / jars.name, there)
     with pytest.raises(LockstepError, match=said):
         fetched(jars, tmp_path)
+
+
+def pipe(place: Path) -> None:
+    os.mkfifo(place)
+
+
+def device(place: Path) -> None:
+    place.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("put_there", [pipe, device, Path.mkdir])
+def test_what_is_no_regular_file_in_place_of_a_jar_is_named_and_not_waited_for(
+    jars: JarSet, tmp_path: Path, put_there: Callable[[Path], None]
+) -> None:
+    put(tmp_path / jars.name, {NAMES[0]: "one"})
+    put_there(tmp_path / jars.name / NAMES[1])
+    with pytest.raises(LockstepError, match=r"(regular file|directory): .*two-2\.0\.jar\. Each must be a regular file"):
+        begun(lambda: fetched(jars, tmp_path), "fetched").result(WITHIN)
+
+
+def test_a_link_to_a_jar_of_the_list_counts_as_the_jar(jars: JarSet, tmp_path: Path) -> None:
+    put(tmp_path / "elsewhere", {"two": "two"})
+    put(tmp_path / jars.name, {NAMES[0]: "one"})
+    (tmp_path / jars.name / NAMES[1]).symlink_to(tmp_path / "elsewhere" / "two")
+    assert [path.name for path in fetched(jars, tmp_path)] == NAMES
 
 
 def test_a_jar_that_is_replaced_after_its_first_use_is_not_used_again(ivy: Path, jars: JarSet, tmp_path: Path) -> None:
