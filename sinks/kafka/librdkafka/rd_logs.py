@@ -10,24 +10,15 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.librdkafka.error_codes import error_of, raised
-from sinks.kafka.ports.cluster import CHUNK, LogChunk, Placed
+from sinks.kafka.librdkafka.rd_log_tail import READING, LogTail
+from sinks.kafka.ports.cluster import LogChunk, Placed
+from sinks.kafka.ports.log_chunks import in_chunks
 
 MESSAGES_IN_A_READ = 1000
 """Records that librdkafka hands over in one call."""
 
 AT_ONCE_WITHIN = 2.0
 """Seconds for what is read by a client that is kept; where that is not enough, a new one tries."""
-
-FETCHED_AHEAD = 16 * 1024
-"""Kilobytes that librdkafka fetches before they are asked for; 64 MiB if nothing is said."""
-
-READING: dict[str, str | int] = {
-    "group.id": "lockstep-reads-without-group",
-    "enable.auto.commit": "false",
-    # An offset that is not there any more must be an answer, never a jump to another one.
-    "auto.offset.reset": "error",
-    "queued.max.messages.kbytes": FETCHED_AHEAD,
-}
 
 
 Start = Callable[[int, int], int]
@@ -114,7 +105,7 @@ class Log:
         return _joined(self.read_in_chunks(topic, position))
 
     def read_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
-        """The same, in pieces. librdkafka fetches ahead of whoever reads, by no more than FETCHED_AHEAD."""
+        """The same, in pieces. librdkafka fetches ahead of who reads, by no more than `FETCHED_AHEAD`."""
         return self._chunks(topic, _from(position))
 
     def read_soon(self, topic: str, position: int) -> LogChunk | None:
@@ -164,24 +155,24 @@ class Log:
             return
         # Of the first record retention may take more meanwhile: then the first one that there is counts.
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING if chosen == first else chosen)])
-        for records in self._to_end(consumer, topic, within):
+        for records in in_chunks(self._records(consumer, topic, end, within)):
             yield LogChunk(records, whole=chosen == first)
 
-    def _to_end(self, consumer: Consumer, topic: str, within: float) -> Iterator[list[Placed]]:
-        """Chunks up to the end of the log; the last one may be empty. `within`: seconds without progress."""
-        records: list[Placed] = []
+    def _records(self, consumer: Consumer, topic: str, end: int, within: float) -> Iterator[Placed]:
+        """What is before `end`. What came since waits for the next reading: who writes faster than this reads would
+        keep it from ever returning. `within`: seconds without progress."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
-            if len(records) > CHUNK - MESSAGES_IN_A_READ:
-                yield records
-                records, deadline = [], time.monotonic() + within
             for message in _come(consumer):
-                error = message.error()
+                error, offset = message.error(), message.offset() or 0
                 if error is None:
-                    records.append(Placed(message.offset() or 0, message.key() or b"", message.value()))
-                    deadline = time.monotonic() + within
+                    if offset < end:
+                        yield Placed(offset, message.key() or b"", message.value())
+                        deadline = time.monotonic() + within
+                    if offset >= end - 1:
+                        return
                 elif error.code() == KafkaError._PARTITION_EOF:
-                    yield records
+                    # Where compaction took what was before `end`, or a transaction's marker is there.
                     return
                 elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                     raise ClusterUnreachable(f"cluster {self._alias}: {topic} lost records while it was read")
@@ -204,40 +195,3 @@ class Log:
         with self._reading:
             self._closed = True
             self._close_reader()
-
-
-PASSING = frozenset(
-    {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_TOPIC,
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError.GROUP_AUTHORIZATION_FAILED,
-    }
-)
-"""What does not end the following of a log: a topic that is not there yet, and a group that is not needed."""
-
-
-class LogTail:
-    """Follows a topic of one partition."""
-
-    def __init__(self, alias: str, consumer: Consumer, topic: str, position: int) -> None:
-        self._alias, self._consumer, self._topic = alias, consumer, topic
-        self._error: KafkaError | None = None
-        consumer.assign([TopicPartition(topic, 0, position or OFFSET_BEGINNING)])
-
-    def next(self, timeout: float) -> list[tuple[bytes, bytes | None]]:
-        """Raises ClusterUnreachable, RightsMissing; records that came with an error come first."""
-        records: list[tuple[bytes, bytes | None]] = []
-        for message in self._consumer.consume(num_messages=1000, timeout=0 if self._error else timeout):
-            error = message.error()
-            if error is None:
-                records.append((message.key() or b"", message.value()))
-            elif error.code() not in PASSING:
-                self._error = error
-        if self._error is not None and not records:
-            error, self._error = self._error, None
-            raise raised(self._alias, f"following {self._topic}", error)
-        return records
-
-    def close(self) -> None:
-        self._consumer.close()

@@ -15,7 +15,7 @@ from sinks.faults import Observed
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import UNREACHABLE, error_of, item_fault, raised
 from sinks.kafka.librdkafka.rd_groups import KafkaGroups
-from sinks.kafka.librdkafka.rd_logs import READING
+from sinks.kafka.librdkafka.rd_log_tail import READING
 from sinks.kafka.librdkafka.rd_offsets import list_offsets
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, Observed
 from sinks.kafka.memory.memory_answers import GONE, answer, permit
 from sinks.kafka.ports.cluster import (
-    CHUNK,
     Alterations,
     ConfigEntry,
     Faults,
@@ -25,6 +24,7 @@ from sinks.kafka.ports.cluster import (
     TopicConfigs,
     TopicSpec,
 )
+from sinks.kafka.ports.log_chunks import in_chunks
 
 BUILT_IN: Mapping[str, str] = {
     "cleanup.policy": "delete",
@@ -183,8 +183,8 @@ class MemoryCluster:
 
     def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
         records, whole = self.read_log_from(topic, position)
-        for start in range(0, max(1, len(records)), CHUNK):
-            yield LogChunk(records[start : start + CHUNK], whole)
+        for chunk in in_chunks(records):
+            yield LogChunk(chunk, whole)
 
     def follow_log(self, topic: str, position: int = 0) -> Tail:
         return MemoryTail(self, topic, position)

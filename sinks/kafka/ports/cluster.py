@@ -67,6 +67,9 @@ class Placed(NamedTuple):
 CHUNK = 10_000
 """Records of a log that are held at once where it is read in chunks."""
 
+CHUNK_BYTES = 8 * 1024 * 1024
+"""Bytes of keys and values that are held at once there; a record that has more comes alone."""
+
 
 class LogChunk(NamedTuple):
     """A part of a log, oldest record first. `whole`: it is all that the log has, or a chunk of that."""
@@ -125,7 +128,7 @@ class Reader(Protocol):
         """
 
     def read_log_in_chunks(self, topic: str, position: int) -> Iterator[LogChunk]:
-        """What `read_log_from` returns, in at least one piece of no more than `CHUNK` records.
+        """What `read_log_from` returns, in at least one piece, each as `log_chunks.in_chunks` makes them.
 
         For logs that are too long to be held at once. Raises as it is iterated.
         """
