@@ -129,6 +129,7 @@ class OffsetController:
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
         self._memory.forget_unlisted(self._listed, context.now)
+        self._memory.checkpoints.forget_unlisted(context.listed, self._ends.followed.chosen, context.now)
         self._memory.save(context.ledger, self._listed)
 
     def _recognize(self, listed: Listed, topics: Iterable[str]) -> set[str]:

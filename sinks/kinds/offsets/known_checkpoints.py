@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from sinks.kafka.ports.cluster import LogChunk
+from sinks.kinds.absence import SECONDS as ABSENT_FOR
+from sinks.kinds.listing import Listed, replicated_topics
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import NOWHERE, Pair
 from sinks.kinds.offsets.mirror_records import checkpoints_of
 from streaming.hints import CheckpointSeen
 from streaming.mm2.records import TopicPartition
+from streaming.mm2.topic_names import topic_name_fault
 
 
 class KnownCheckpoints:
@@ -25,13 +28,17 @@ class KnownCheckpoints:
         self._positions: dict[GroupPartition, int] = {}
         self._since: dict[str, int] = {}
         self._doubtful: set[str] = set()
+        self._unlisted: Mapping[GroupPartition, float] = {}
 
     def take(self, checkpoints: Iterable[CheckpointSeen]) -> set[str]:
-        """Takes checkpoints in, in the order of the topic; the groups that they are about."""
+        """Takes checkpoints in, in the order of the topic, but for those of what can be no topic; the groups that they
+        are about."""
         groups: set[str] = set()
         for seen in checkpoints:
-            groups.add(seen.group)
             self.read_to = max(self.read_to, seen.position)
+            if topic_name_fault(seen.topic):
+                continue
+            groups.add(seen.group)
             key = (seen.group, TopicPartition(seen.topic, seen.partition))
             if seen.topic not in self._doubtful and seen.position > self._since.get(seen.topic, NOWHERE):
                 self.newest[key], self._positions[key] = Pair(seen.upstream, seen.downstream), seen.position
@@ -53,6 +60,7 @@ class KnownCheckpoints:
     def count_again(self) -> None:
         """The topic was recreated and counts from 0."""
         self.newest, self._positions, self._since, self.read_to = {}, {}, {}, NOWHERE
+        self._unlisted = {}
         self.recreated = True
 
     def believe_since(self, topic: str, position: int) -> None:
@@ -84,6 +92,24 @@ class KnownCheckpoints:
         """Groups that are on the source no more."""
         self._drop({key for key in self.newest if key[0] in groups})
 
+    def forget_unlisted(self, listed: Listed, groups: Collection[str], now: float) -> None:
+        """At each full comparison: forgets those of partitions that are not replicated, and of groups that the source
+        lacks, for long enough: a record in MM2's topic can name any. `groups`: the source's, empty if they are not
+        known; `now` in monotonic seconds."""
+        unlisted: list[GroupPartition] = []
+        if listed.source and listed.target:
+            copies = {remote: listed.target[remote] for remote in replicated_topics(listed).values()}
+            unlisted = [key for key in self.newest if (groups and key[0] not in groups) or _lacks(copies, key[1])]
+        self._unlisted = {key: self._unlisted.get(key, now) for key in unlisted}
+        self._drop({key for key, since in self._unlisted.items() if now - since >= ABSENT_FOR})
+
     def _drop(self, keys: Collection[GroupPartition]) -> None:
         for key in keys:
             self.newest.pop(key, None)
+            self._positions.pop(key, None)
+
+
+def _lacks(topics: Mapping[str, int], where: TopicPartition) -> bool:
+    """Whether a partition is not of these topics; `topics`: how many each has, 0 where that is not known."""
+    count = topics.get(where.topic)
+    return count is None or 0 < count <= where.partition
