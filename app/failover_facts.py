@@ -27,7 +27,10 @@ from sinks.failover.red_flags import red_flags
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.groups import LogRange
+from sinks.kinds.acls.left_out import left_out
+from sinks.kinds.acls.survey import source_topics
 from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.direction import summary_of
 from streaming.mm2.records import TopicPartition
@@ -96,7 +99,7 @@ class ReadinessSurvey:
         mixed = {topic: name for topic, name in shared.items() if not is_copy(flow.policy, topic, aliases)}
         found = {**seen.arrivals, **unlisted(listed.source, topics), **sharing(mixed, listed.source)}
         remote = [listed.desired.remote[topic] for topic in topics]
-        seldom = self._seldom = self._seen_seldom(topics, remote)
+        seldom = self._seldom = self._seen_seldom(listed, topics, remote)
         return ReadinessFacts(
             rules=flow.failover,
             heartbeat_age=heartbeat_age,
@@ -136,17 +139,21 @@ class ReadinessSurvey:
         here, there = self._clusters.source.topic_ids(names), self._clusters.target.topic_ids(names.values())
         return {topic: (here.get(topic, ""), there.get(name, "")) for topic, name in names.items()}
 
-    def _seen_seldom(self, topics: list[str], remote: list[str]) -> _Seldom:
+    def _seen_seldom(self, listed: Listed, topics: list[str], remote: list[str]) -> _Seldom:
         known, now, source = self._seldom, self._clock(), self._clusters.source
         if known is not None and known.topics == topics and now - known.at < SELDOM:
             return known
+        authorizer, acls = _acls_of(source)
+        lacking = ""
+        if self._flow.enabled.get(Kind.ACL):
+            lacking = left_out(acls, self._flow.acls, source_topics(self._flow, listed))
         return _Seldom(
             now,
             topics,
             _wanted_in_sync(self._clusters.target, remote),
             *self._missing_rights(),
-            _has_authorizer(source),
-            list(red_flags(topics, source.describe_topic_configs(topics).items)),
+            authorizer,
+            [*([lacking] if lacking else []), *red_flags(topics, source.describe_topic_configs(topics).items)],
         )
 
     def _missing_rights(self) -> tuple[list[str], list[str]]:
@@ -181,11 +188,11 @@ def _wanted_in_sync(target: KafkaCluster, remote: list[str]) -> dict[str, int]:
     return {topic: int(entry.value) for topic, entry in entries.items() if entry is not None and entry.value}
 
 
-def _has_authorizer(source: KafkaCluster) -> bool:
+def _acls_of(source: KafkaCluster) -> tuple[bool, Collection[AclBinding]]:
+    """Whether it has an authorizer, and its ACLs; none where they may not be read."""
     try:
-        source.acls.describe()
+        return True, source.acls.describe()
     except NotSupported:
-        return False
+        return False, ()
     except RightsMissing:
-        return True
-    return True
+        return True, ()

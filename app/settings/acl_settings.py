@@ -90,6 +90,19 @@ def check_principals(properties: Properties, flow: Flow, enabled: Mapping[Kind, 
         )
 
 
+def check_full(properties: Properties, flow: Flow, findings: Findings) -> None:
+    """Whether a file that asks for ACLs says which: without a word, those that MM2 copies, which let nobody write."""
+    asked, full = (properties.entry(key.name, flow) for key in (keys.SYNC_TOPIC_ACLS, keys.SYNC_FULL_ACL))
+    if asked is None or full is not None or not properties.get(keys.SYNC_TOPIC_ACLS, flow):
+        return
+    findings.warn(
+        asked,
+        f"of the ACLs of {flow.name}, WRITE, prefixes, groups and transactional ids are left out, and SCRAM users as "
+        f"well: write {keys.SYNC_FULL_ACL.name}=true to keep them too, or false if that is meant",
+        keys.SYNC_FULL_ACL.name,
+    )
+
+
 def _listed(properties: Properties, key: Key[tuple[str, ...]], flow: Flow) -> str:
     words: tuple[str, ...] = properties.get(key, flow)
     return ",".join(words)

@@ -13,7 +13,7 @@ from app.properties.mistakes import Findings
 from app.properties.nearest import nearest
 from app.properties.scoped_keys import Properties
 from app.properties.shown import hidden_texts
-from app.settings.acl_settings import acl_rules, check_principals, credential_provider, disabled_reasons
+from app.settings.acl_settings import acl_rules, check_full, check_principals, credential_provider, disabled_reasons
 from app.settings.cluster_sections import check_aliases, cluster_settings
 from app.settings.contradictions import READ_BY, check_flow, check_plugins
 from app.settings.safety_settings import failover_rules, safety
@@ -95,6 +95,7 @@ def not_enabled(name: str, enabled: Collection[str]) -> str:
 def flow_settings(properties: Properties, flow: Flow, findings: Findings) -> FlowSettings | None:
     """The settings of a flow, to be closed by the caller; None where a mistake leaves no policy, filter or name."""
     check_flow(properties, flow, findings)
+    check_full(properties, flow, findings)
     with ExitStack() as unused:
         plugins = {key: _plugin(properties, flow, key, findings) for key in PLUGINS}
         for plugin in plugins.values():

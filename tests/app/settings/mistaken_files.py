@@ -11,7 +11,7 @@ from app.settings import ConfigurationError, load
 TWO = "clusters=a,b\na.bootstrap.servers=h:1\nb.bootstrap.servers=h:2\na->b.enabled=true\n"
 THREE = TWO.replace("clusters=a,b", "clusters=a,b,c") + "c.bootstrap.servers=h:3\nc->b.enabled=true\n"
 IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
-QUIET = "".join(
+QUIET = "sync.full.acl.enabled=false\n" + "".join(
     f"sync.topic.{what}.enabled=false\nlockstep.sync.topic.{what}.enabled=true\n" for what in ("configs", "acls")
 )
 

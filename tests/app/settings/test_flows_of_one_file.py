@@ -20,7 +20,7 @@ def test_two_flows_that_keep_their_sources_names_on_one_target_are_a_warning(tmp
 def test_two_flows_that_both_keep_the_brokers_configs_of_one_target_are_a_mistake(tmp_path: Path) -> None:
     key = "lockstep.sync.broker.configs.enabled=true\n"
     (found,) = mistakes(tmp_path, QUIET + THREE + key)
-    assert ":11: lockstep.sync.broker.configs.enabled: holds for a->b and c->b" in found
+    assert ":12: lockstep.sync.broker.configs.enabled: holds for a->b and c->b" in found
     assert "Let one of them keep it" in found
     assert warnings(tmp_path, QUIET + THREE + f"a->b.{key}") == []
     assert warnings(tmp_path, QUIET + THREE + key + "c->b.lockstep.sync.broker.configs.enabled=false\n") == []

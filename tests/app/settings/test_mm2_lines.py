@@ -16,6 +16,7 @@ sync.topic.configs.enabled=false
 sync.topic.acls.enabled=false
 lockstep.sync.topic.configs.enabled=true
 lockstep.sync.topic.acls.enabled=true
+sync.full.acl.enabled=false
 """
 """A file that nothing is to be said of."""
 

@@ -156,7 +156,7 @@ def test_rules_for_principals_and_a_provider_that_are_none_are_mistakes_each_in_
         "sync.full.acl.enabled=true",
     )
     found = mistakes(tmp_path, QUIET + TWO + "\n".join(lines) + "\n")
-    starts = [f":{number}: {line.partition('=')[0]}: " for number, line in enumerate(lines[:3], 9)]
+    starts = [f":{number}: {line.partition('=')[0]}: " for number, line in enumerate(lines[:3], 10)]
     assert [text.startswith(start) for text, start in zip(found, starts, strict=True)] == [True, True, True]
     assert all(text.count("lockstep.acl.principal.mapping") == 1 for text in found if "mapping" in text)
 

@@ -21,6 +21,15 @@ def test_a_sync_that_both_do_is_a_warning_that_says_how_to_leave_it_to_lockstep(
     assert warnings(tmp_path, TWO + off) == []
 
 
+def test_who_asks_for_acls_and_does_not_say_which_is_told_what_is_left_out(tmp_path: Path) -> None:
+    lines = (
+        QUIET.partition("\n")[2] + TWO
+    )
+    (found,) = warnings(tmp_path, lines)
+    assert ":4: sync.full.acl.enabled: of the ACLs of a->b, WRITE, prefixes, groups" in found
+    assert warnings(tmp_path, lines + "sync.full.acl.enabled=false\n") == []
+
+
 def test_an_interval_for_mm2_alone_is_a_warning(tmp_path: Path) -> None:
     (found,) = warnings(tmp_path, QUIET + TWO + "sync.topic.configs.interval.seconds=5\n")
     assert "holds for MM2 only" in found
@@ -74,5 +83,5 @@ def test_what_kafkas_own_filter_reads_beside_a_filter_of_the_users_is_a_warning(
     monkeypatch.syspath_prepend(tmp_path)
     lines = QUIET + TWO + "use.defaults.from=source\nconfig.property.filter.class=own_filters:"
     (found,) = warnings(tmp_path, lines + "Own\n")
-    assert ":9: use.defaults.from: is what Kafka's DefaultConfigPropertyFilter reads" in found
+    assert ":10: use.defaults.from: is what Kafka's DefaultConfigPropertyFilter reads" in found
     assert warnings(tmp_path, lines + "Derived\n") == []
