@@ -72,7 +72,7 @@ def storm(pair: ChaosPair, number: int) -> list[dict[str, Any]]:
     pair.job.check()
     missing = pair.missing() if seconds is None else {}
     _say(f"   equal after {seconds:.1f} s" if seconds is not None else f"   not equal: {missing}")
-    return [{"fault": name, "seconds": seconds, "missing": missing} for name in chosen]
+    return [{"storm": number + 1, "fault": name, "seconds": seconds, "missing": missing} for name in chosen]
 
 
 def _seconds_until_equal(pair: ChaosPair) -> float | None:

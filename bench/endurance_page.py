@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,14 +74,17 @@ def _bounced(run: Mapping[str, Any]) -> str:
 def chaos_section(found: Mapping[str, Any]) -> str:
     """From what `bench.chaos` saved."""
     faults = found["faults"]
-    seconds = [one["seconds"] for one in faults if one["seconds"] is not None]
+    storms = storms_of(faults)
+    seconds = [storm[0]["seconds"] for storm in storms if storm[0]["seconds"] is not None]
     rows = [
         "## Chaos",
-        f"{len(faults)} faults one after another, drawn with the seed {found['seed']}, on two clusters of one broker, "
-        "with MM2 and the job between them; changes of every kind on the source go with each. Seconds from a fault's "
-        "end until source and target are equal, the restart of what was killed included. Made by `python -m "
-        f"bench.chaos --faults {len(faults)}`.\n",
-        f"- Equal after the last fault: {'yes' if found['equal'] else 'no'}. {_times(seconds)}",
+        f"{len(faults)} faults in {len(storms)} storms of up to {max(map(len, storms))} at once, drawn with the seed "
+        f"{found['seed']}, on two clusters of one broker, with MM2 and the job between them; changes of every kind on "
+        "the source go with each storm. Seconds from a storm's end until source and target are equal, the restart of "
+        "what was killed included; they count for each fault of the storm. Made by `python -m bench.chaos --faults "
+        f"{found['asked']}`.\n",
+        f"- Equal after the last storm: {'yes' if found['equal'] else 'no'}. {_times(seconds)} Storms given up: "
+        f"{len(storms) - len(seconds)}.",
         f"- Objects of somebody else's on the target that were deleted or changed: {len(found['foreign'])}.",
         f"- Writes on the target without an event in the audit topic: {len(found['untold'])}.",
         *_given_up(faults),
@@ -91,11 +95,21 @@ def chaos_section(found: Mapping[str, Any]) -> str:
     return "\n".join([*rows, *_by_fault(faults)]) + "\n"
 
 
+def storms_of(faults: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """The faults that were there at once. Files without `storm`, the number of its first fault, tell it by what all
+    faults of one have alike."""
+
+    def told(one: Mapping[str, Any]) -> tuple[Any, ...]:
+        return one.get("storm"), one["seconds"], sorted(one["missing"].items())
+
+    return [list(storm) for _, storm in groupby(faults, key=told)]
+
+
 def _given_up(faults: Sequence[Mapping[str, Any]]) -> list[str]:
     left = dict.fromkeys(
         f"{kind} {why}" for one in faults if one["seconds"] is None for kind, why in one["missing"].items()
     )
-    return [f"- Given up, and equal after a later fault: {', '.join(left)}."] if left else []
+    return [f"- Given up, and equal after a later storm: {', '.join(left)}."] if left else []
 
 
 def _times(seconds: Sequence[float]) -> str:

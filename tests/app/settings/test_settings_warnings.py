@@ -22,9 +22,7 @@ def test_a_sync_that_both_do_is_a_warning_that_says_how_to_leave_it_to_lockstep(
 
 
 def test_who_asks_for_acls_and_does_not_say_which_is_told_what_is_left_out(tmp_path: Path) -> None:
-    lines = (
-        QUIET.partition("\n")[2] + TWO
-    )
+    lines = QUIET.partition("\n")[2] + TWO
     (found,) = warnings(tmp_path, lines)
     assert ":4: sync.full.acl.enabled: of the ACLs of a->b, WRITE, prefixes, groups" in found
     assert warnings(tmp_path, lines + "sync.full.acl.enabled=false\n") == []
