@@ -14,6 +14,7 @@ from app.properties.keys import (
     acl_keys,
     failover_keys,
     flow_keys,
+    job_keys,
     kind_keys,
     notify_keys,
     offset_keys,
@@ -25,6 +26,7 @@ from app.properties.keys import (
 from app.properties.keys.acl_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.failover_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.flow_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.job_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.key import Acts as Acts
 from app.properties.keys.key import Key as Key
 from app.properties.keys.key import KeyScope as KeyScope
@@ -38,8 +40,8 @@ from app.properties.keys.topic_keys import *  # noqa: F403 - one namespace for r
 from app.properties.keys.verify_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 
 KEY_MODULES = (
-    *(flow_keys, topic_keys, offset_keys, notify_keys, pace_keys, acl_keys, safety_keys, failover_keys),
-    verify_keys,
+    *(flow_keys, topic_keys, offset_keys, notify_keys, job_keys, pace_keys, acl_keys, safety_keys),
+    *(failover_keys, verify_keys),
 )
 
 _DECLARED = {key.name: key for module in KEY_MODULES for key in vars(module).values() if isinstance(key, Key)}

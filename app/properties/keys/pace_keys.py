@@ -1,11 +1,9 @@
-"""How often and how much is polled, what a plan may delete, and where the job listens."""
+"""How often and how much is polled, read and compared."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from app.properties.keys.key import Key, KeyScope, Live
-from app.properties.value_types import DURATION_SECONDS, FOLDER, TEXT, TOKEN, integer, number, one_of
+from app.properties.value_types import DURATION_SECONDS, integer, number
 
 TRIGGER_INTERVAL = Key(
     "lockstep.trigger.interval",
@@ -25,53 +23,6 @@ PASS_MIN_INTERVAL = Key(
     "The least time between two passes of a flow, however many reasons there are.",
     KeyScope.JOB,
     live=Live.QUERY,
-)
-CHECKPOINT_DIR = Key(
-    "lockstep.checkpoint.dir",
-    FOLDER,
-    Path(".lockstep/checkpoints"),
-    "Lockstep",
-    "The folder, relative to the working directory, in which Spark keeps how far its queries have read, and "
-    "Lockstep a copy of the clusters' ids (safety.md).",
-    KeyScope.JOB,
-    live=Live.JOB,
-)
-HTTP_HOST = Key(
-    "lockstep.http.host",
-    TEXT,
-    "127.0.0.1",
-    "Lockstep",
-    "The address at which the job serves its page, its API and its metrics (http.md).",
-    KeyScope.JOB,
-    live=Live.JOB,
-)
-HTTP_PORT = Key(
-    "lockstep.http.port",
-    integer(0, 65535),
-    9464,
-    "Lockstep",
-    "The port for the page, the API and the metrics; 0: a free one.",
-    KeyScope.JOB,
-    live=Live.JOB,
-)
-HTTP_TOKEN: Key[str | None] = Key(
-    "lockstep.http.token",
-    TOKEN,
-    None,
-    "Lockstep",
-    "What every request to the job's HTTP server must carry (`Authorization: Bearer`); needed unless "
-    "lockstep.http.host is a loopback address.",
-    KeyScope.JOB,
-    live=Live.JOB,
-)
-LOG_FORMAT = Key(
-    "lockstep.log.format",
-    one_of("text", "json"),
-    "text",
-    "Lockstep",
-    "How the job's log lines look on stderr; `json`: an object a line, with flow and pass (operations.md).",
-    KeyScope.JOB,
-    live=Live.JOB,
 )
 OBSERVE_SHARE = Key(
     "lockstep.observe.share",
@@ -109,20 +60,4 @@ HEARTBEAT_TIMEOUT = Key(
     30.0,
     "Lockstep",
     "How old the newest of MM2's heartbeats may be; a flow whose newest is older is `STALE`.",
-)
-MAX_DELETE_PERCENT = Key(
-    "lockstep.limits.max.delete.percent",
-    number(0, 100),
-    30.0,
-    "Lockstep",
-    "How many percent of what Lockstep owns of a kind one plan may delete; more is refused, unless `lockstep "
-    "apply --force` writes it.",
-)
-MAX_DELETE_MINIMUM = Key(
-    "lockstep.limits.max.delete.minimum",
-    integer(0, unit="items"),
-    10,
-    "Lockstep",
-    "Where Lockstep owns fewer items of a kind than this, those percent are taken of this number: with 10 and "
-    "30 percent, up to 3 items may be deleted at once.",
 )

@@ -1,9 +1,9 @@
-"""What protects the target: which clusters are meant, and who may write the ledger."""
+"""What protects the target: which clusters are meant, who may write the ledger, and what a plan may delete."""
 
 from __future__ import annotations
 
 from app.properties.keys.key import Key, KeyScope, Live
-from app.properties.value_types import TEXT, ValueType, integer, items
+from app.properties.value_types import TEXT, ValueType, integer, items, number
 
 SHORTEST_SECRET = 16
 
@@ -62,4 +62,20 @@ OVERRIDES_ALLOWED: Key[tuple[str, ...]] = Key(
     "could misuse it: safety.md lists the keys. Without it, all of these hold from this file alone.",
     KeyScope.JOB,
     live=Live.JOB,
+)
+MAX_DELETE_PERCENT = Key(
+    "lockstep.limits.max.delete.percent",
+    number(0, 100),
+    30.0,
+    "Lockstep",
+    "How many percent of what Lockstep owns of a kind one plan may delete; more is refused, unless `lockstep "
+    "apply --force` writes it.",
+)
+MAX_DELETE_MINIMUM = Key(
+    "lockstep.limits.max.delete.minimum",
+    integer(0, unit="items"),
+    10,
+    "Lockstep",
+    "Where Lockstep owns fewer items of a kind than this, those percent are taken of this number: with 10 and "
+    "30 percent, up to 3 items may be deleted at once.",
 )
