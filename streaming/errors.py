@@ -25,7 +25,7 @@ class WrongUsage(LockstepError):
     """What was asked for cannot be done as it was said: arguments or a file are to be mended first."""
 
     code = "WRONG_USAGE"
-    remedy = "mend the command; --help shows what it takes"
+    remedy: ClassVar[str | None] = "mend the command; --help shows what it takes"
 
     def __init__(self, *lines: str) -> None:
         """`lines`: each thing that is wrong."""

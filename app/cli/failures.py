@@ -13,13 +13,14 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TextIO, cast
 
 import typer
 
@@ -41,8 +42,10 @@ TYPERS_WORDS: Final[Mapping[str, str]] = {
     "Value error, ": "",
     "Input should be a valid integer, unable to parse string as an integer": "it must be a whole number",
     "Input should be": "it must be",
+    "File '' is a directory": "it is empty: name the properties file",
+    "file '' is a directory": "it is empty: name the properties file",
 }
-"""What some versions of Typer say of a value, and what we say instead."""
+"""What Typer, or some versions of it, says of a value, and what we say instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,18 @@ def failure_of(error: LockstepError) -> FailureDocument:
     cause = error.__cause__
     named = cause if error.code == LockstepError.code and isinstance(cause, LockstepError) else error
     return FailureDocument(named.code, str(error), named.remedy)
+
+
+class ClosedStdout(io.TextIOBase):
+    """Takes the place of a stdout that is closed: whoever prints, pages of help and tables as well, fails."""
+
+    def writable(self) -> bool:
+        """As every stdout."""
+        return True
+
+    def write(self, text: str, /) -> int:
+        """Raises OSError."""
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 Failed = tuple[str, LockstepError]
@@ -93,13 +108,15 @@ def wants_json(words: Sequence[str]) -> bool:
 
 def exit_code_of(command: Callable[[], object], words: Sequence[str]) -> int:
     """Runs a command, which returns or raises, to its end. `words`: its command line."""
+    if sys.stdout is None:
+        # As Python has it where stdout is closed from the start: libraries would print nothing, and say nothing of it.
+        sys.stdout = cast(TextIO, ClosedStdout())
     try:
         with running_command() as running:
             code, failure = _outcome(command)
             if failure is not None and not running.printed and wants_json(words):
                 print_json({"error": asdict(failure)})
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError as error:
         if error.errno not in LOST:
             raise

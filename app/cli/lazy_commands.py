@@ -107,8 +107,22 @@ class LazyCommands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """`help COMMAND` is `COMMAND --help`, and `help help` the list of commands."""
         if args[:1] == [HELP]:
-            args = [*(args[1:] if args[1:2] != [HELP] else []), "--help"]
+            words = args[1:] if args[1:2] != [HELP] else args[2:]
+            self._check_path(ctx, words)
+            args = [*words, "--help"]
         return super().parse_args(ctx, args)
+
+    def _check_path(self, ctx: Any, words: Sequence[str]) -> None:
+        """Fails for a word behind a command that has none of that name; the first word is left to `resolve_command`."""
+        if not words or words[0] not in COMMANDS:
+            return
+        command = self.get_command(ctx, words[0])
+        for word in words[1:]:
+            if word.startswith("-"):
+                return
+            command = getattr(command, "commands", {}).get(word)
+            if command is None:
+                ctx.fail(f"Got unexpected extra argument ({word})")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Fails with the nearest command where there is none of that name, or with all where none comes near."""

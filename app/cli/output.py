@@ -5,7 +5,6 @@ Nothing printed here is markup, and nothing steers the terminal, whoever wrote i
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -62,8 +61,6 @@ def print_script(text: str) -> None:
 
 
 def _print(text: str) -> None:
-    if sys.stdout is None:
-        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     sys.stdout.write(f"{text}\n")
 
 

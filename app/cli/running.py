@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import httpx
@@ -15,6 +16,10 @@ RELOAD_WITHIN = 100.0
 
 NOTHING_CHANGED = 409
 """The answer to a reload of a file with mistakes: a document like any other."""
+
+
+ERRNO = re.compile(r"^\[Errno -?\d+\] ")
+"""What Python writes before the text of an error of the system's."""
 
 
 class NoJobAnswers(LockstepError):
@@ -46,7 +51,9 @@ def ask(settings: Settings, method: str, path: str, within: float, body: object 
             answer = client.request(method, where + path, json=body)
         document: dict[str, Any] = dict(answer.json())
     except httpx.HTTPError as error:
-        raise NoJobAnswers(f"no job answers at {where} ({error}): start it with `lockstep run`") from error
+        raise NoJobAnswers(
+            f"no job answers at {where} ({ERRNO.sub('', str(error))}): start it with `lockstep run`"
+        ) from error
     except (ValueError, TypeError) as error:
         raise NoJobAnswers(
             f"what answers at {where} is no job of Lockstep's: lockstep.http.host and lockstep.http.port must be those "

@@ -43,7 +43,10 @@ def status(
     Exit 1: a flow is in ERROR. Exit 4: MM2's heartbeats have stopped for one (STALE).
     """
     if watch and output is Output.JSON:
-        raise typer.BadParameter("for people; ask for JSON once each time", param_hint="--watch")
+        raise typer.BadParameter(
+            "prints for people, again and again: leave out `-o json`, or call `status -o json` each time",
+            param_hint="--watch",
+        )
     while watch:
         _print(_rows(config, flow), clear=sys.stdout.isatty())
         sys.stdout.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from sinks.secret_values import without_secrets
 from streaming.errors import WrongUsage
@@ -55,7 +56,7 @@ class ConfigurationError(WrongUsage):
     """A file that cannot be used. `mistakes` has all of them, `warnings` what else looks wrong."""
 
     code = "CONFIGURATION"
-    remedy = "mend the properties file; `lockstep validate` lists all that is wrong in it"
+    remedy: ClassVar[str | None] = "mend the properties file; `lockstep validate` lists all that is wrong in it"
 
     def __init__(self, mistakes: Iterable[Mistake], warnings: Iterable[Mistake] = ()) -> None:
         self.mistakes = tuple(mistakes)
@@ -70,6 +71,12 @@ class ConfigurationError(WrongUsage):
     @property
     def _warned(self) -> tuple[str, ...]:
         return tuple(f"warning: {warning}" for warning in self.warnings)
+
+
+class UnreadableFile(ConfigurationError):
+    """There is no file to be mended: the message says what to do."""
+
+    remedy = None
 
 
 class WrongFlow(ConfigurationError):

@@ -9,7 +9,7 @@ from typing import IO, cast
 
 import javaproperties
 
-from app.properties.mistakes import SANE_KEY, Findings, PropertyLine
+from app.properties.mistakes import SANE_KEY, Findings, PropertyLine, UnreadableFile
 
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -49,12 +49,12 @@ class _Lines:
 
 
 def read(path: Path, findings: Findings) -> dict[str, PropertyLine]:
-    """The entries of a file; one that cannot be read is a mistake, and has none."""
+    """The entries of a file; one that is binary is a mistake, and has none. Raises UnreadableFile."""
     try:
         data = path.read_bytes()
     except OSError as error:
         findings.mistake(None, f"cannot be read: {error.strerror or error}; name a properties file with --config")
-        return {}
+        raise UnreadableFile(findings.mistakes) from error
     if data.startswith(UTF16_MARKS) or b"\0" in data:
         findings.mistake(None, "is no properties file: it is binary, or UTF-16; save it as ASCII or ISO 8859-1")
         return {}

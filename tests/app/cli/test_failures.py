@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli.failures import exit_code_of, wants_json, with_failures
-from app.cli.output import print_json, print_line
+from app.cli.output import print_json, print_line, print_table
 from app.main import app
 from app.properties.mistakes import ConfigurationError, Mistake
 from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing
@@ -167,3 +167,36 @@ def test_a_closed_or_full_stdout_is_one_line_and_a_failure() -> None:
 def test_a_line_on_a_stdout_that_is_not_there_is_a_failure_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert exit_code_of(lambda: print_line("x"), ()) == 1
+
+
+@pytest.mark.parametrize("words", [["help", "plan"], ["-h"], ["ledger", "-h"]])
+def test_a_page_of_help_on_a_stdout_that_is_not_there_is_one_line_and_a_failure(words: list[str]) -> None:
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh"]
+    run = subprocess.run([*shell, *LOCKSTEP, *words], stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    assert (run.returncode, run.stderr) == (1, "what was to be printed is lost: Bad file descriptor\n")
+
+
+def test_a_table_on_a_stdout_that_is_not_there_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert exit_code_of(lambda: print_table("t", ["c"], [["x"]]), ()) == 1
+    assert capsys.readouterr().err == "what was to be printed is lost: Bad file descriptor\n"
+
+
+def test_a_config_without_a_name_is_said_to_be_empty() -> None:
+    said = CliRunner().invoke(app, ["plan", "--config", ""])
+    assert said.exit_code == 2
+    assert "Invalid value for '--config': it is empty: name the properties file" in said.stderr
+
+
+@pytest.mark.parametrize("command", ["plan", "validate"])
+def test_where_there_is_no_file_to_be_mended_no_remedy_says_to_mend_it(tmp_path: Path, command: str) -> None:
+    said = CliRunner().invoke(app, [command, "--config", str(tmp_path / "none"), "-o", "json"])
+    assert (said.exit_code, json.loads(said.stdout)["error"]["remedy"]) == (2, None)
+
+
+def test_validate_does_not_say_to_run_validate(tmp_path: Path) -> None:
+    (tmp_path / "m").write_text("clusters=a\n")
+    said = CliRunner().invoke(app, ["validate", "--config", str(tmp_path / "m"), "-o", "json"])
+    assert (said.exit_code, json.loads(said.stdout)["error"]["remedy"]) == (2, None)

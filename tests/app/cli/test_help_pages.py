@@ -78,6 +78,12 @@ def test_the_page_of_a_command_comes_by_help_as_well() -> None:
         assert "Commands:" in CliRunner().invoke(app, words).output
 
 
+@pytest.mark.parametrize("words", [["plan", "x"], ["credentials", "set", "x"], ["offsets", "x"]])
+def test_a_word_behind_the_command_whose_page_is_asked_for_is_wrong_usage(words: list[str]) -> None:
+    said = CliRunner().invoke(app, ["help", *words])
+    assert (said.exit_code, "Got unexpected extra argument (x)" in said.stderr) == (2, True)
+
+
 def test_the_version_is_printed() -> None:
     assert re.fullmatch(r"lockstep \d+\.\d+\S*\n", CliRunner().invoke(app, ["--version"]).output)
 

@@ -68,7 +68,7 @@ def test_the_token_goes_through_no_proxy(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_where_nobody_listens_the_command_says_how_to_start_a_job(tmp_path: Path) -> None:
-    with pytest.raises(NoJobAnswers, match="start it with `lockstep run`"):
+    with pytest.raises(NoJobAnswers, match=r" \(Connection refused\): start it with `lockstep run`"):
         ask_reload(settings(tmp_path, free_ports(1)[0]))
 
 
