@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from app.docs_pages.made_part import with_made_part
 from app.local.jars import PROJECT
-from sinks.failover.states import TRANSITIONS, Command, State
+from sinks.failover.states import TRANSITIONS, Command, State, commands_from
 
 FAILOVER_PAGE = PROJECT / "docs" / "failover.md"
+LED_THROUGH = (Command.FENCE, Command.DRAIN, Command.PROMOTE)
+"""By `cutover`."""
+
 BEGIN, END = "<!-- states: made from the code by `make docs` -->", "<!-- end of states -->"
 
 
@@ -28,12 +31,23 @@ def steps() -> str:
     """What each command does, as a table."""
     rows = []
     for command in Command:
+        if command is Command.DRAIN:
+            rows.append(_cutover())
+            continue
         found = {state: row for (state, one), row in TRANSITIONS.items() if one is command}
         then = {str(row.then) if row.then is not state else "stays" for state, row in found.items()}
         does = "; ".join(map(str, next(iter(found.values())).steps))
         sides = [", ".join(sorted(map(str, found), key=[str(one) for one in State].index)), " or ".join(sorted(then))]
         rows.append(f"| `{command.typed}` | {sides[0]} | {does} | {sides[1]} |")
     return "\n".join(["| command | from | does | then it is |", "|---|---|---|---|", *rows])
+
+
+def _cutover() -> str:
+    """The command that goes through the steps of three, from wherever the flow is."""
+    does = "; ".join(map(str, TRANSITIONS[State.FENCED, Command.DRAIN].steps))
+    froms = [str(state) for state in State if set(LED_THROUGH) & set(commands_from(state))]
+    said = f"what `fence` does where nothing is fenced; {does}; what `promote` does"
+    return f"| `cutover` | {', '.join(froms)} | {said} | {State.PROMOTED} |"
 
 
 def page() -> str:
