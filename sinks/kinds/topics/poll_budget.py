@@ -1,11 +1,11 @@
 """How many topics may be polled now: a share of the time, measured from what polls took. Pure: times come in, seconds.
 
-A poll costs the source's brokers about 85 µs of CPU a topic, so that what a small cluster does not feel would be the
-whole of a large one's time. So the budget is time, not topics: `lockstep.observe.share` of each second comes in, and
-what polls take goes out: the least that a topic took lately, for what a poll waits for others is not the broker's work.
-What is not spent is saved, up to `SAVED_FOR` seconds' worth, but never less
-than two polls of all topics: the first change after a while without any is found at once, and a storm of changes
-costs no more than the share. `lockstep.observe.rate` limits the topics besides.
+A poll costs the source's brokers about 75 µs of CPU a topic (docs/benchmarks.md), so that what a small cluster does
+not feel would be the whole of a large one's time. So the budget is time, not topics: `lockstep.observe.share` of each
+second comes in, and what polls take goes out: the least that a topic took lately, for what a poll waits for others is
+not the broker's work. What is not spent is saved, up to `SAVED_FOR` seconds' worth, but never less than two polls of
+all topics: the first change after a while without any is found at once, and a storm of changes costs no more than the
+share. `lockstep.observe.rate` limits the topics besides.
 """
 
 from __future__ import annotations
