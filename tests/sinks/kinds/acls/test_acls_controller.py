@@ -151,9 +151,10 @@ def test_acls_that_may_not_be_written_arrive_within_a_minute_after_the_right_was
         world.run_pass(after=60.0)
     world.target_acls.denied = set()
     report = world.run_pass(after=60.0)
-    assert report.due <= world.clock.now, "the others have no reason"
-    world.run_pass(after=0.2)
-    assert len(world.target_acls.bindings) == len(several)
+    while len(world.target_acls.bindings) < len(several):
+        assert report.due <= world.clock.now, "the others have no reason"
+        report = world.run_pass(after=0.2)
+    assert report.now - granted <= 61.0
 
 
 def test_acl_of_a_topic_that_comes_later_comes_with_it(world: World) -> None:
