@@ -57,10 +57,10 @@ class Client:
             moment, api, result = line.split()
             self._answers.put((float(moment), api, result))
 
-    def answered_after(self, moment: float) -> dict[str, float]:
-        """By API, seconds from a moment until it was first answered; those that were not within LIMIT are missing."""
+    def answered_after(self, moment: float, limit: float = LIMIT) -> dict[str, float]:
+        """By API, seconds from a moment until it was first answered; those that were not within `limit` are missing."""
         found: dict[str, float] = {}
-        while len(found) < len(APIS) and time.monotonic() < moment + LIMIT and self._process.poll() is None:
+        while len(found) < len(APIS) and time.monotonic() < moment + limit and self._process.poll() is None:
             try:
                 came, api, result = self._answers.get(timeout=0.2)
             except Empty:

@@ -180,7 +180,7 @@ def test_where_nobody_logs_in_that_is_the_reason() -> None:
 
 def test_a_cluster_that_does_not_answer_is_a_reason_within_the_time_given() -> None:
     properties = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_PLAINTEXT"}
-    said = can_log_in("b", properties, "alice", "geheim", SHA_512, timeout=1.0)
+    said = can_log_in("b", properties, "alice", "geheim", SHA_512, within=1.0)
     assert said is not None
     assert "no answer within 1 s" in said
 
