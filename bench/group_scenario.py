@@ -76,7 +76,7 @@ def measure_groups(
     the pass over many groups. `keep`: gets what there is after each of them, also where one fails.
     """
     found: dict[str, Any] = {"groups": size.groups, "topics": size.topics, "others": size.others}
-    found |= {"ages": {}, "cpu": {}, "passes": {}}
+    found |= {"mm2_defaults": True, "ages": {}, "cpu": {}, "passes": {}}
     with (
         tempfile.TemporaryDirectory(prefix="lockstep-bench-groups-") as folder,
         pair_of(Path(folder), size.topics) as pair,
