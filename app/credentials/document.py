@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -110,17 +110,14 @@ def changed_document(path: Path) -> Iterator[Document]:
             raise WrongUsage(f"the credential store {path} cannot be written: {error.strerror}") from None
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> AbstractContextManager[object]:
     # The file itself is replaced at every change, and a lock on it with it: so the lock is a file of its own.
     lock = path.with_name(f"{path.name}.lock")
-    with ExitStack() as stack:
-        try:
-            lock.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-            stack.enter_context(locked(lock, mode=PRIVATE))
-        except OSError as error:
-            raise WrongUsage(f"the credential store's lock {lock} cannot be opened: {error.strerror}") from None
-        yield
+    try:
+        lock.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        return locked(lock, mode=PRIVATE)
+    except OSError as error:
+        raise WrongUsage(f"the credential store's lock {lock} cannot be opened: {error.strerror}") from None
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -181,19 +181,16 @@ def _starter() -> str:
     return "./spark-submit.sh" if is_checkout() else "lockstep run"
 
 
-@contextmanager
-def _alone() -> Iterator[None]:
+def _alone() -> AbstractContextManager[object]:
     """Raises LockstepError where another demo runs: this one would delete its folder."""
     DEMO_FOLDER.parent.mkdir(parents=True, exist_ok=True)
     lock = DEMO_FOLDER.with_suffix(".lock")
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(lock, wait=False))
-        except BlockingIOError as error:
-            raise LockstepError(f"another demo runs in {DEMO_FOLDER}: end it first") from error
-        except OSError as error:
-            raise LockstepError(f"the demo's lock {lock} cannot be opened: {error.strerror}; delete it") from error
-        yield
+    try:
+        return locked(lock, wait=False)
+    except BlockingIOError as error:
+        raise LockstepError(f"another demo runs in {DEMO_FOLDER}: end it first") from error
+    except OSError as error:
+        raise LockstepError(f"the demo's lock {lock} cannot be opened: {error.strerror}; delete it") from error
 
 
 @contextmanager

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -76,19 +76,16 @@ def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
     return _checked(folder, jars)
 
 
-@contextmanager
-def _alone(root: Path) -> Iterator[None]:
+def _alone(root: Path) -> AbstractContextManager[object]:
     """One process at a time fetches; the others wait. Raises LockstepError."""
     lock = root / "lock"
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(lock))
-        except OSError as error:
-            raise LockstepError(
-                f"{lock}, which processes that fetch jars lock, cannot be opened: {error.strerror}. It must be a file "
-                f"that this user may write: delete what is there"
-            ) from error
-        yield
+    try:
+        return locked(lock)
+    except OSError as error:
+        raise LockstepError(
+            f"{lock}, which processes that fetch jars lock, cannot be opened: {error.strerror}. It must be a file "
+            f"that this user may write: delete what is there"
+        ) from error
 
 
 def pyspark_jar(pattern: str) -> Path:
