@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
 
 OBSERVATIONS, SECONDS = 3, 60.0
 """So often, and over so long, a topic must be missing before a broker is asked for it by name."""
@@ -36,3 +39,15 @@ class Absence:
         return {
             name for name, (since, times) in self._missing.items() if times >= OBSERVATIONS and now - since >= SECONDS
         }
+
+
+class MissingForLong(Generic[K]):
+    """What is forgotten once observations lack it for long enough, and can be learned again: metadata may lag."""
+
+    def __init__(self) -> None:
+        self._since: dict[K, float] = {}
+
+    def lasting(self, missing: Collection[K], now: float) -> list[K]:
+        """Those of what one observation lacks that each one has lacked for `SECONDS`."""
+        self._since = {one: self._since.get(one, now) for one in missing}
+        return [one for one, since in self._since.items() if now - since >= SECONDS]

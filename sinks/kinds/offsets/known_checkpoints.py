@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from sinks.kafka.ports.cluster import LogChunk
-from sinks.kinds.absence import SECONDS as ABSENT_FOR
+from sinks.kinds.absence import MissingForLong
 from sinks.kinds.listing import Listed, replicated_topics
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import NOWHERE, Pair
@@ -28,7 +28,7 @@ class KnownCheckpoints:
         self._positions: dict[GroupPartition, int] = {}
         self._since: dict[str, int] = {}
         self._doubtful: set[str] = set()
-        self._unlisted: Mapping[GroupPartition, float] = {}
+        self._unlisted = MissingForLong[GroupPartition]()
 
     def take(self, checkpoints: Iterable[CheckpointSeen]) -> set[str]:
         """Takes checkpoints in, in the order of the topic, but for those of what can be no topic; the groups that they
@@ -60,7 +60,7 @@ class KnownCheckpoints:
     def count_again(self) -> None:
         """The topic was recreated and counts from 0."""
         self.newest, self._positions, self._since, self.read_to = {}, {}, {}, NOWHERE
-        self._unlisted = {}
+        self._unlisted = MissingForLong()
         self.recreated = True
 
     def believe_since(self, topic: str, position: int) -> None:
@@ -100,8 +100,7 @@ class KnownCheckpoints:
         if listed.source and listed.target:
             copies = {remote: listed.target[remote] for remote in replicated_topics(listed).values()}
             unlisted = [key for key in self.newest if (groups and key[0] not in groups) or _lacks(copies, key[1])]
-        self._unlisted = {key: self._unlisted.get(key, now) for key in unlisted}
-        self._drop({key for key, since in self._unlisted.items() if now - since >= ABSENT_FOR})
+        self._drop(self._unlisted.lasting(unlisted, now))
 
     def _drop(self, keys: Collection[GroupPartition]) -> None:
         for key in keys:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from sinks.engine.ledger import Ledger
 from sinks.kafka.ports.cluster import Placed, Reader
-from sinks.kinds.absence import SECONDS as ABSENT_FOR
+from sinks.kinds.absence import MissingForLong
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
@@ -47,7 +47,7 @@ class OffsetMemory:
         self.queue = StreamQueue(most_waiting)
         self._taken_in = TakenIn(set(), set())
         self._topics: MirrorTopics | None = None
-        self._unlisted: Mapping[str | TopicPartition, float] = {}
+        self._unlisted = MissingForLong[str | TopicPartition]()
         self._stored = StoredMemory()
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
@@ -215,11 +215,10 @@ class OffsetMemory:
     def forget_unlisted(self, listed: Mapping[str, int], now: float) -> None:
         """At each full comparison: forgets topics, and partitions, that the source lacks for long enough: metadata may
         lag behind. `listed`: how many partitions each of its topics has; `now` in monotonic seconds."""
-        unlisted = frozenset[str | TopicPartition]()
+        unlisted: list[str | TopicPartition] = []
         if listed:
-            unlisted = frozenset([*(self.topics() - listed.keys()), *self.histories.beyond(listed)])
-        self._unlisted = {one: self._unlisted.get(one, now) for one in unlisted}
-        self.gone([one for one, since in self._unlisted.items() if now - since >= ABSENT_FOR])
+            unlisted = [*(self.topics() - listed.keys()), *self.histories.beyond(listed)]
+        self.gone(self._unlisted.lasting(unlisted, now))
 
     def gone(self, unlisted: Collection[str | TopicPartition]) -> None:
         """Forgets topics, or partitions, that are on the source no more, or never were."""
