@@ -14,8 +14,8 @@ from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.match_cache import open_matches
 from sinks.kinds.offsets.memory import OffsetMemory
-from sinks.kinds.offsets.mirror_reading import MirrorReading
-from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.mirror_reading import read_memory
+from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.kinds.offsets.record_search import Question, SearchResult
 from sinks.kinds.offsets.search_window import search_window
 from sinks.kinds.offsets.translation import Answer, Evidence, LogEnds, Unanswered, translate
@@ -41,11 +41,7 @@ def translate_each(settings: Settings, flow: FlowSettings, where: TopicPartition
         opened = guard(flow, clusters.source, clusters.target).open(
             partial(ledger, flow, clusters.target, to_write=False)
         )
-        memory = OffsetMemory()
-        internal = flow.internal
-        syncs_on = clusters.source if internal.offset_syncs_cluster == flow.flow.source else clusters.target
-        topics = MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, clusters.target)
-        MirrorReading(memory, topics).load(opened)
+        memory = read_memory(opened, mirror_topics(flow.internal, clusters.source, clusters.target))
         remote = _remote(flow, clusters, where)
         memory.recognize(
             {where.topic: remote.topic},

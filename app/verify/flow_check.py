@@ -18,8 +18,8 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.exact_runs import remember
 from sinks.kinds.offsets.memory import OffsetMemory
-from sinks.kinds.offsets.mirror_reading import MirrorReading
-from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.mirror_reading import read_memory
+from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.verify.log_survey import ComparisonScope, LogSurvey, SurveyedSide, moved_starts, survey
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted
@@ -113,7 +113,8 @@ class _FlowCheck:
             sides = SurveyedSide(source, ours), SurveyedSide(target, theirs)
             only: set[TopicPartition] | None = None
             for _ in range(COMPARISON_TRIES):
-                listed, memory = list_both(self._flow, source, target), self._memory(opened)
+                listed = list_both(self._flow, source, target)
+                memory = read_memory(opened, mirror_topics(self._flow.internal, source, target))
                 found = survey(self._flow, *sides, listed, memory, scope)
                 if only is None:
                     reports += found.reports
@@ -126,13 +127,6 @@ class _FlowCheck:
                 if not only:
                     return reports
         return reports + [_expires_too_fast(one) for one in plans if one.where in (only or ())]
-
-    def _memory(self, opened: Ledger) -> OffsetMemory:
-        internal, clusters, memory = self._flow.internal, self._clusters, OffsetMemory()
-        syncs_on = clusters.source if internal.offset_syncs_cluster == self._flow.flow.source else clusters.target
-        topics = MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, clusters.target)
-        MirrorReading(memory, topics).load(opened)
-        return memory
 
     def _compare(self, plans: Sequence[PartitionPlan], found: LogSurvey) -> Iterable[PartitionReport]:
         notes = {plan.where: _notes(plan, found) for plan in plans}

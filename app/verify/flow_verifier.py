@@ -20,7 +20,7 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.verify_status import Comparing, VerifyStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
@@ -147,8 +147,7 @@ class FlowVerifier:
                 closing(source.records(flow.isolation)) as ours,
                 closing(target.records("read_committed")) as theirs,
             ):
-                syncs_on = source if flow.internal.offset_syncs_cluster == flow.flow.source else target
-                topics = MirrorTopics(flow.internal.offset_syncs, syncs_on, flow.internal.checkpoints, target)
+                topics = mirror_topics(flow.internal, source, target)
                 both = ComparedFlow(SurveyedSide(source, ours), SurveyedSide(target, theirs), opened, topics)
                 now = time.monotonic()
                 budget = ByteBudget(flow.verifying.rate, 2 * self._interval, now)

@@ -50,13 +50,9 @@ class MirrorReading:
             yield from self._checkpoints(checkpoints.read_to + 1)
             self._memory.settle_checkpoints()
 
-    def reread(self) -> None:
-        """What the stream told and was too much to wait; nothing where there was no such."""
-        for _ in self.rereading():
-            pass
-
     def rereading(self) -> Iterator[ReadSoFar]:
-        """The same, a piece at a time. What the stream tells from its first piece on waits again."""
+        """What the stream told and was too much to wait, a piece at a time; nothing where there was no such. What the
+        stream tells from its first piece on waits again."""
         queue = self._memory.queue
         if not queue.overflowed:
             return
@@ -86,3 +82,10 @@ class MirrorReading:
             self._memory.take_checkpoints(checkpoints_of(chunk.records))
             if chunk.records:
                 yield ReadSoFar("checkpoints", chunk.records[-1].position + 1)
+
+
+def read_memory(ledger: Ledger, topics: MirrorTopics) -> OffsetMemory:
+    """All that is known now, for who comes once. Raises ClusterUnreachable, RightsMissing."""
+    memory = OffsetMemory()
+    MirrorReading(memory, topics).load(ledger)
+    return memory

@@ -10,6 +10,7 @@ from sinks.kafka.ports.cluster import LogChunk, Placed, Reader
 from streaming.errors import MalformedRecord
 from streaming.hints import CheckpointSeen, SyncSeen
 from streaming.mm2.codec import decode_checkpoint, decode_offset_sync
+from streaming.mm2.internal_topics import InternalTopics
 
 
 def sync_of(record: Placed) -> SyncSeen | None:
@@ -54,3 +55,9 @@ class MirrorTopics:
     def checkpoint_chunks(self, position: int) -> Iterator[LogChunk]:
         """The checkpoints topic at and behind an offset. Raises ClusterUnreachable, RightsMissing."""
         return self.checkpoints_on.read_log_in_chunks(self.checkpoints, position)
+
+
+def mirror_topics(internal: InternalTopics, source: Reader, target: Reader) -> MirrorTopics:
+    """Those of a flow between two clusters."""
+    syncs_on = source if internal.offset_syncs_cluster == source.alias else target
+    return MirrorTopics(internal.offset_syncs, syncs_on, internal.checkpoints, target)

@@ -7,24 +7,19 @@ import time
 from sinks.kinds.assembly import Assembly
 from sinks.kinds.offsets.direction import ClusterGroups, OffsetClusters
 from sinks.kinds.offsets.followed_groups import FollowedGroups
-from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.mirror_records import mirror_topics
 
 
 def offset_clusters(assembly: Assembly) -> OffsetClusters:
     """Groups are followed where they come from: on the source, or on the target where offsets are led back."""
     settings, source, target, back = assembly.settings, assembly.source, assembly.target, assembly.scope.back
-    internal, comes_from = settings.internal, target if back else source
+    comes_from = target if back else source
     followed = FollowedGroups(
         settings, comes_from.groups, comes_from.group_watch(), assembly.commits, time.monotonic, assembly.scope.groups
     )
     return OffsetClusters(
         ClusterGroups(source.cluster, source.groups if back else followed),
         ClusterGroups(target.cluster, followed if back else target.groups),
-        MirrorTopics(
-            internal.offset_syncs,
-            source.cluster if internal.offset_syncs_cluster == source.alias else target.cluster,
-            internal.checkpoints,
-            target.cluster,
-        ),
+        mirror_topics(settings.internal, source.cluster, target.cluster),
         followed,
     )
