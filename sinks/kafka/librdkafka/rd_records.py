@@ -108,7 +108,8 @@ class KafkaRecords:
         sweeps = sweeps_of(spans)
         try:
             consumer = self._opened()
-            consumer.assign([_to_rd(at, max(sweep.position, logs[at].start)) for at, sweep in sweeps.items()])
+            begins = {at: max(sweep.position, logs[at].start) for at, sweep in sweeps.items()}
+            consumer.assign([rd.TopicPartition(at.topic, at.partition, offset) for at, offset in begins.items()])
             self._run(consumer, sweeps, deadline)
             consumer.unassign()
         except rd.KafkaException as exception:
@@ -176,7 +177,3 @@ def _take(message: rd.Message, busy: Mapping[tuple[str, int], Sweep]) -> None:
 def _record(message: rd.Message) -> Record:
     stamp, timestamp = message.timestamp()
     return Record(message.offset() or 0, timestamp, STAMPS[stamp], message.key(), message.value())
-
-
-def _to_rd(where: TopicPartition, offset: int) -> rd.TopicPartition:
-    return rd.TopicPartition(where.topic, where.partition, offset)

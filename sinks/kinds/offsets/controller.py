@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from sinks.engine.backoff import Backoff
 from sinks.engine.ledger import Ledger
@@ -238,8 +237,9 @@ def assemble(assembly: Assembly) -> Assembled:
     if settings.emit_checkpoints and not assembly.once:
         emit = CheckpointEmitter(clusters.topics.checkpoints, target.cluster, settings.replication_factor, memory)
     scope = assembly.scope if assembly.once else None
-    opened = partial(open_matches, settings, source, target, at_leisure=assembly.once, beside=assembly.beside)
-    matches = opened() if settings.matching else None
+    matches = None
+    if settings.matching:
+        matches = open_matches(settings, source, target, at_leisure=assembly.once, beside=assembly.beside)
     reads_for = READS_FOR if assembly.comes_again else float("inf")
     onto = source if assembly.scope.back else target
     return Assembled(

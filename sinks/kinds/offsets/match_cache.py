@@ -50,7 +50,7 @@ class MatchCache:
         source: RecordReader,
         target: RecordReader,
         budget: Budget = BESIDE_PASSES,
-        at_once: int = QUESTIONS_IN_A_PASS,
+        questions: int = QUESTIONS_IN_A_PASS,
         clock: Callable[[], float] = time.monotonic,
         beside: Beside = at_once,
     ) -> None:
@@ -58,15 +58,17 @@ class MatchCache:
         self._under_way: _Search | None = None
         self._fault: LockstepError | None = None
         self._source, self._target, self._budget, self._clock = source, target, budget, clock
-        self._turns = Turns(SEARCH_REST, at_once)
+        self._turns = Turns(SEARCH_REST, questions)
 
     def __call__(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, SearchResult]:
         """All that is known now. The questions all go the same way. Raises ClusterUnreachable, RightsMissing."""
         self._take_in(0.0)
         self._turns.want(wanted, now := self._clock())
         if self._under_way is None:
-            self._fault = self._fault if (chosen := self._turns.choose()) else None
-            self._begin(chosen, now)
+            if chosen := self._turns.choose():
+                self._begin(chosen, now)
+            else:
+                self._fault = None
         if self._under_way is not None and self._fault is not None:
             # Until another search has come to its end.
             raise self._fault
@@ -74,8 +76,7 @@ class MatchCache:
         return {key: found for key, found in known.items() if found is not None}
 
     def _begin(self, chosen: Mapping[GroupPartition, Question], now: float) -> None:
-        if not (questions := list(dict.fromkeys(chosen.values()))):
-            return
+        questions = list(dict.fromkeys(chosen.values()))
         here, there = (self._target, self._source) if questions[0].back else (self._source, self._target)
         answers = self._beside(lambda: find(questions, here, there, self._budget), "record-search")
         self._under_way = _Search(chosen, now, answers)
