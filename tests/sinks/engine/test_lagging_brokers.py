@@ -32,18 +32,24 @@ class Lagging(MemoryCluster):
         return Observed(shown)
 
 
+def watched_apart(read: MemoryCluster) -> World:
+    """Topic x, where one broker of the source is read and another, which has all of it at once, is watched."""
+    watched = MemoryCluster("a", "id-of-a", topics=read.topics)
+    world = World(source=watched, read_source=read)
+    controller = world.controller(Kind.TOPIC)
+    assert isinstance(controller, TopicController)
+    controller._source_watch = PlainWatch(watched)
+    put_topic(watched, "x", retention_ms="1")
+    return world
+
+
 def lagging_topic() -> tuple[World, Lagging]:
     """The broker that is read shows x as it was before its last change, the one that is watched shows the change."""
-    source = MemoryCluster("a", "id-of-a")
-    lagging = Lagging("a", "id-of-a", topics=source.topics)
-    world = World(source=source, read_source=lagging)
-    part = world.controller(Kind.TOPIC)
-    assert isinstance(part, TopicController)
-    part._source_watch = PlainWatch(source)
-    put_topic(source, "x", retention_ms="1")
+    lagging = Lagging("a", "id-of-a")
+    world = watched_apart(lagging)
     put_topic(world.target, "a.x", retention_ms="1")
     lagging.describe_topic_configs(["x"])
-    set_config(source, "x", "retention.ms", "2")
+    set_config(world.source, "x", "retention.ms", "2")
     return world, lagging
 
 
@@ -87,19 +93,14 @@ def test_change_that_the_broker_that_is_read_shows_late_is_found_with_a_full_com
         def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
             return Observed({**super().describe_topic_configs(topics).items, **self.stands_still_at})
 
-    source = MemoryCluster("a", "id-of-a")
-    behind = Behind("a", "id-of-a", topics=source.topics)
-    world = World(source=source, read_source=behind)
-    part = world.controller(Kind.TOPIC)
-    assert isinstance(part, TopicController)
-    part._source_watch = PlainWatch(source)
-    put_topic(source, "x", retention_ms="1")
+    behind = Behind("a", "id-of-a")
+    world = watched_apart(behind)
     world.settle()
     # Now both watches know it.
     world.run_pass(everything=True)
     world.run_pass()
     behind.stands_still_at = behind.describe_topic_configs(["x"]).items
-    set_config(source, "x", "retention.ms", "2")
+    set_config(world.source, "x", "retention.ms", "2")
     for _ in range(4):
         world.run_pass()
     behind.stands_still_at = {}
