@@ -25,11 +25,12 @@ import typer
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
-from app.local.ports import free_ports
 from app.local.waiting import WaitedTooLong, wait_for
 from bench import endurance_page
 from bench.command_loop import CommandLoop
 from bench.every_kind import HERE, KEYS, NAME, THERE, EveryKind, credential_keys, every_kind, tried
+from bench.job_file import write_job_file
+from bench.verify_load import SYNCS
 from sinks.engine.model import Kind
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
@@ -37,7 +38,6 @@ from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync
 
-SYNCS: Final = "mm2-offset-syncs.b.internal"
 RECORDS: Final = 8000
 LIMIT: Final = 30.0
 """Seconds from when the last cluster serves again until the target has everything."""
@@ -93,11 +93,9 @@ def pair(root: Path, brokers: int) -> Iterator[BouncedPair]:
             stack.callback(cluster.stop)
             cluster.start(wait=False)
             cluster.wait_until_ready(STARTS_WITHIN)
-        config, port = root / "mirror.properties", free_ports(1)[0]
-        own = {"lockstep.http.port": str(port), "lockstep.checkpoint.dir": str(root / "checkpoints")}
-        keys = {**KEYS, **credential_keys(root / "passwords"), **own, "replication.factor": str(brokers)}
+        keys = {**KEYS, **credential_keys(root / "passwords"), "replication.factor": str(brokers)}
         properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
-        config.write_text("".join(f"{name} = {value}\n" for name, value in properties.items()))
+        config, port = write_job_file(properties, root)
         kinds = stack.enter_context(every_kind(config, brokers))
         source = KafkaCluster("a", a.client_properties())
         stack.callback(source.close)

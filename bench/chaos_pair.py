@@ -16,9 +16,9 @@ import psutil
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
-from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from bench.every_kind import HERE, KEYS, NAME, THERE, USER, EveryKind, KindsSide, credential_keys, every_kind, tried
+from bench.job_file import write_job_file
 from sinks.engine.audit_events import read_audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Key, Kind
@@ -172,11 +172,9 @@ def chaos_pair(root: Path, seed: int) -> Iterator[ChaosPair]:
             stack.callback(cluster.stop)
             cluster.start(wait=False)
             cluster.wait_until_ready(STARTS_WITHIN)
-        config, port = root / "mirror.properties", free_ports(1)[0]
-        own = {"lockstep.http.port": str(port), "lockstep.checkpoint.dir": str(root / "checkpoints")}
-        keys = {**KEYS, **MIRROR, **credential_keys(root / "passwords"), **own}
+        keys = {**KEYS, **MIRROR, **credential_keys(root / "passwords")}
         properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
-        config.write_text("".join(f"{name} = {value}\n" for name, value in properties.items()))
+        config, port = write_job_file(properties, root)
         kinds = stack.enter_context(every_kind(config, 1))
         kinds.source.ports.cluster.create_topics({NAME: TopicSpec(1, 1)})
         _put_foreign(kinds)

@@ -15,8 +15,9 @@ from app.local.local_cluster import LocalCluster
 from bench.acl_scenario import grant_all, read_acl
 from bench.groups_pair import commit_all, say
 from bench.many_records import PlainRecord, produce_all
-from bench.sync_memory import COMPACTED, SYNCS
+from bench.sync_memory import COMPACTED
 from bench.topic_changes import create_topics, topic_name, wait_for_topics
+from bench.verify_load import SYNCS
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_offset_sync

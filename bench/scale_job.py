@@ -14,6 +14,7 @@ import httpx
 from confluent_kafka.admin import AdminClient
 
 from app.local.local_job import LocalJob
+from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
 from bench.acl_scenario import acl_arrives, read_acl
 from bench.cost import idle_costs
@@ -112,7 +113,7 @@ def _granted(clusters: ScaleClusters) -> list[float]:
 @contextmanager
 def _job(clusters: ScaleClusters, name: str) -> Iterator[tuple[LocalJob, float]]:
     folder = clusters.root / f"{name}-{time.monotonic_ns()}"
-    config, port = write_job_file(clusters.bootstraps, folder, FLOWS, **OWN)
+    config, port = write_job_file(mirror_properties(clusters.bootstraps, FLOWS, **OWN), folder)
     say(f"{name}: the job starts, its log is {folder}/job.log")
     began = time.monotonic()
     with LocalJob(config, port, folder / "job.log") as job:

@@ -15,9 +15,9 @@ from prometheus_client.samples import Sample
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import JOB_READY_WITHIN, LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
-from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from bench.cost import idle_costs
+from bench.job_file import write_job_file
 from bench.results import Result
 from bench.topic_changes import Changes
 
@@ -154,17 +154,8 @@ class Meter:
 
 @contextmanager
 def _job(bench: Bench, scenario: Scenario) -> Iterator[LocalJob]:
-    port = free_ports(1)[0]
     folder = bench.folder / f"job-{time.monotonic_ns()}"
-    folder.mkdir(parents=True)
-    config = folder / "mirror.properties"
-    config.write_text(
-        "clusters = a, b\n"
-        f"a.bootstrap.servers = {bench.source.bootstrap}\nb.bootstrap.servers = {bench.target.bootstrap}\n"
-        "a->b.enabled = true\nreplication.factor = 1\n"
-        + "".join(f"{name} = {value}\n" for name, value in scenario.own.items())
-        + f"lockstep.http.port = {port}\n"
-        f"lockstep.checkpoint.dir = {folder}/checkpoints\n"
-    )
+    clusters = {"a": bench.source.bootstrap, "b": bench.target.bootstrap}
+    config, port = write_job_file(mirror_properties(clusters, ["a->b"], **scenario.own), folder)
     with LocalJob(config, port, folder / "job.log") as job:
         yield job

@@ -65,7 +65,7 @@ def _measured(folder: Path, runs: int) -> Iterator[Mapping[str, float]]:
 def _one(clusters: Mapping[str, str], folder: Path) -> dict[str, float]:
     enabled = ("topic.configs", "topic.acls", "group.offsets")
     own = {f"lockstep.sync.{kind}.enabled": "true" for kind in enabled}
-    config, port = write_job_file(clusters, folder, **own)
+    config, port = write_job_file(mirror_properties(clusters, ["a->b"], **own), folder)
     log = folder / "job.log"
     began = time.time()
     with LocalJob(config, port, log) as job:

@@ -20,17 +20,18 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
+from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
 from bench.job_file import write_job_file
 from bench.many_records import PlainRecord, produce_all
 from bench.pass_cost import peak_memory
 from bench.scenario import Meter
 from bench.topic_changes import create_topics, topic_name
+from bench.verify_load import SYNCS
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 
 TOPICS: Final = 50
-SYNCS: Final = "mm2-offset-syncs.b.internal"
 COMPACTED: Final = {"cleanup.policy": "compact"}
 WITHIN: Final = 1800.0
 
@@ -63,7 +64,8 @@ def _syncs(numbers: range) -> Iterator[PlainRecord]:
 
 
 def _first_read(clusters: dict[str, str], folder: Path, size: int) -> dict[str, Any]:
-    config, port = write_job_file(clusters, folder, **{"lockstep.sync.group.offsets.enabled": "true"})
+    own = {"lockstep.sync.group.offsets.enabled": "true"}
+    config, port = write_job_file(mirror_properties(clusters, ["a->b"], **own), folder)
     began = time.monotonic()
     with LocalJob(config, port, folder / "job.log") as job, peak_memory(job.pids) as peak:
         wait_for(lambda: "topic" in _compared(job), WITHIN, "topics to be compared")

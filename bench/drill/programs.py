@@ -9,7 +9,7 @@ from typing import Final
 
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
-from app.local.ports import free_ports
+from bench.job_file import write_job_file
 
 LOCKSTEP, MM2 = WRITERS = ("lockstep", "mm2")
 """Who commits on the target: never both."""
@@ -34,15 +34,8 @@ def mm2_properties(clusters: Mapping[str, str], writer: str, topics: str, groups
 @contextmanager
 def committing_job(folder: Path, properties: Mapping[str, str]) -> Iterator[LocalJob]:
     """The job on MM2's file, committing on the target; it has compared everything once."""
-    port = free_ports(1)[0]
-    folder.mkdir(parents=True)
-    own = {
-        "lockstep.sync.group.offsets.enabled": "true",
-        "lockstep.http.port": str(port),
-        "lockstep.checkpoint.dir": str(folder / "checkpoints"),
-    }
-    config = folder / "mirror.properties"
-    config.write_text("".join(f"{name} = {value}\n" for name, value in {**properties, **own}.items()))
+    own = {"lockstep.sync.group.offsets.enabled": "true"}
+    config, port = write_job_file({**properties, **own}, folder)
     with LocalJob(config, port, folder / "job.log") as job:
         job.wait_until_compared()
         yield job
