@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 
 from pyspark.sql import DataFrame
 
@@ -76,6 +76,7 @@ class QuerySupervisor:
         self.fallback = QueryFallback(without_query, clock)
         self._sink = self.fallback.guard(sink)
         self._query: RunningQuery | None = None
+        self._commits: _Commits | None = None
         self._running = Readable(self._plan)
         self._probe_at = self._start_at = self._started_at = 0.0
         self._restarts = Restarts()
@@ -150,8 +151,9 @@ class QuerySupervisor:
         self._tell(QueryState.STARTING, "; ".join(found.reasons) or self._status.reason)
         # Until it is known that Spark can commit a batch none stays.
         self._hold(False)
+        self._commits = _Commits(self._sink, self._committed)
         try:
-            self._query = self._queries.start(found.plan, _Commits(self._sink, self._committed), self._once)
+            self._query = self._queries.start(found.plan, self._commits, self._once)
         except QueryRefused as refused:
             return self._failed(str(refused), now)
         self.fallback.running = True
@@ -201,6 +203,8 @@ class QuerySupervisor:
         return self._failed(trace, now) if trace is not None else failure
 
     def _stop(self) -> None:
+        if self._commits is not None:
+            self._commits.end()
         self._hold(False)
         if self._query is not None and self._query.is_active():
             self._query.stop(STOP_WITHIN)
@@ -219,13 +223,20 @@ class _Commits:
     def __init__(self, sink: Sink, committed: Callable[[], None]) -> None:
         self._sink, self._committed = sink, committed
         self._first: int | None = None
+        self._lock, self._ends = Lock(), False
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        if self._first is None:
-            self._first = number
-        elif number > self._first:
-            self._committed()
+        with self._lock:
+            if self._first is None:
+                self._first = number
+            elif number > self._first and not self._ends:
+                self._committed()
         self._sink(batch, number)
+
+    def end(self) -> None:
+        """Says nothing any more: behind a batch that was let go Spark begins another one at once."""
+        with self._lock:
+            self._ends = True
 
 
 def _moved_checkpoint(checkpoint: Path, reason: str) -> str:

@@ -26,13 +26,14 @@ NO_BATCH = cast(DataFrame, None)
 
 @dataclass
 class ScriptedQuery:
-    """A query that goes on until it `fails` or is stopped."""
+    """A query that goes on until it `fails` or is stopped. `begins_another`: batch, before it can be stopped."""
 
     plan: QueryPlan
     sink: Sink
     active: bool = True
     failure: str | None = None
     number: int = 0
+    begins_another: bool = False
 
     def is_active(self) -> bool:
         return self.active
@@ -41,6 +42,8 @@ class ScriptedQuery:
         return self.failure
 
     def stop(self, timeout: float) -> None:
+        if self.begins_another:
+            self.batch()
         self.active = False
 
     def batch(self) -> None:

@@ -85,6 +85,19 @@ def test_batches_stay_once_spark_committed_one_and_are_let_go_before_the_query_i
     assert not world.holds[-1]
 
 
+def test_batch_that_spark_begins_before_it_can_be_stopped_does_not_stay(world: World) -> None:
+    world.answers.denied = {SYNCS}
+    world.after(0)
+    query = world.queries.last
+    for _ in range(2):
+        query.batch()
+    query.begins_another = True
+    world.answers.denied.clear()
+    world.after(PROBE_INTERVAL)
+    assert not query.active
+    assert not world.holds[-1]
+
+
 def test_a_query_runs_once_a_batch_of_it_was_committed(world: World) -> None:
     assert world.after(0).state is QueryState.STARTING
     world.queries.last.batch()
