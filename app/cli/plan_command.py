@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.failures import Failed, with_failures
-from app.cli.held_interrupts import held_interrupts
 from app.cli.options import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -25,6 +24,7 @@ from app.cli.options import (
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json
 from app.cli.plan_file import ReviewedPlan, check_writable, write_plan
 from app.cli.plan_text import kinds_by_reason, print_outcomes, print_plan
+from app.held_interrupts import held_interrupts
 from app.passes import SinglePass, expected_claims, single_pass
 from app.settings import Settings
 from sinks.engine.compared import Compared

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from app.held_interrupts import held_interrupts
 from app.job.submit_options import JAVA_OPTIONS, split_environment
 from app.local.jars import connector_jars
 from app.local.java import QUICK_START, java
@@ -88,7 +89,9 @@ def _start(name: str, properties: Mapping[str, str]) -> None:
     conf = SparkConf().setAppName(name).setAll(list(properties.items()))
     java()
     try:
-        gateway = SparkContext._gateway or launch_gateway(conf, {"start_new_session": True})  # type: ignore[no-untyped-call]
+        # A JVM whose start nobody waits for any more does not find where to write its port, and stays.
+        with held_interrupts():
+            gateway = SparkContext._gateway or launch_gateway(conf, {"start_new_session": True})  # type: ignore[no-untyped-call]
         SparkContext(conf=conf, gateway=gateway)
     except PySparkRuntimeError as error:
         # Without a JVM there is nothing else to tell.

@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM while a command writes: what is under way comes to its end first, so that it can be recorded."""
+"""Ctrl-C and SIGTERM while something is under way that must come to its end first: a write that is to be recorded, the
+start of a JVM."""
 
 from __future__ import annotations
 

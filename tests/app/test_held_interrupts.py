@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from app.cli.held_interrupts import SIGNALS, held_interrupts
 from app.cli.plan_command import Planned, write
+from app.held_interrupts import SIGNALS, held_interrupts
 from app.passes import SinglePass
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
