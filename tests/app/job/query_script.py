@@ -8,9 +8,12 @@ from typing import cast
 
 from pyspark.sql import DataFrame
 
+from app.job.cluster_probe import BackgroundProbe
+from app.job.query_supervisor import QuerySupervisor
 from app.settings import Settings, load
 from streaming.query import QueryRefused, RunningQuery, Sink
 from streaming.query_plan import ClusterSource, QueryPlan
+from streaming.restarts import QueryStatus
 
 DAMAGED = """java.lang.IllegalStateException: Failed to read log file file:/x/offsets/1. Incomplete log file
 \tat org.apache.spark.sql.execution.streaming.HDFSMetadataLog.applyFnToBatchByStream(HDFSMetadataLog.scala:192)
@@ -108,3 +111,52 @@ def settings_in(folder: Path, **keys: str) -> Settings:
     path = folder / "mirror.properties"
     path.write_text("".join(f"{name} = {value}\n" for name, value in (lines | keys).items()))
     return load(path)
+
+
+@dataclass
+class Clock:
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class World:
+    """A supervisor of scripted queries."""
+
+    folder: Path
+    once: bool = False
+    queries: ScriptedQueries = field(default_factory=ScriptedQueries)
+    answers: Answers = field(default_factory=Answers)
+    clock: Clock = field(default_factory=Clock)
+    steps: int = 0
+    observed: list[QueryStatus] = field(default_factory=list)
+    holds: list[bool] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.supervisor = QuerySupervisor(
+            settings_in(self.folder),
+            self.queries,
+            "b",
+            lambda batch, number: None,
+            self.once,
+            self.step,
+            hold=self.holds.append,
+            observe=lambda target, status: self.observed.append(status),
+            probe=BackgroundProbe(self.answers, run=lambda call: call()),
+            clock=self.clock,
+        )
+
+    def step(self, _: float) -> None:
+        self.steps += 1
+
+    def after(self, seconds: float) -> QueryStatus:
+        """What the query does when so much time went by."""
+        self.clock.now += seconds
+        self.supervisor.tend()
+        return self.supervisor.status()
+
+    @property
+    def asides(self) -> list[Path]:
+        return sorted(self.folder.glob("checkpoints/b/*.damaged-*"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -12,60 +11,11 @@ import pytest
 from app.job.cluster_probe import BackgroundProbe
 from app.job.query_supervisor import PROBE_INTERVAL, QuerySupervisor
 from app.local.waiting import wait_for
-from streaming.restarts import QueryState, QueryStatus
-from tests.app.job.query_script import DAMAGED, FULL_DISK, Answers, ScriptedQueries, settings_in
+from streaming.restarts import QueryState
+from tests.app.job.query_script import DAMAGED, FULL_DISK, ScriptedQueries, World, settings_in
 
 SYNCS = "mm2-offset-syncs.b.internal"
 TAKEN = "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs detected for {}."
-
-
-@dataclass
-class Clock:
-    now: float = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@dataclass
-class World:
-    """A supervisor of scripted queries."""
-
-    folder: Path
-    once: bool = False
-    queries: ScriptedQueries = field(default_factory=ScriptedQueries)
-    answers: Answers = field(default_factory=Answers)
-    clock: Clock = field(default_factory=Clock)
-    steps: int = 0
-    observed: list[QueryStatus] = field(default_factory=list)
-    holds: list[bool] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.supervisor = QuerySupervisor(
-            settings_in(self.folder),
-            self.queries,
-            "b",
-            lambda batch, number: None,
-            self.once,
-            self.step,
-            hold=self.holds.append,
-            observe=lambda target, status: self.observed.append(status),
-            probe=BackgroundProbe(self.answers, run=lambda call: call()),
-            clock=self.clock,
-        )
-
-    def step(self, _: float) -> None:
-        self.steps += 1
-
-    def after(self, seconds: float) -> QueryStatus:
-        """What the query does when so much time went by."""
-        self.clock.now += seconds
-        self.supervisor.tend()
-        return self.supervisor.status()
-
-    @property
-    def asides(self) -> list[Path]:
-        return sorted(self.folder.glob("checkpoints/b/*.damaged-*"))
 
 
 @pytest.fixture
