@@ -6,15 +6,24 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from sinks.background import awaited
-from sinks.faults import ClusterUnreachable
+from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.kafka.librdkafka.client_config import client_config
-from sinks.kafka.librdkafka.error_codes import UNANSWERED, UNREACHABLE, error_of, no_answer, raised, stops_request
+from sinks.kafka.librdkafka.error_codes import (
+    LOGIN,
+    UNANSWERED,
+    UNREACHABLE,
+    error_of,
+    no_answer,
+    raised,
+    stops_request,
+)
 from sinks.kafka.librdkafka.reachability import reachability
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
 from sinks.kafka.request_timeout import request_timeout
@@ -24,7 +33,7 @@ REPLACED_EVERY = 30.0
 """Seconds at least between two replacements of a client: a cluster that is down costs no client for each request."""
 
 REFUSED_CONNECTION = "_TRANSPORT"
-"""The result, in librdkafka's words, of a request to a cluster that refuses connections."""
+"""The result, in librdkafka's words, of a request to a cluster that refuses connections, or the login."""
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -97,9 +106,12 @@ class Admin:
     def call(self, api: str, request: Callable[[], A]) -> A:
         """The answer to a request that has but one. Raises ClusterUnreachable, RightsMissing."""
         asked = time.monotonic()
+        # What happened to an earlier request says nothing of this one.
+        self._client.poll(0)
+        self._reason = None
         try:
-            answer = self._reachability.answer(request)
-        except ClusterUnreachable:
+            answer = self._reachability.answer(request, partial(self._login_refused, api))
+        except (ClusterUnreachable, RightsMissing):
             self.count(self.alias, api, REFUSED_CONNECTION)
             self._unanswered = True
             raise
@@ -130,6 +142,11 @@ class Admin:
     def _noticed(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._reason = error
+
+    def _login_refused(self, api: str) -> LockstepError | None:
+        self._client.poll(0)
+        refused = self._reason
+        return raised(self.alias, api, refused) if refused is not None and refused.code() in LOGIN else None
 
     def _stopped(self, api: str, error: KafkaError, waited: float) -> LockstepError:
         """A request says no more than that it timed out; why librdkafka cannot connect comes to its callback."""

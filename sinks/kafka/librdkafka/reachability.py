@@ -1,7 +1,7 @@
 """Whether a cluster can be connected to at all: found out with plain sockets, beside the client that waits for it.
 
-Clients wait their whole time limit for brokers that refuse every connection, for one may come back. An operator and
-a pass are better off with the reason soon.
+Clients wait their whole time limit for brokers that refuse every connection, or every login, for that may pass. An
+operator and a pass are better off with the reason soon.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Final, TypeVar
 from sinks.background import begun
 from sinks.faults import ClusterUnreachable, where_it_is
 from sinks.kafka.request_timeout import request_timeout
+from streaming.errors import LockstepError
 
 PATIENCE: Final = 1.0
 """Seconds that an answer may take before somebody looks whether there can be one."""
 
 CHECK_EVERY: Final = 0.5
 REFUSED_FOR: Final = 2.0
-"""Seconds that all addresses must refuse: a broker that restarts is not given up at once."""
+"""Seconds that all addresses must refuse, or the login: a broker that restarts is not given up at once."""
 
 CONNECTS_WITHIN: Final = 1.0
 """Seconds for a connection to a cluster that gave no answer the last time."""
@@ -69,6 +70,11 @@ def refusal(servers: str) -> str | None:
     return trouble(servers, CHECK_EVERY)
 
 
+def let_in() -> LockstepError | None:
+    """For clients that nobody has refused."""
+    return None
+
+
 def _said(error: OSError) -> str:
     if isinstance(error, TimeoutError):
         return "does not answer"
@@ -105,21 +111,23 @@ class Reachability:
 
         begun(look, f"refuses {self._alias}")
 
-    def answer(self, request: Callable[[], A]) -> A:
-        """What a request comes to, which any broker of the cluster can answer. Raises what it raises, and
-        ClusterUnreachable once all addresses have refused connections for REFUSED_FOR; where the cluster gave no answer
-        the last time, as soon as none of them can be connected to, and at once for JUST_NOW after `gave_up`.
+    def answer(self, request: Callable[[], A], login: Callable[[], LockstepError | None] = let_in) -> A:
+        """What a request comes to, which any broker of the cluster can answer. `login`: the last refusal of one.
+
+        Raises what it raises, and ClusterUnreachable once all addresses have refused connections for REFUSED_FOR, or
+        what `login` returns for so long; where the cluster gave no answer the last time, as soon as none of the
+        addresses can be connected to, and at once for JUST_NOW after `gave_up`.
         """
         if self._gave_up is not None and self._clock() - self._gave_up[0] < JUST_NOW:
             raise ClusterUnreachable(self._gave_up[1])
         if self._silent and (reason := trouble(self._servers, CONNECTS_WITHIN)) is not None:
             raise self._unreachable(reason)
         self._silent = True
-        answer = self._unless_refused(begun(request, f"request {self._alias}"))
+        answer = self._unless_refused(begun(request, f"request {self._alias}"), login)
         self._silent = False
         return answer
 
-    def _unless_refused(self, answer: Future[A]) -> A:
+    def _unless_refused(self, answer: Future[A], login: Callable[[], LockstepError | None]) -> A:
         refused_since: float | None = None
         wait = PATIENCE
         while True:
@@ -128,14 +136,14 @@ class Reachability:
             except StillWaiting:
                 if answer.done():
                     raise
-            reason, now, wait = refusal(self._servers), self._clock(), CHECK_EVERY
-            if reason is None:
+            error, now, wait = self.refused() or login(), self._clock(), CHECK_EVERY
+            if error is None:
                 refused_since = None
             elif refused_since is None:
                 refused_since = now
                 self._watch_others()
             elif now - refused_since >= REFUSED_FOR:
-                raise self._unreachable(reason)
+                raise error
 
     def _watch_others(self) -> None:
         """Where one cluster is down the other often is as well: both are found out in the time of one."""

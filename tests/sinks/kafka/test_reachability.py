@@ -92,6 +92,19 @@ def test_an_answer_that_takes_its_time_is_waited_for_where_one_address_listens(l
     assert Reachability("a", f"{refusing()},{listening}").answer(lambda: slow.wait(20)) is True
 
 
+def test_a_cluster_that_refuses_the_login_is_given_up_within_five_seconds(listening: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(RightsMissing, match="wrong password"):
+        Reachability("a", listening).answer(never, lambda: RightsMissing("wrong password"))
+    assert REFUSED_FOR < time.monotonic() - begun < SOON
+
+
+def test_a_login_that_is_refused_for_a_moment_is_waited_for(listening: str) -> None:
+    refusals, slow = iter([RightsMissing("a broker that starts"), None]), threading.Event()
+    threading.Timer(REFUSED_FOR + 2, slow.set).start()
+    assert Reachability("a", listening).answer(lambda: slow.wait(20), lambda: next(refusals, None)) is True
+
+
 def test_what_a_request_raises_is_raised(listening: str) -> None:
     def denied() -> None:
         raise RightsMissing("no")
