@@ -11,7 +11,8 @@ from datetime import datetime
 
 from sinks.engine import ownership
 from sinks.engine.lease_records import LeaseRecord
-from sinks.engine.ledger_entries import Contents, Entry, EntryKey, Remembered, entry_record, history_record
+from sinks.engine.ledger_contents import Contents
+from sinks.engine.ledger_entries import Entry, EntryKey, Remembered, entry_record, history_record
 from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS, gone, id_of, is_there, same_id
 from sinks.engine.model import Change, Key, Kind, Outcome
 from sinks.engine.seal import Seal
@@ -91,7 +92,7 @@ class Ledger:
         if self._unread - {key for _, key, _ in read.records}:
             raise gone(self.topic, alias, "lacks records that were written to it: it lost its tail")
         try:
-            self._contents = self._contents.taken([(key, value) for _, key, value in read.records], self._seal)
+            self._contents.take([(key, value) for _, key, value in read.records], self._seal)
         except LedgerUntrusted as error:
             raise LedgerUntrusted(
                 f"{self.topic} on the cluster {alias} cannot be trusted, and nothing is written: {error}. "
@@ -180,7 +181,7 @@ class Ledger:
 
     def versions(self, kind: Kind) -> dict[Key, str]:
         """Which version of its secret was written last, by key."""
-        return {key[1:]: version for key, version in self.values(Entry.VERSION).items() if key[0] == kind.value}
+        return ownership.of_kind(self._contents, Entry.VERSION, kind)
 
     def paused(self) -> set[Kind]:
         """Kinds that `lockstep pause` stopped."""
@@ -241,8 +242,7 @@ class Ledger:
     def learn(self, kind: Kind, present: Mapping[Key, str]) -> None:
         """Settles intents and lets go of what is not ours any more, where all of the target's were seen: `present`."""
         self.put(dict.fromkeys(self._void))
-        unsettled = self.unsettled(kind)
-        self.settle(kind, {key: found for key, found in present.items() if key in unsettled})
+        self.settle(kind, {key: present[key] for key in self.unsettled(kind) & present.keys()})
         self.disown(kind, ownership.lost(self._contents, kind, present))
 
     def disown(self, kind: Kind, keys: Collection[Key]) -> None:

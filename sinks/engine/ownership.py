@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
-from sinks.engine.ledger_entries import Contents, Entry, EntryKey
+from sinks.engine.ledger_contents import Contents
+from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Change, Key, Kind, Op, Outcome, ScramSpec
 from sinks.faults import ItemFault
 
@@ -78,7 +79,12 @@ def _may_be_there(error: ItemFault | None, first: bool) -> bool:
 
 def owned(contents: Contents, kind: Kind) -> dict[Key, str]:
     """What is ours of a kind, by key, with its value."""
-    return {key[1:]: value for key, value in contents.values(Entry.OWNED).items() if key[0] == kind.value}
+    return of_kind(contents, Entry.OWNED, kind)
+
+
+def of_kind(contents: Contents, entry: Entry, kind: Kind) -> dict[Key, str]:
+    """What an entry says of a kind, by key."""
+    return {key: found.value for key, found in contents.entries.of_kind(entry, kind.value).items()}
 
 
 def known_id(value: str) -> str:
@@ -88,12 +94,11 @@ def known_id(value: str) -> str:
 
 def unsettled(contents: Contents, kind: Kind) -> set[Key]:
     """Keys of which it is not known yet whether they are ours, or which object is."""
-    return {
-        key[1:]
-        for (entry, key), found in contents.entries.items()
-        if key[:1] == (kind.value,)
-        and (entry is Entry.INTENT or (entry is Entry.OWNED and kind.row.data and found.value in ("", UNLEARNED)))
-    }
+    begun = set(contents.entries.of_kind(Entry.INTENT, kind.value))
+    if kind.row.data:
+        ours = contents.entries.of_kind(Entry.OWNED, kind.value)
+        begun |= {key for key, found in ours.items() if found.value in ("", UNLEARNED)}
+    return begun
 
 
 def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], now: datetime) -> Entries:
@@ -102,8 +107,10 @@ def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], now: dat
     `present`: which of them exist, each with its topic's id; "" where it has none, or it is not known.
     """
     entries: Entries = {}
+    if not (waiting := unsettled(contents, kind)):
+        return entries
     confirmed = {value.split(" ")[1] for value in contents.values(Entry.TOPIC_IDS).values() if value.count(" ") > 1}
-    for key in unsettled(contents, kind):
+    for key in waiting:
         item, seen = (kind.value, *key), present.get(key)
         intent, owned = contents.entries.get((Entry.INTENT, item)), contents.entries.get((Entry.OWNED, item))
         if intent is not None:

@@ -6,6 +6,7 @@ import pytest
 
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.ledger_topic import LEDGER_TOPIC_CONFIGS
+from sinks.engine.model import Kind
 from sinks.faults import LedgerUntrusted
 from tests.sinks.builders import World, overrides_of, put_topic, set_config, world_in_step
 
@@ -109,3 +110,13 @@ def test_brokers_without_topic_ids_have_a_ledger_all_the_same(world: World, monk
     world.run_pass(everything=True)
     world.run_pass(everything=True)
     assert "a.z" in world.target.topics
+
+
+def test_of_records_that_are_read_together_none_is_taken_in_where_one_is_refused(world: World) -> None:
+    ledger = world.ledger()
+    ledger.put({(Entry.PAUSED, ("acl",)): ""})
+    world.ledger().put({(Entry.PAUSED, ("acl",)): None, (Entry.PAUSED, ("topic",)): ""})
+    world.target.append_log(world.settings.internal.ledger, [(b'["OF_THE_FUTURE"]', b"x")])
+    with pytest.raises(LedgerUntrusted):
+        ledger.refresh()
+    assert ledger.paused() == {Kind.ACL}
