@@ -31,9 +31,9 @@ from sinks.kafka.librdkafka.login import try_login
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.assembly import Assembly, assemble
-from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.commit_feed import CommitFeed
 from sinks.kinds.offsets.direction import ClusterGroups
+from sinks.kinds.shared_listings import FlowListing, SharedListings
 from sinks.notify.latest import Patience
 from sinks.notify.listener_observer import ListenerObserver
 from sinks.notify.log_listener import LogListener
@@ -85,7 +85,8 @@ class JobHooks:
     """What a flow has of the job that it runs in.
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
-    may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target.
+    may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target;
+    `listings`: of all flows of the job.
     `observers`: get the reports of its passes, beside the flow's own listeners. `commits`: what a stream of the
     source's commits brings. `comes_again`: one pass follows the other by itself.
     """
@@ -93,6 +94,7 @@ class JobHooks:
     on_signal: Callable[[], None] = lambda: None
     on_ledger: Callable[[Ledger], None] = _no_ledger
     claims: Claims = field(default_factory=Claims)
+    listings: SharedListings = field(default_factory=SharedListings)
     observers: Sequence[Observer] = ()
     commits: CommitFeed = field(default_factory=CommitFeed)
     comes_again: bool = False
@@ -123,6 +125,8 @@ def flow_in_job(
             )
         )
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
+        client = (flow.flow.target, tuple(sorted(there.client.items())))
+        listing = FlowListing(flow, here.cluster, there.cluster, hooks.listings, client)
         source_ends = SourceEndOffsetStore(here.cluster.records(), flow.failover.ends_interval)
         opened.callback(source_ends.close)
         opened.callback(flow.close)
@@ -131,7 +135,7 @@ def flow_in_job(
     return FlowReconcile(
         flow,
         FlowComponents(
-            list_topics=partial(list_both, flow, here.cluster, there.cluster),
+            list_topics=listing.list_topics,
             guard=guard(flow, here.cluster, there.cluster, job=True),
             open_ledger=partial(ledger, flow, there.cluster, to_write=True, permit=leadership.check),
             audit=audit(flow, there.cluster),

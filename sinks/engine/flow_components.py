@@ -20,7 +20,8 @@ from sinks.kinds.listing import Listed
 
 @dataclass(frozen=True)
 class FlowComponents:
-    """What a flow's passes are made of. `list_topics`: both clusters' topics, listed now. `topic_ids`: of topics on the
+    """What a flow's passes are made of. `list_topics`: both clusters' topics; all of them listed now where it is told
+    to, else the target's a few seconds ago perhaps. `topic_ids`: of topics on the
     target, by name. `on_ledger`: called whenever the ledger was read, and may raise what stops the flow.
     `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps in the ledger
     what a failover will want to know. `leadership`: asked before anything is written. `is_awaited`: whether other flows
@@ -28,7 +29,7 @@ class FlowComponents:
     kinds that are paused, all where the flow has ended, as the ledger says. `close`: lets go of the clusters.
     """
 
-    list_topics: Callable[[], Listed]
+    list_topics: Callable[[bool], Listed]
     guard: Guard
     open_ledger: Callable[[], Ledger]
     audit: Audit

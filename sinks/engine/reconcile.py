@@ -33,7 +33,7 @@ from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.controller import PassContext, StreamListener
-from sinks.kinds.listing import NOTHING_LISTED, missing_internal_topics
+from sinks.kinds.listing import NOTHING_LISTED, Listed, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -54,6 +54,7 @@ class FlowReconcile:
         self.leadership, obeys = components.leadership, components.obeys_failover
         self._ledger = FlowLedger(components.guard, components.open_ledger, components.on_ledger, obeys_failover=obeys)
         self._compared_at: float | None = None
+        self._lists_anew = True
         self._claimed_at = float("-inf")
         self._intervals = KindIntervals(settings.pace.intervals)
         self._limit = DeletionLimit(settings.limits)
@@ -130,11 +131,15 @@ class FlowReconcile:
         resting = frozenset() if requested or everything else self._intervals.resting(self._clock())
         ledger = self._ledger.read(everything)
         self._components.on_stopped(frozenset(Kind) if self._ledger.ended else self._ledger.paused, ledger)
-        listed = self._components.list_topics() if not self._ledger.ended else NOTHING_LISTED
+        listed = NOTHING_LISTED if self._ledger.ended else self._listed(everything or bool(requested))
         now, signal = self._clock(), self._components.signal
         idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused
         self._attempts.signal(self._components.controllers, signal.signalled())
         return PassContext(now, listed, ledger, 0, signal.works, requested, everything, idle)
+
+    def _listed(self, anew: bool) -> Listed:
+        listed, self._lists_anew = self._components.list_topics(anew or self._lists_anew), False
+        return listed
 
     def apply(self, compared: Compared, progress: WriteProgress = lambda done, total: None) -> Report:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
@@ -171,6 +176,7 @@ class FlowReconcile:
         for _, comparison in compared.comparisons:
             comparison.before_writing()
         outcomes, sent = list[Outcome](), list[Change]()
+        self._lists_anew = any(change.kind.row.data for change in plan.changes)
         try:
             for step in apply_steps(plan, self._components.writers, lambda: self._ledger.goes_on(ledger), sent.extend):
                 outcomes += step.outcomes

@@ -34,14 +34,14 @@ from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
 from sinks.kinds.controller import Controller
-from sinks.kinds.listing import list_both
+from sinks.kinds.shared_listings import SharedListings
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.writer import TopicWriter
 from streaming.flow import Flow
 from streaming.mm2.internal_topics import internal_topics
 from streaming.mm2.replication_filters import DefaultConfigPropertyFilter, DefaultGroupFilter, DefaultTopicFilter
 from streaming.mm2.replication_policy import DefaultReplicationPolicy
-from tests.sinks.memory_flow import Clock, Passwords, memory_ports
+from tests.sinks.memory_flow import Clock, Passwords, lister, memory_ports
 
 FLOW = Flow("a", "b")
 NOON = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
@@ -138,12 +138,8 @@ def writers_to(
     cluster: Cluster, incremental: Incremental = Incremental.REQUIRED, acls: MemoryAcls | None = None
 ) -> dict[Kind, Writer]:
     """A writer of each kind that needs no provider."""
-    configs = ConfigWriter(cluster, incremental)
-    return {
-        Kind.TOPIC: TopicWriter(cluster, configs),
-        Kind.TOPIC_CONFIG: configs,
-        Kind.ACL: AclWriter(acls or MemoryAcls(cluster.alias)),
-    }
+    configs, acl = ConfigWriter(cluster, incremental), AclWriter(acls or MemoryAcls(cluster.alias))
+    return {Kind.TOPIC: TopicWriter(cluster, configs), Kind.TOPIC_CONFIG: configs, Kind.ACL: acl}
 
 
 @dataclass
@@ -174,6 +170,7 @@ class World:
     log_in: Callable[[str, str, str], LoginTrial] = no_login
     claims: Claims = field(default_factory=Claims)
     leadership: Leadership = field(default_factory=Unled)
+    listings: SharedListings | None = None
     controllers: Sequence[Controller] = field(init=False)
     reconcile: FlowReconcile = field(init=False)
 
@@ -189,7 +186,7 @@ class World:
         made = assemble(Assembly(self.settings, *ports, comes_again=True, claims=self.claims))
         self.controllers = made.controllers
         components = FlowComponents(
-            list_topics=partial(list_both, self.settings, source, self.target),
+            list_topics=lister(self.settings, source, self.target, self.listings),
             guard=Guard(self.settings.flow, self.source, self.target, pins=self.pins),
             open_ledger=self.ledger,
             audit=self.audit or Audit(self.settings.internal.audit, self.target, 1, "tester@here", self.now),

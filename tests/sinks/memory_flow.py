@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from sinks.flow_settings import FlowSettings
 from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.memory.memory_cluster import PlainWatch
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.memory.memory_users import MemoryUsers
-from sinks.kafka.ports.cluster import Cluster
+from sinks.kafka.ports.cluster import Cluster, Reader
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.users import LoginTrial, no_login
 from sinks.kafka.ports.watches import PlainGroupWatch
+from sinks.kinds.listing import Listed, list_both
+from sinks.kinds.shared_listings import FlowListing, SharedListings
 from sinks.kinds.users.credentials import Credential
 
 
@@ -42,6 +46,15 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def lister(
+    settings: FlowSettings, source: Reader, target: Reader, shared: SharedListings | None
+) -> Callable[[bool], Listed]:
+    """Lists both clusters: in each pass, or as a running job does where its listings are `shared`."""
+    if shared is None:
+        return partial(list_both, settings, source, target)
+    return FlowListing(settings, source, target, shared, target.alias).list_topics
 
 
 def memory_ports(

@@ -12,10 +12,12 @@ from sinks.engine.model import Key, Kind
 from sinks.engine.pins import Pins
 from sinks.engine.report import Report
 from sinks.kinds.quotas.controller import PORT
+from sinks.kinds.shared_listings import SharedListings
 from streaming.flow import Flow
 from tests.sinks.builders import World, flow_settings
 from tests.sinks.machine.faulty_lists import FaultyAcls, FaultyGroups, FaultyLevels, FaultyQuotas, FaultyUsers
 from tests.sinks.machine.hazards import FaultyCluster, Hazard, Written
+from tests.sinks.memory_flow import Clock
 
 Difference = tuple[Kind, Key]
 
@@ -65,11 +67,13 @@ def world_of(
         [made(alias, hazard=hazard) for alias, hazard in both]
         for made in (FaultyAcls, FaultyUsers, FaultyGroups, FaultyLevels, FaultyQuotas)
     )
-    settings = flow_settings(topic_deletes=True, enabled=kinds, matching=True)
+    settings, clock = flow_settings(topic_deletes=True, enabled=kinds, matching=True), Clock()
     return World(
         settings,
         source,
         target,
+        clock,
+        listings=SharedListings(clock),
         source_acls=acls[0],
         target_acls=acls[1],
         source_users=users[0],
@@ -94,5 +98,7 @@ def unexplained(report: Report, differences: Collection[Difference]) -> set[Diff
 
 def without_event(world: World, written: Collection[Written]) -> list[Written]:
     """What was written and is not in the audit topic."""
+    if not written:
+        return []
     told = {(event.kind, event.key) for event in read_audit(world.settings.internal.audit, world.target)}
     return [one for one in written if (one.kind.value, one.key) not in told]

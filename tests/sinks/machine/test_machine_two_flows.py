@@ -47,6 +47,7 @@ class TwoFlowsMachine(MishapsAspect, ListsAspect):
             pins=world.pins,
             now=self.now,
             claims=world.claims,
+            listings=world.listings,
         )
         return [first, Cluster("c", acls, users, quotas, self.other.source_levels)], onto
 

@@ -1,0 +1,88 @@
+"""The topics of clusters that several flows of a job list, listed for all of them at once.
+
+A target of 10,000 topics into which four flows lead would else be listed, and become Python objects, in every pass of
+each: 50 to 80 ms of the interpreter, and as much of the broker.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from sinks.background import awaited
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster import Reader
+from sinks.kinds.listing import Listed
+from sinks.kinds.topics.rules import DesiredTopics, desired_topics
+
+TARGET_LISTED_FOR = 5.0
+"""Seconds for which a target's listing is good enough for a pass that compares not everything: no signal tells of the
+target's changes, so that one which another hand makes there waits for a pass anyway."""
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """A listing that began at `at`; what it comes to."""
+
+    at: float
+    topics: Future[Mapping[str, int]]
+
+
+class SharedListings:
+    """Of all flows of a job. May be called from any thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._newest: dict[Hashable, _Listing] = {}
+
+    def topics(self, client: Hashable, reader: Reader, within: float) -> Mapping[str, int]:
+        """Topics and partition counts, by a listing that began at most so many seconds ago, or now.
+
+        `client`: whose listings are the same; another account may see others. Raises ClusterUnreachable, RightsMissing.
+        """
+        mine: Future[Mapping[str, int]] | None = None
+        with self._lock:
+            newest, now = self._newest.get(client), self._clock()
+            if newest is None or now - newest.at > within:
+                mine = Future()
+                newest = self._newest[client] = _Listing(now, mine)
+        if mine is not None:
+            self._list(client, reader, newest)
+        return awaited(newest.topics)
+
+    def _list(self, client: Hashable, reader: Reader, listing: _Listing) -> None:
+        try:
+            listing.topics.set_result(reader.list_topics())
+        except BaseException as error:  # noqa: BLE001 - raised for all who wait for it
+            with self._lock:
+                # Whoever comes later asks again.
+                if self._newest.get(client) is listing:
+                    del self._newest[client]
+            listing.topics.set_exception(error)
+
+
+class FlowListing:
+    """What the passes of one flow list: its source in each, its target as seldom as is good enough."""
+
+    def __init__(
+        self, settings: FlowSettings, source: Reader, target: Reader, shared: SharedListings, client: Hashable
+    ):
+        """`client`: as in `SharedListings.topics`, of the target's."""
+        self._settings, self._source, self._target = settings, source, target
+        self._shared, self._client = shared, client
+        self._listed: Mapping[str, int] = {}
+        self._desired = DesiredTopics({})
+
+    def list_topics(self, anew: bool = True) -> Listed:
+        """The metadata of both clusters. `anew`: all of it is listed, and derived, now.
+
+        Raises ClusterUnreachable, RightsMissing.
+        """
+        source = self._source.list_topics()
+        target = self._shared.topics(self._client, self._target, 0.0 if anew else TARGET_LISTED_FOR)
+        if anew or source != self._listed:
+            self._listed, self._desired = source, desired_topics(source, self._settings)
+        return Listed(source, target, self._desired)
