@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sinks.engine.kind_trouble import KindTrouble, stops_flow
 from sinks.engine.retry_schedule import RetrySchedule
-from sinks.kinds.controller import Controller, PassContext
+from sinks.kinds.controller import Controller, PassContext, SignalExplainer
 from streaming.errors import LockstepError
 
 T = TypeVar("T")
@@ -27,12 +27,19 @@ class Attempts:
         self._signalled.update(dict.fromkeys(map(id, controllers), records))
 
     def poll(self, controller: Controller, context: PassContext, trouble: KindTrouble) -> bool:
-        """Whether it has anything to compare; it is told of what was signalled since it was polled last. As `ask`."""
+        """Whether it has anything to compare; it is told of what was signalled since it was polled last, and that no
+        other explained. As `ask`."""
         owed = replace(context, signalled=self._signalled[id(controller)])
         answer = self.ask(controller, owed, trouble, controller.poll)
         if answer is not None:
             self._signalled[id(controller)] = 0
+            if isinstance(controller, SignalExplainer):
+                self._explain(min(owed.signalled, controller.explained))
         return bool(answer)
+
+    def _explain(self, records: int) -> None:
+        for other, owed in self._signalled.items():
+            self._signalled[other] = max(0, owed - records)
 
     def compare_claims(self, controllers: Iterable[Controller], context: PassContext) -> None:
         """Polls and compares kinds of which flows claim items from each other, and settles nothing. As `ask`."""

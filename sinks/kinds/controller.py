@@ -155,3 +155,13 @@ class StreamListener(Protocol):
 
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """What a micro-batch brought; called from the batch's thread."""
+
+
+@runtime_checkable
+class SignalExplainer(Protocol):
+    """A controller that can tell which records of the source's metadata log its own differences are."""
+
+    @property
+    def explained(self) -> int:
+        """Of the records that were signalled, how many the last poll found the changes of: others need not look for
+        these at once."""

@@ -57,12 +57,12 @@ class TopicController:
         self._refused: dict[str, Sequence[Refusal]] = {}
         self._drifts = TopicDrifts()
         self._first, self._second = True, SecondComparison()
-        self._polled, self._owes_ids = 0, True
+        self._polled, self.explained, self._owes_ids = 0, 0, True
 
     def poll(self, context: PassContext) -> bool:
         """Adds what differs from the last poll to what must be compared."""
         self._schedule.members(context.listed.desired.remote)
-        self._polled = 0
+        self._polled = self.explained = 0
         self._owes_ids |= context.everything
         # Whether or not configs are polled now, so that a time that has come does not stay.
         again = self._unobserved.turn(context.listed.desired.remote, context.now)
@@ -113,6 +113,7 @@ class TopicController:
             self._dirty |= found
             # Those that were forgotten after a write explain no signal, nor do those that cannot be seen at all.
             moved = found.difference(self._written, self._unobserved.names())
+            self.explained += len(moved)
             if context.everything:
                 # The broker that is asked may be behind the log: what is not explained is looked for once more.
                 self._schedule.owe(max(0, context.signalled - len(moved)))
