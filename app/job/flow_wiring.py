@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.epoch_signal import EpochSignal
 from sinks.kafka.jvm.java_client import JavaAdmin
-from sinks.kafka.jvm.jvm_acls import JvmAclWatch
+from sinks.kafka.jvm.jvm_acls import JvmAcls, JvmAclWatch, SharedJvmAcls, WatchedAcls
 from sinks.kafka.jvm.jvm_committed import BulkGroups
 from sinks.kafka.jvm.jvm_configs import JvmWatch
 from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
@@ -43,37 +43,45 @@ from streaming.flow import Flow
 
 @dataclass(frozen=True)
 class JobCluster:
-    """A cluster of a flow in a running job, with watches in the driver's JVM. `client`: its Java properties."""
+    """A cluster of a flow in a running job, with watches in the driver's JVM. `client`: its Java properties; `account`:
+    who has the same sees the same of the same cluster. `shared`: what it has together with other flows."""
 
     cluster: KafkaCluster
     client: Mapping[str, str]
+    account: Hashable
     groups: BulkGroups
     ports: ClusterPorts
+    shared: ExitStack
 
     def close(self) -> None:
         """Lets go of its clients."""
         self.groups.close()
+        self.shared.close()
         self.cluster.close()
 
 
-def _job_cluster(settings: Settings, alias: str, flow: Flow, gateway: Any, count: CountRequest) -> JobCluster:
-    client = settings.cluster(alias, flow).admin
+def _job_cluster(
+    settings: Settings, alias: str, flow: Flow, gateway: Any, count: CountRequest, shared_acls: SharedJvmAcls
+) -> JobCluster:
+    client, shared = settings.cluster(alias, flow).admin, ExitStack()
+    account = (alias, tuple(sorted(client.items())))
     cluster = connect(settings, alias, flow, count)
     groups = BulkGroups(cluster.groups, alias, gateway, client, count)
+    acls = shared.enter_context(shared_acls.used(account, lambda: JvmAcls(alias, gateway, client, count)))
     ports = ClusterPorts(
         cluster=cluster,
-        acls=cluster.acls,
+        acls=WatchedAcls(cluster.acls, acls),
         users=cluster.users,
         groups=groups,
         config_watch=lambda: JvmWatch(alias, gateway, client, count),
-        acl_watch=lambda: JvmAclWatch(alias, gateway, client, count),
+        acl_watch=lambda: JvmAclWatch(acls),
         group_watch=lambda: JvmGroupWatch(alias, gateway, client, count),
         levels=lambda: JvmLevels(alias, gateway, client, count),
         records=cluster.records,
         java=lambda: JavaAdmin(alias, gateway, client, count),
         log_in=partial(try_login, alias, client),
     )
-    return JobCluster(cluster, client, groups, ports)
+    return JobCluster(cluster, client, account, groups, ports, shared)
 
 
 def _no_ledger(ledger: Ledger) -> None:
@@ -86,7 +94,7 @@ class JobHooks:
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
     may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target;
-    `listings`: of all flows of the job.
+    `listings`, `acls`: of all flows of the job.
     `observers`: get the reports of its passes, beside the flow's own listeners. `commits`: what a stream of the
     source's commits brings. `comes_again`: one pass follows the other by itself.
     """
@@ -95,6 +103,7 @@ class JobHooks:
     on_ledger: Callable[[Ledger], None] = _no_ledger
     claims: Claims = field(default_factory=Claims)
     listings: SharedListings = field(default_factory=SharedListings)
+    acls: SharedJvmAcls = field(default_factory=SharedJvmAcls)
     observers: Sequence[Observer] = ()
     commits: CommitFeed = field(default_factory=CommitFeed)
     comes_again: bool = False
@@ -107,9 +116,9 @@ def flow_in_job(
     plug-ins of these settings, too."""
     hooks, count = hooks or JobHooks(), metrics.count_request
     with ExitStack() as opened:
-        here = _job_cluster(settings, flow.flow.source, flow.flow, gateway, count)
+        here = _job_cluster(settings, flow.flow.source, flow.flow, gateway, count, hooks.acls)
         opened.callback(here.close)
-        there = _job_cluster(settings, flow.flow.target, flow.flow, gateway, count)
+        there = _job_cluster(settings, flow.flow.target, flow.flow, gateway, count, hooks.acls)
         opened.callback(there.close)
         leadership = lease(settings, flow, "run", wake=hooks.on_signal)
         led = there.ports.written_with(leadership.check)
@@ -125,8 +134,7 @@ def flow_in_job(
             )
         )
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
-        client = (flow.flow.target, tuple(sorted(there.client.items())))
-        listing = FlowListing(flow, here.cluster, there.cluster, hooks.listings, client)
+        listing = FlowListing(flow, here.cluster, there.cluster, hooks.listings, there.account)
         source_ends = SourceEndOffsetStore(here.cluster.records(), flow.failover.ends_interval)
         opened.callback(source_ends.close)
         opened.callback(flow.close)

@@ -40,6 +40,7 @@ from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.status import FlowState
 from sinks.flow_settings import FlowSettings
+from sinks.kafka.jvm.jvm_acls import SharedJvmAcls
 from sinks.kinds.shared_listings import SharedListings
 from sinks.notify.metrics_reporting import Reporters
 from streaming.commits.commit_query import CommitQueries
@@ -73,7 +74,7 @@ class Job:
         self._verifiers = JobVerifiers(self._tasks, spark)
         self._batches: dict[str, Batch] = {}
         self._commits = CommitStreams(settings, CommitQueries(spark), self._committed, self._metrics.undecodable)
-        self._listings = SharedListings()
+        self._listings, self._acls = SharedListings(), SharedJvmAcls()
         self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
         for target in sorted({flow.flow.target for flow in settings.flows}):
             passes = self._passes[target] = FlowPasses(self._metrics, settings.job.pass_min_interval)
@@ -90,6 +91,7 @@ class Job:
             on_ledger=partial(see, flow.flow),
             claims=self._claims[flow.flow.target],
             listings=self._listings,
+            acls=self._acls,
             observers=[self._histories[flow.flow]],
             commits=self._commits.feed(flow.flow),
             comes_again=not self._once,

@@ -12,7 +12,7 @@ from sinks.engine.model import Key
 from sinks.engine.seal import unsealed
 from sinks.failover.fence_rules import is_fence_key
 from sinks.faults import RightsMissing
-from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import AclList
 from sinks.kafka.ports.cluster import Reader
 
 log = logging.getLogger(__name__)
@@ -68,6 +68,8 @@ class ReverseFences:
         (self._known.discard if unsealed(value) is None else self._known.add)(acl)
 
 
-def without_fences(bindings: Collection[AclBinding], fences: Collection[Key]) -> list[AclBinding]:
+def without_fences(bindings: AclList, fences: Collection[Key]) -> AclList:
     """What is left of them."""
-    return [acl for acl in bindings if acl.key not in fences]
+    if bindings.keys.isdisjoint(fences):
+        return bindings
+    return AclList(acl for acl in bindings if acl.key not in fences)

@@ -8,7 +8,7 @@ from app.local.broker import RESTRICTED
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from sinks.kafka.jvm.java_admin import java_properties
-from sinks.kafka.jvm.jvm_acls import JvmAclWatch
+from sinks.kafka.jvm.jvm_acls import JvmAcls, JvmAclWatch, WatchedAcls
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.rd_acls import KafkaAcls
 from sinks.kafka.ports.acl_binding import AclBinding
@@ -35,10 +35,27 @@ def kafka_acls(properties: dict[str, str]) -> KafkaAcls:
     return KafkaAcls(Admin("b", properties))
 
 
+def jvm_acls(request: pytest.FixtureRequest, properties: dict[str, str]) -> JvmAcls:
+    """The ACLs of a real cluster through the JVM of the tests' SparkSession."""
+    gateway = request.getfixturevalue("spark").sparkContext._gateway
+    return JvmAcls("b", gateway, properties, lambda alias, api, result: None)
+
+
+def acls_at(request: pytest.FixtureRequest, properties: dict[str, str]) -> Acls:
+    """The ACLs of a real cluster by a fixture's parameter: `kafka`, or `jvm` as a running job reads them."""
+    written = kafka_acls(properties)
+    if request.param == "kafka":
+        return written
+    read = jvm_acls(request, properties)
+    request.addfinalizer(read.close)
+    return WatchedAcls(written, lambda: read)
+
+
 def jvm_watch(request: pytest.FixtureRequest, properties: dict[str, str]) -> JvmAclWatch:
     """A watch through the JVM of the tests' SparkSession."""
-    gateway = request.getfixturevalue("spark").sparkContext._gateway
-    return JvmAclWatch("b", gateway, properties, lambda alias, api, result: None)
+    read = jvm_acls(request, properties)
+    request.addfinalizer(read.close)
+    return JvmAclWatch(lambda: read)
 
 
 def of(acls: Acls, principal: str) -> set[AclBinding]:

@@ -9,6 +9,7 @@ import pytest
 
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable
+from sinks.kafka.jvm.jvm_acls import RECENT, JvmAcls, SharedJvmAcls, WatchedAcls
 from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls, AclWatch
@@ -77,3 +78,29 @@ def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) ->
     with pytest.raises(ClusterUnreachable, match="cluster b: DescribeAcls: "):
         watch.changed()
     watch.close()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_flows_of_one_account_share_an_answer_until_it_is_old_or_one_of_them_writes(
+    request: pytest.FixtureRequest, one: AclBinding
+) -> None:
+    properties, now, shared = {"bootstrap.servers": broker_of(request).bootstrap}, [100.0], SharedJvmAcls()
+    gateway = request.getfixturevalue("spark").sparkContext._gateway
+
+    def opened() -> JvmAcls:
+        return JvmAcls("b", gateway, properties, lambda alias, api, result: None, lambda: now[0])
+
+    with shared.used("somebody", opened) as first, shared.used("somebody", opened) as second:
+        assert first() is second()
+        acls = WatchedAcls(kafka_acls(properties), first)
+        before = acls.recent()
+        kafka_acls(properties).create([one])
+        shows(kafka_acls(properties), one.principal, {one})
+        now[0] += RECENT
+        assert WatchedAcls(kafka_acls(properties), second).recent() is before
+        now[0] += 0.1
+        assert acls.recent() - before == {one}
+        acls.delete([one])
+        shows(kafka_acls(properties), one.principal, set())
+        assert WatchedAcls(kafka_acls(properties), second).recent() == before

@@ -16,17 +16,17 @@ from sinks.kafka.librdkafka import rd_acls as requests
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import CLUSTER, DELEGATION_TOKEN, LITERAL, PREFIXED, TOPIC, UNKNOWN, USER, AclBinding
 from sinks.kafka.ports.acls import Acls
-from tests.contract.acl_looks import broker_of, create_in_java, jvm_watch, kafka_acls, restricted, shows
+from tests.contract.acl_looks import REAL, acls_at, broker_of, create_in_java, jvm_watch, kafka_acls, restricted, shows
 from tests.sinks.kinds.acls.acl_builders import acl
 
-KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
+KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka), pytest.param("jvm", marks=REAL)]
 
 
 @pytest.fixture(params=KINDS)
 def acls(request: pytest.FixtureRequest) -> Acls:
     if request.param == "memory":
         return MemoryAcls("b")
-    return kafka_acls({"bootstrap.servers": broker_of(request).bootstrap})
+    return acls_at(request, {"bootstrap.servers": broker_of(request).bootstrap})
 
 
 @pytest.fixture
@@ -115,6 +115,19 @@ def test_more_than_a_request_holds_is_written_in_several(
     shows(acls, user, set())
 
 
+def test_what_was_written_is_in_the_recent_answer(acls: Acls, some: list[AclBinding], user: str) -> None:
+    def recent() -> set[AclBinding]:
+        return {one for one in acls.recent() if one.principal == user}
+
+    assert recent() == set()
+    acls.create(some)
+    shows(acls, user, set(some))
+    assert recent() == set(some)
+    acls.delete(some)
+    shows(acls, user, set())
+    assert recent() == set()
+
+
 def test_writing_nothing_asks_nothing(acls: Acls) -> None:
     assert acls.create([]) == acls.delete([]) == {}
 
@@ -132,7 +145,7 @@ def denied(request: pytest.FixtureRequest) -> Acls:
     """Seen by a user without any right."""
     if request.param == "memory":
         return MemoryAcls("b", denied={"describe", "alter"})
-    return kafka_acls(restricted(request))
+    return acls_at(request, restricted(request))
 
 
 @EACH_CALL
@@ -147,7 +160,7 @@ def unreachable(request: pytest.FixtureRequest) -> Acls:
     if request.param == "memory":
         return MemoryAcls("b", reachable=False)
     (port,) = free_ports(1)
-    return kafka_acls({"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1000"})
+    return acls_at(request, {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1000"})
 
 
 @EACH_CALL
@@ -168,7 +181,7 @@ def open_to_all(request: pytest.FixtureRequest) -> Acls:
     """Of a cluster without an authorizer."""
     if request.param == "memory":
         return MemoryAcls("b", authorizer=False)
-    return kafka_acls({"bootstrap.servers": request.getfixturevalue("without_authorizer").bootstrap})
+    return acls_at(request, {"bootstrap.servers": request.getfixturevalue("without_authorizer").bootstrap})
 
 
 @EACH_CALL

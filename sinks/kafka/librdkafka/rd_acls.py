@@ -21,7 +21,7 @@ from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.error_codes import item_fault, raised
 from sinks.kafka.librdkafka.rd_rights import ask_allowed
 from sinks.kafka.ports.acl_binding import CLUSTER, RESOURCE_TYPES, AclBinding
-from sinks.kafka.ports.acls import AclFaults
+from sinks.kafka.ports.acls import AclFaults, AclList
 from sinks.kafka.ports.permitted import ask_again
 
 ACLS_IN_A_REQUEST = 500
@@ -72,6 +72,9 @@ class KafkaAcls:
         if not found:
             self._check_emptiness()
         return [_from_rd(one) for one in found]
+
+    def recent(self) -> AclList:
+        return AclList(self.describe())
 
     def create(self, bindings: Collection[AclBinding]) -> AclFaults:
         return self._write("CreateAcls", self._admin.client.create_acls, rd.AclBinding, bindings)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sinks.faults import ItemFault, NotSupported
 from sinks.kafka.memory.memory_answers import permit
 from sinks.kafka.ports.acl_binding import CLUSTER, CLUSTER_NAME, AclBinding
-from sinks.kafka.ports.acls import AclFaults, AclReader
+from sinks.kafka.ports.acls import AclFaults, AclList, AclReader
 
 AclPolicy = Callable[[AclBinding], str | None]
 """Why the cluster refuses to create this one, or None."""
@@ -36,6 +36,9 @@ class MemoryAcls:
     def describe(self) -> list[AclBinding]:
         self._check("describe")
         return list(self.bindings)
+
+    def recent(self) -> AclList:
+        return AclList(self.describe())
 
     def create(self, bindings: Collection[AclBinding]) -> AclFaults:
         self._write(bindings)

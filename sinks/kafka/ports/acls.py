@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
+from sinks.engine.model import DENY, Key
 from sinks.faults import ItemFault
 from sinks.kafka.ports.acl_binding import AclBinding
 
@@ -13,11 +15,31 @@ AclFaults = dict[AclBinding, ItemFault | None]
 """Per ACL: `None` when it was written, or was so already."""
 
 
-class AclReader(Protocol):
-    """Looks at the ACLs of one cluster, and changes none."""
+class AclList(frozenset[AclBinding]):
+    """All ACLs of a cluster at a moment, and what is asked of tens of thousands of them again and again."""
 
-    def describe(self) -> list[AclBinding]:
-        """All of them. Raises NotSupported where the cluster has no authorizer, RightsMissing, ClusterUnreachable."""
+    @cached_property
+    def keys(self) -> frozenset[Key]:
+        """Of all of them."""
+        return frozenset(acl.key for acl in self)
+
+    @cached_property
+    def denying(self) -> tuple[AclBinding, ...]:
+        """Those that deny; hardly any do."""
+        return tuple(acl for acl in self if acl.permission == DENY)
+
+
+class AclReader(Protocol):
+    """Looks at the ACLs of one cluster, and changes none.
+
+    All of it raises NotSupported where the cluster has no authorizer, RightsMissing, ClusterUnreachable.
+    """
+
+    def describe(self) -> Collection[AclBinding]:
+        """All of them, asked for now."""
+
+    def recent(self) -> AclList:
+        """All of them, as they were a few seconds ago perhaps, but after what was written through this port."""
 
 
 class Acls(AclReader, Protocol):

@@ -9,7 +9,7 @@ from sinks.engine.model import Kind, Op
 from sinks.failover.fence_rules import is_fence_key
 from sinks.failover.known_fences import ReverseFences
 from sinks.kinds.acls.staged_writes import staged_entries
-from sinks.kinds.acls.survey import Fences, survey_acls
+from sinks.kinds.acls.survey import Fences, KeptTranslation, survey_acls
 from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext
@@ -29,7 +29,7 @@ def assemble(assembly: Assembly) -> Assembled:
         return Assembled()
 
     reverse = ReverseFences(assembly.settings.internal.reverse_ledger, assembly.source.cluster)
-    deletion_waits = False
+    translated, deletion_waits = KeptTranslation(), False
 
     def survey(context: PassContext) -> Surveyed:
         nonlocal deletion_waits
@@ -42,7 +42,9 @@ def assemble(assembly: Assembly) -> Assembled:
 
         owned, sides = context.ledger.owned(Kind.ACL), (assembly.source.acls, assembly.target.acls)
         mine = claim.recalled(context.ledger)
-        seen = survey_acls(assembly.settings, *sides, context.listed, owned, mine, fences)
+        if context.everything:
+            translated.forget()
+        seen = survey_acls(assembly.settings, *sides, context.listed, owned, mine, fences, translated)
         assembly.principals.current = seen.principals
         deletion_waits = any(refusal.op is Op.DELETE for refusal in seen.plan.refused)
 

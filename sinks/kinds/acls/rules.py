@@ -91,9 +91,8 @@ class DesiredAcls:
     withheld: Mapping[Key, str] = field(default_factory=dict)
     staged: frozenset[AclBinding] = frozenset()
 
-    def refusals(self, target: AbstractSet[AclBinding]) -> list[Refusal]:
-        """What is told of as refused: what the target has already, by whose hand ever, is not."""
-        existing = {acl.key for acl in target}
+    def refusals(self, existing: AbstractSet[Key]) -> list[Refusal]:
+        """What is told of as refused: what the target has already, by whose hand ever, is not. `existing`: keys."""
         missing = ((key, reason) for key, reason in self.withheld.items() if key not in existing)
         return [*self.refused, *(Refusal(Kind.ACL, Op.CREATE, key, reason) for key, reason in missing)]
 

@@ -13,7 +13,7 @@ from sinks.failover.fence_rules import could_be_fence
 from sinks.failover.known_fences import without_fences
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.kafka.ports.acls import AclReader
+from sinks.kafka.ports.acls import AclList, AclReader
 from sinks.kinds.acls.patterns import SourceTopics
 from sinks.kinds.acls.rules import DesiredAcls, deletable, desired_acls, plan_acls
 from sinks.kinds.listing import Listed
@@ -58,10 +58,35 @@ def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
 
 def principals_of(settings: FlowSettings, source: AclReader, listed: Listed) -> Mapping[str, str] | None:
     """Those whose ACLs would be synced; None where the source shows none. Raises as `survey_acls`."""
-    bindings = source.describe()
+    bindings = source.recent()
     if not (bindings and listed.source):
         return None
     return desired_acls(bindings, settings.acls, source_topics(settings, listed)).principals
+
+
+Translate = Callable[[AclList, FlowSettings, Listed], DesiredAcls]
+
+
+def translate(bindings: AclList, settings: FlowSettings, listed: Listed) -> DesiredAcls:
+    """The source's ACLs in the target's terms."""
+    return desired_acls(bindings, settings.acls, source_topics(settings, listed))
+
+
+class KeptTranslation:
+    """A `Translate` that goes on with its last answer where it is asked for the same again."""
+
+    def __init__(self) -> None:
+        self._asked: tuple[AclList, Listed] | None = None
+        self._answer = DesiredAcls()
+
+    def __call__(self, bindings: AclList, settings: FlowSettings, listed: Listed) -> DesiredAcls:
+        if self._asked is None or self._asked[0] is not bindings or self._asked[1] != listed:
+            self._asked, self._answer = (bindings, listed), translate(bindings, settings, listed)
+        return self._answer
+
+    def forget(self) -> None:
+        """The next answer is a new one: filters and mappings may be others than before."""
+        self._asked = None
 
 
 def survey_acls(
@@ -72,6 +97,7 @@ def survey_acls(
     owned: Collection[Key],
     claim: Claim,
     fences: Callable[[bool], Fences] = lambda again: Fences(),
+    translated: Translate = translate,
 ) -> AclSurvey:
     """The plan for the kind `acl`. Raises ClusterUnreachable, NotSupported, RightsMissing.
 
@@ -80,12 +106,15 @@ def survey_acls(
     that goes is forgotten last) and after, for one that comes is remembered first.
     """
     before = fences(False)
-    bindings, on_target = source.describe(), target.describe()
-    unknown = [acl for acl in (*bindings, *on_target) if could_be_fence(acl)]
+    bindings, on_target = source.recent(), target.recent()
+    unknown = any(could_be_fence(acl) for acl in (*bindings.denying, *on_target.denying))
+    if unknown:
+        # What was read before the ledgers were would show a fence that they have forgotten since.
+        bindings, on_target = AclList(source.describe()), AclList(target.describe())
     after = fences(True) if unknown else before
-    existing = set(without_fences(on_target, {*before.target, *after.target}))
+    existing = without_fences(on_target, {*before.target, *after.target})
     synced = without_fences(bindings, {*before.source, *after.source})
-    desired = desired_acls(synced, settings.acls, source_topics(settings, listed))
+    desired = translated(synced, settings, listed)
     # A source that shows no ACL at all, or no topic, is taken for one that could not be seen.
     blank = bool(owned) and not (bindings and listed.source)
     reason = f"{settings.flow.source} shows no {'ACL' if listed.source else 'topic'}: none of the ACLs is deleted"
@@ -93,11 +122,11 @@ def survey_acls(
         claim.publish((acl.key for acl in desired.wanted), shown=bool(bindings and listed.source))
     deletes = settings.acls.deletes and not blank
     changes, held = claim.hold(plan_acls(desired, existing, deletable(owned, settings.acls), deletes))
-    present = frozenset(one.key for one in existing)
+    present = existing.keys
     plan = make_plan(
         settings.flow,
         changes,
-        refused=[*desired.refusals(existing), *held],
+        refused=[*desired.refusals(present), *held],
         errors=[Unobserved(Kind.ACL, reason)] if blank else [],
         existing={Kind.ACL: len(present & set(owned))},
         skipped={f"{reason} ACLs": count for reason, count in _skipped(desired, len(bindings) - len(synced)).items()},

@@ -132,10 +132,11 @@ class OffsetController:
         self._memory.save(context.ledger, self._listed)
 
     def _recognize(self, listed: Listed, topics: Iterable[str]) -> set[str]:
+        known = self._memory.topics()
         remote = {
             topic: name
             for topic in topics
-            if (name := listed.desired.remote[topic]) in listed.target and topic in self._memory.topics()
+            if topic in known and (name := listed.desired.remote[topic]) in listed.target
         }
         if not remote:
             return set()
