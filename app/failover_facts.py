@@ -22,6 +22,7 @@ from sinks.failover.divergence import as_at_takeover
 from sinks.failover.fence_rules import fenced_topics, is_copy
 from sinks.failover.in_step import InStep, in_step_of_pass
 from sinks.failover.losses import losses_of, untold
+from sinks.failover.position_memory import Positions
 from sinks.failover.record import FailoverRecord
 from sinks.failover.red_flags import red_flags
 from sinks.faults import NotSupported, RightsMissing
@@ -83,6 +84,9 @@ class ReadinessSurvey:
         self._settings, self._flow, self._clusters, self._clock = settings, flow, clusters, clock
         self._memory = ArrivalMemory()
         self._seldom: _Seldom | None = None
+        self.positions: Positions = {}
+        """How far partitions were copied, as was counted last; without those with an open transaction on the target,
+        whose records may be taken back."""
 
     def observe(
         self, listed: Listed, in_step: InStep, heartbeat_age: float | None, ledger: Ledger | None = None
@@ -100,6 +104,8 @@ class ReadinessSurvey:
         found = {**seen.arrivals, **unlisted(listed.source, topics), **sharing(mixed, listed.source)}
         remote = [listed.desired.remote[topic] for topic in topics]
         seldom = self._seldom = self._seen_seldom(listed, topics, remote)
+        opened = _open_transactions(target, seen.target)
+        self.positions = {where: at for where, at in seen.positions.items() if pairs[where] not in opened}
         return ReadinessFacts(
             rules=flow.failover,
             heartbeat_age=heartbeat_age,
@@ -117,7 +123,7 @@ class ReadinessSurvey:
             wanted_in_sync=seldom.wanted_in_sync,
             open_transactions={
                 self._clusters.source.alias: _open_transactions(self._clusters.source, seen.source),
-                target.alias: _open_transactions(target, seen.target),
+                target.alias: opened,
             },
             missing_rights=seldom.missing_rights,
             missing_reads=seldom.missing_reads,

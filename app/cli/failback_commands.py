@@ -100,15 +100,13 @@ def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
         complain(f"{name}no job kept the source's ends in the ledger, so that nobody can tell what is lost")
         return
     losses = losses_of(found.arrivals.values(), time.time() * 1000)
-    unsure = "at most " if found.at_ms is None else "about "
     for topic, loss in sorted(losses.items()):
-        complain(f"{name}{topic} loses {'' if loss.exact else unsure}{number_of(loss.records, 'record')}")
+        complain(f"{name}{topic} loses {'' if loss.exact else 'at most '}{number_of(loss.records, 'record')}")
     for topic, why in {where.topic: why for where, why in untold(found.arrivals.values()).items()}.items():
         complain(f"{name}nobody can tell what {topic} loses: {why}")
+    most = "" if found.exact or found.records is None else "at most "
     seen = "" if found.at_ms is None else f", and what came since {time.time() - found.at_ms / 1000:.0f} s ago"
-    complain(f"{name}lost in all: {found.typed} records{seen}")
-    if found.at_ms is not None:
-        complain(f"{name}it may be more: markers of exactly-once and records sent again make the target longer")
+    complain(f"{name}lost in all: {most}{found.typed} records{seen}")
 
 
 def failback(

@@ -122,20 +122,20 @@ def flow_in_job(
         opened.callback(there.close)
         leadership = lease(settings, flow, "run", wake=hooks.on_signal)
         led = there.ports.written_with(leadership.check)
-        made = assemble(
-            Assembly(
-                flow,
-                here.ports,
-                led,
-                comes_again=hooks.comes_again,
-                beside=begun if hooks.comes_again else at_once,
-                claims=hooks.claims,
-                commits=hooks.commits,
-            )
+        assembly = Assembly(
+            flow,
+            here.ports,
+            led,
+            comes_again=hooks.comes_again,
+            beside=begun if hooks.comes_again else at_once,
+            claims=hooks.claims,
+            commits=hooks.commits,
         )
+        made = assemble(assembly)
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
         listing = FlowListing(flow, here.cluster, there.cluster, hooks.listings, there.account)
-        source_ends = SourceEndOffsetStore(here.cluster.records(), flow.failover.ends_interval)
+        records = here.cluster.records(flow.isolation)
+        source_ends = SourceEndOffsetStore(records, flow.failover.ends_interval, syncs=assembly.memory.histories.latest)
         opened.callback(source_ends.close)
         opened.callback(flow.close)
         # From here on it is closed with the flow.
@@ -151,6 +151,7 @@ def flow_in_job(
             writers=made.writers,
             topic_ids=there.cluster.topic_ids,
             keep=source_ends.keep,
+            note_counted=source_ends.note_counted,
             signal=EpochSignal(flow.flow.source, gateway, here.client, count, hooks.on_signal),
             observers=[*hooks.observers, *listening],
             on_ledger=hooks.on_ledger,

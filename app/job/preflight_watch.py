@@ -98,6 +98,7 @@ class PreflightWatch:
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
         in_step = in_step_of_status(status, groups)
         facts = self._survey.observe(listed, in_step, status.heartbeat_age_seconds, known)
+        self._task.note_counted(self._survey.positions)
         return preflight_of(facts, utc_now(), self._clock() - began)
 
     def _failed(self, trouble: str, began: float) -> Preflight:

@@ -30,7 +30,9 @@ FAILOVER_RULES: tuple[RightRule, ...] = (
         "`offsets --reverse --execute`",
         lambda settings: settings.enabled[Kind.GROUP_OFFSET],
     ),
-    RightRule(FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", "`preflight`, `cutover`"),
+    RightRule(
+        FlowSide.TARGET, On.REMOTE, ("READ",), "sees which records are there", "`preflight`, `cutover`, `failover`"
+    ),
     RightRule(
         FlowSide.TARGET,
         On.CLUSTER,

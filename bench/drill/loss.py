@@ -13,8 +13,8 @@ from bench.drill.source_load import Topic
 from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
-from sinks.failover.losses import predicted
-from sinks.failover.source_end_offsets import known_end_offsets
+from sinks.failover.predicted_losses import predicted
+from sinks.failover.source_end_offsets import kept_end_offsets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.stored_histories import stored_histories
@@ -61,20 +61,22 @@ class Cut:
 
 
 def cut(source: KafkaCluster, target: KafkaCluster, topics: Sequence[Topic], isolation: str) -> Cut:
-    """Now."""
+    """Now. The ledger comes first, as for `failover`: what it says of the target lies in the past."""
     partitions = [where for topic in topics for where in topic.partitions]
-    with closing(source.records(isolation)) as records:
-        there = target.groups.ends([remote(where) for where in partitions]).items
-        here = records.readable(partitions).items
     ledger = Ledger(LEDGER, target, None, 1)
     names = {topic.name: remote(topic.partitions[0]).topic for topic in topics}
-    seen = known_end_offsets(ledger)
-    ends = {topic: of_one for topic, of_one in (seen.ends if seen else {}).items() if topic in names}
+    kept = {topic: one for topic, one in kept_end_offsets(ledger).items() if topic in names}
+    histories = dict(stored_histories(ledger))
+    with closing(source.records(isolation)) as ours, closing(target.records("read_committed")) as theirs:
+        there = theirs.ends([remote(where) for where in partitions]).items
+        here = ours.readable(partitions).items
+        as_it_was = AsItWas(theirs, {copy: log.end for copy, log in there.items()})
+        predictions = predicted(kept, histories, as_it_was, names)
     return Cut(
         {where: log.end for where, log in here.items()},
         {where: there.get(remote(where), LogRange(0, 0)) for where in partitions},
-        {TopicPartition(topic, number): end for topic, of_one in ends.items() for number, end in enumerate(of_one)},
-        predicted(ends, dict(stored_histories(ledger)), there, names),
+        {TopicPartition(topic, number): end for topic, one in kept.items() for number, end in enumerate(one.ends)},
+        predictions,
     )
 
 

@@ -13,6 +13,7 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.engine.recorder import TopicIds
 from sinks.engine.report import Observer
+from sinks.failover.position_memory import Positions
 from sinks.kafka.ports.watches import MetadataSignal, NoSignal
 from sinks.kinds.controller import Controller, PassContext
 from sinks.kinds.listing import Listed
@@ -24,7 +25,8 @@ class FlowComponents:
     to, else the target's a few seconds ago perhaps. `topic_ids`: of topics on the
     target, by name. `on_ledger`: called whenever the ledger was read, and may raise what stops the flow.
     `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps in the ledger
-    what a failover will want to know. `leadership`: asked before anything is written. `is_awaited`: whether other flows
+    what a failover will want to know; `note_counted`: called with how far partitions were copied, from any thread.
+    `leadership`: asked before anything is written. `is_awaited`: whether other flows
     of this process wait for what this one claims. `on_stopped`: called with the
     kinds that are paused, all where the flow has ended, as the ledger says. `close`: lets go of the clusters.
     """
@@ -41,6 +43,7 @@ class FlowComponents:
     on_ledger: Callable[[Ledger], None] = lambda ledger: None
     obeys_failover: bool = True
     keep: Callable[[PassContext], None] = lambda context: None
+    note_counted: Callable[[Positions], None] = lambda positions: None
     leadership: Leadership = field(default_factory=Unled)
     is_awaited: Callable[[], bool] = lambda: False
     on_stopped: Callable[[frozenset[Kind], Ledger], None] = lambda kinds, ledger: None

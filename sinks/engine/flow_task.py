@@ -22,6 +22,7 @@ from sinks.engine.retry_schedule import RetrySchedule
 from sinks.engine.status import FlowStatus, Heartbeats
 from sinks.engine.times import utc_now
 from sinks.engine.verify_status import VerifyStatus
+from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import Preflight
 from sinks.faults import ClusterUnreachable, NotLeading
 from streaming.errors import LockstepError
@@ -179,6 +180,10 @@ class FlowTask:
         if made is not None or self._preflight is not None:
             self._preflight = made
             self._metrics.preflight(self.flow, made)
+
+    def note_counted(self, positions: Positions) -> None:
+        """How far partitions were copied, as that preflight counted."""
+        self._reconcile.note_counted(positions)
 
     def check_lead(self) -> None:
         """To be called right before a write outside of passes. Raises NotLeading, ClusterUnreachable."""

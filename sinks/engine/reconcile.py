@@ -29,6 +29,7 @@ from sinks.engine.next_pass import KindIntervals, due_at
 from sinks.engine.plan import join_plans
 from sinks.engine.recorder import Recorder
 from sinks.engine.report import Report, Stopwatch, notify, with_status
+from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
@@ -104,6 +105,10 @@ class FlowReconcile:
     def failover(self) -> FailoverStatus:
         """How far one is, as the ledger was read last; also after a pass that failed."""
         return self._ledger.failover
+
+    def note_counted(self, positions: Positions) -> None:
+        """How far partitions were copied, as a count with both clusters found it. From any thread."""
+        self._components.note_counted(positions)
 
     def compare(self, requested: Collection[str] = (), everything: bool = False, *, force: bool = False) -> Compared:
         """Observes both clusters and plans the difference; `force` lifts the limit on deletions."""

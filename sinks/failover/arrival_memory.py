@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sinks.failover.arrival import Arrival, arrivals
+from sinks.failover.cut_reader import AsItWas
+from sinks.failover.known_positions import KnownPosition
 from sinks.failover.resent import Pairs
 from sinks.failover.tails import Behind
 from sinks.kafka.ports.groups import LogRange
@@ -18,12 +20,14 @@ ALL_THERE = Behind(0, None, True)
 @dataclass(frozen=True)
 class ArrivalsSeen:
     """`arrivals` and `source` by partition of the source, `target` by that of the target: the logs as they were before
-    any record was read. `read`: partitions whose records were."""
+    any record was read. `read`: partitions whose records were. `positions`: what the count says of how far they were
+    copied."""
 
     arrivals: Mapping[TopicPartition, Arrival]
     source: Mapping[TopicPartition, LogRange]
     target: Mapping[TopicPartition, LogRange]
     read: int
+    positions: Mapping[TopicPartition, KnownPosition]
 
 
 class ArrivalMemory:
@@ -40,6 +44,8 @@ class ArrivalMemory:
         Raises ClusterUnreachable, RightsMissing.
         """
         there, here = target.ends(list(pairs.values())).items, source.ends(list(pairs)).items
+        # Before open transactions: their records may come yet, or never.
+        readable = source.readable(list(pairs)).items
         logs = {
             where: (copy, here[where], there[copy], ids.get(where.topic))
             for where, copy in pairs.items()
@@ -48,7 +54,13 @@ class ArrivalMemory:
         moved = {
             where: copy for where, copy in pairs.items() if where not in logs or self._arrived.get(where) != logs[where]
         }
-        read = arrivals(source, target, moved) if moved else {}
+        cuts = [{where: log.end for where, log in logs.items()} for logs in (readable, there)]
+        read = arrivals(AsItWas(source, cuts[0]), AsItWas(target, cuts[1]), moved) if moved else {}
         found = {where: Arrival(where, ALL_THERE) for where in pairs} | read
         self._arrived = {where: logs[where] for where, one in found.items() if one.arrived and where in logs}
-        return ArrivalsSeen(found, here, there, len(moved))
+        positions = {
+            where: KnownPosition(readable[where].end, there[copy].end, behind.records)
+            for where, copy in pairs.items()
+            if where in readable and copy in there and (behind := found[where].behind) is not None
+        }
+        return ArrivalsSeen(found, here, there, len(moved), positions)

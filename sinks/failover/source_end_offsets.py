@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
-
-import orjson
 
 from sinks.background import begun
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.ledger_topic import TOPIC_GONE
 from sinks.engine.model import Key
-from sinks.failover.kept_end_offsets import UNSEEN, KeptEndOffsets, renewed_all
+from sinks.failover.counted_ahead import counted_ahead
+from sinks.failover.kept_end_offsets import (
+    UNSEEN,
+    CopiedTo,
+    KeptEndOffsets,
+    by_partition,
+    chunks,
+    from_text,
+    positions_by_topic,
+    renewed_all,
+    to_text,
+)
+from sinks.failover.known_positions import KnownPosition, LatestSync
+from sinks.failover.position_memory import CopyEvidence, PositionMemory, Positions
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.absence import Absence
@@ -25,9 +36,6 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
-
-PARTITIONS_IN_AN_ENTRY = 4000
-"""Partitions in one entry: about 80 kB."""
 
 AT_LEAST_EVERY = 60.0
 """Seconds: so often the time is renewed where no end moved."""
@@ -49,9 +57,7 @@ def kept_end_offsets(ledger: Ledger) -> dict[str, KeptEndOffsets]:
     kept: dict[str, KeptEndOffsets] = {}
     for text in ledger.values(Entry.SOURCE_ENDS).values():
         try:
-            found = orjson.loads(text)
-            at = int(found["at"])
-            kept |= {str(topic): KeptEndOffsets(tuple(map(int, ends)), at) for topic, ends in found["ends"].items()}
+            kept |= from_text(text)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise LockstepError(f"the source's ends in {ledger.topic} cannot be read: {error}") from error
     return kept
@@ -83,8 +89,14 @@ class DaemonExecutor(Executor):
         return begun(lambda: fn(*args, **kwargs), "lockstep-source-ends")
 
 
-Read = tuple[dict[str, list[int]], set[str]]
-"""The ends that were seen, and topics of which a broker says of every partition that there is no such."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The ends that were seen, topics of which a broker says of every partition that there is no such, and how far
+    partitions were copied."""
+
+    ends: dict[str, list[int]]
+    gone: set[str]
+    positions: dict[str, CopiedTo]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +105,11 @@ class _Reading:
 
     at_ms: int
     listed: int
-    ends: Future[Read]
+    read: Future[Read]
+
+
+LatestSyncs = Callable[[], Mapping[TopicPartition, LatestSync] | None]
+"""MM2's last offset-sync of each partition; None while not all of them were read."""
 
 
 class SourceEndOffsetStore:
@@ -109,66 +125,99 @@ class SourceEndOffsetStore:
         interval: float,
         now_ms: Callable[[], float] = lambda: time.time() * 1000,
         executor: Executor | None = None,
+        syncs: LatestSyncs = lambda: None,
     ) -> None:
-        """`executor`: where the ends are read; a thread of its own, unless given."""
-        self._source, self._interval, self._now_ms = source, interval, now_ms
+        """`source` reads as MM2 does. `executor`: where the ends are read; a thread of its own, unless given."""
+        self._source, self._interval, self._now_ms, self._syncs = source, interval, now_ms, syncs
         self._executor = executor or DaemonExecutor()
         self._read_at: float | None = None
         self._reading: _Reading | None = None
         self._written: dict[Key, tuple[float, object]] = {}
         self._known: dict[str, KeptEndOffsets] | None = None
+        self._copied = PositionMemory({}, {})
+        self._counted: dict[TopicPartition, KnownPosition] = {}
+        self._met, self._unborn = set[str](), set[str]()
         self._absence = Absence()
+
+    def note_counted(self, positions: Positions) -> None:
+        """What somebody counted with both clusters. From any thread."""
+        self._counted = {**self._counted, **positions}
 
     def keep(self, context: PassContext) -> None:
         """Reads where it is time, and writes what moved. What goes wrong is logged: nothing depends on it now."""
         try:
+            self._meet(context)
             self._write_what_was_read(context)
             if self._reading is None and (self._read_at is None or context.now - self._read_at >= self._interval):
                 self._read_at = context.now
-                ends = self._executor.submit(self._read, self._counts(context))
-                self._reading = _Reading(int(self._now_ms()), len(context.listed.source), ends)
+                counts = self._counts(context)
+                # Before the ends: what is known of a record must lie before the end of its log.
+                counted, self._counted = self._counted, {}
+                evidence = CopyEvidence(self._syncs(), counted, frozenset(self._unborn))
+                read = self._executor.submit(self._read, counts, evidence)
+                self._reading = _Reading(int(self._now_ms()), len(context.listed.source), read)
                 self._write_what_was_read(context)
         except LockstepError as error:
             log.warning("the source's ends are not kept for now: %s", error)
 
-    def _counts(self, context: PassContext) -> dict[str, int]:
-        """The partitions to ask for, by topic. A topic that a listing lacks is not gone by that."""
+    def _meet(self, context: PassContext) -> None:
+        """Notes topics that are seen for the first time, before there is a copy."""
         if self._known is None:
             self._known = _recalled(context.ledger)
+            self._copied, self._met = PositionMemory(*by_partition(self._known)), set(self._known)
+        remote = context.listed.desired.remote
+        new = remote.keys() - self._met
+        self._met |= new
+        self._unborn |= {topic for topic in new if remote[topic] not in context.listed.target}
+
+    def _counts(self, context: PassContext) -> dict[str, int]:
+        """The partitions to ask for, by topic. A topic that a listing lacks is not gone by that."""
+        known = self._known or {}
         source, desired = context.listed.source, context.listed.desired
         # MM2 copies also what shares a name on the target.
         remote = desired.remote.keys() | desired.shared.keys()
-        counts = {topic: len(one.ends) for topic, one in self._known.items() if topic in remote or topic not in source}
+        counts = {topic: len(one.ends) for topic, one in known.items() if topic in remote or topic not in source}
         return dict(sorted((counts | {topic: source[topic] or counts.get(topic, 0) for topic in remote}).items()))
 
-    def _read(self, counts: Mapping[str, int]) -> Read:
+    def _read(self, counts: Mapping[str, int], evidence: CopyEvidence) -> Read:
         where = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
         seen = self._source.ends(where)
         absent = {one for one, fault in seen.errors.items() if fault.code in TOPIC_GONE}
         gone = {topic for topic, count in counts.items() if {TopicPartition(topic, n) for n in range(count)} <= absent}
-        return end_offsets_by_topic(seen.items, counts), gone
+        ends = {where: log.end for where, log in seen.items.items()}
+        positions = self._copied.renew(ends, evidence)
+        try:
+            self._copied.note_counted_ahead(counted_ahead(self._source, self._copied.to_count, ends))
+        except LockstepError as error:
+            # Offsets are counted then.
+            log.debug("what waits to be copied is not counted: %s", error)
+        return Read(end_offsets_by_topic(seen.items, counts), gone, positions_by_topic(positions, counts))
 
     def _write_what_was_read(self, context: PassContext) -> None:
         reading = self._reading
-        if reading is None or not reading.ends.done():
+        if reading is None or not reading.read.done():
             return
         self._reading = None
-        seen, missing = reading.ends.result()
-        self._absence.observe(missing - context.listed.source.keys(), reading.listed, context.now)
-        for topic in self._absence.lasting(context.now):
-            del seen[topic]
-        self._known = renewed_all(self._known or {}, seen, reading.at_ms)
+        read = reading.read.result()
+        self._absence.observe(read.gone - context.listed.source.keys(), reading.listed, context.now)
+        lasting = self._absence.lasting(context.now)
+        for topic in lasting:
+            del read.ends[topic]
+        gone = {*lasting, *((self._known or {}).keys() - read.ends.keys())}
+        self._copied.forget(gone)
+        seen = {topic for topic, ends in read.ends.items() if UNSEEN not in ends}
+        self._met, self._unborn = self._met - gone, self._unborn - gone - seen
+        self._known = renewed_all(self._known or {}, read.ends, reading.at_ms, read.positions)
         entries: dict[EntryKey, str | None] = {}
-        chunks = dict(_chunks(self._known))
-        for key, chunk in chunks.items():
-            ends = {topic: one.ends for topic, one in chunk.items()}
+        kept = {(str(number),): chunk for number, chunk in enumerate(chunks(self._known))}
+        for key, chunk in kept.items():
+            known = {topic: (one.ends, one.positions) for topic, one in chunk.items()}
             written_at, written = self._written.get(key, (0.0, None))
-            if ends != written or context.now - written_at >= AT_LEAST_EVERY:
-                oldest = min(one.at_ms for one in chunk.values())
-                entries[Entry.SOURCE_ENDS, key] = orjson.dumps({"at": oldest, "ends": ends}).decode()
-                self._written[key] = (context.now, ends)
-        gone = context.ledger.values(Entry.SOURCE_ENDS).keys() - chunks.keys()
-        context.ledger.put(entries | {(Entry.SOURCE_ENDS, key): None for key in gone})
+            if known != written or context.now - written_at >= AT_LEAST_EVERY:
+                entries[Entry.SOURCE_ENDS, key] = to_text(chunk)
+                self._written[key] = (context.now, known)
+        old = context.ledger.values(Entry.SOURCE_ENDS).keys() - kept.keys()
+        context.ledger.put(entries | {(Entry.SOURCE_ENDS, key): None for key in old})
 
     def close(self) -> None:
         """Lets go of the reader; what is being read is not waited for."""
@@ -183,15 +232,3 @@ def _recalled(ledger: Ledger) -> dict[str, KeptEndOffsets]:
     except LockstepError as error:
         log.warning("%s", error)
         return {}
-
-
-def _chunks(kept: Mapping[str, KeptEndOffsets]) -> Iterator[tuple[Key, dict[str, KeptEndOffsets]]]:
-    number, chunk, partitions = 0, dict[str, KeptEndOffsets](), 0
-    for topic, of_one in kept.items():
-        if chunk and partitions + len(of_one.ends) > PARTITIONS_IN_AN_ENTRY:
-            yield (str(number),), chunk
-            number, chunk, partitions = number + 1, {}, 0
-        chunk[topic] = of_one
-        partitions += len(of_one.ends)
-    if chunk:
-        yield (str(number),), chunk

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
 from sinks.failover.fence_rules import check_names, fenced_topics
-from sinks.failover.losses import predicted
+from sinks.failover.predicted_losses import predicted
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
-from sinks.failover.source_end_offsets import EndOffsets, end_offsets_by_topic, known_end_offsets
+from sinks.failover.source_end_offsets import EndOffsets, end_offsets_by_topic, kept_end_offsets
 from sinks.failover.states import Command, State
 from sinks.kinds.offsets.stored_histories import stored_histories
 from streaming.mm2.records import TopicPartition
@@ -36,7 +36,7 @@ class Prediction:
 
     @property
     def records(self) -> int | None:
-        """In all; None: nobody can tell. Of a source that answers the most that it can be, else as it seems."""
+        """In all, the most that it can be of what was seen; None: nobody can tell."""
         if not self.is_known or any(one.problem for one in self.arrivals.values()):
             return None
         return sum(one.behind.records for one in self.arrivals.values() if one.behind)
@@ -80,20 +80,20 @@ def _counted(scene: Scene, wanted: Collection[str]) -> Prediction:
 
 def _remembered(scene: Scene) -> Prediction:
     ledger = scene.journal.ledger
-    seen = known_end_offsets(ledger)
-    if seen is None:
+    kept = kept_end_offsets(ledger)
+    if not kept:
         return Prediction({}, {}, {}, None, is_known=False)
     policy, alias = scene.settings.policy, scene.settings.flow.source
-    remote = {topic: policy.format_remote_topic(alias, topic) for topic in seen.ends}
-    copies = [TopicPartition(remote[topic], number) for topic, ends in seen.ends.items() for number in range(len(ends))]
-    with closing(scene.target.records("read_uncommitted")) as target:
+    remote = {topic: policy.format_remote_topic(alias, topic) for topic in kept}
+    # What a transaction of MM2's that it did not end brought is taken back.
+    with closing(scene.target.records("read_committed")) as target:
         # Where clients have moved already, what they wrote there is no record of the source.
-        logs = as_at_takeover(ledger, target).ends(copies).items
-    found = predicted(seen.ends, dict(stored_histories(ledger)), logs, remote)
+        found = predicted(kept, dict(stored_histories(ledger)), as_at_takeover(ledger, target), remote)
     names = Counter(remote.values())
     shared = {topic: name for topic, name in remote.items() if names[name] > 1}
-    found |= sharing(shared, {topic: len(seen.ends[topic]) for topic in shared})
-    return Prediction(found, seen.ends, remote, seen.at_ms)
+    found |= sharing(shared, {topic: len(kept[topic].ends) for topic in shared})
+    ends = {topic: one.ends for topic, one in kept.items()}
+    return Prediction(found, ends, remote, min(one.at_ms for one in kept.values()))
 
 
 def keep_divergence(scene: Scene, prediction: Prediction) -> None:

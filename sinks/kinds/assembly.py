@@ -18,6 +18,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.controller import Controller
 from sinks.kinds.offsets.commit_feed import CommitFeed
+from sinks.kinds.offsets.memory import OffsetMemory
 
 CompareProgress = Callable[[int, int], None]
 """Called with (topics compared, topics to compare)."""
@@ -58,7 +59,7 @@ class Assembly:
     passes follow by themselves, so that what would hold up the other kinds may take several of them. `beside`: runs
     what passes need not wait for.
     `claims`: one for all flows of the process into this target. `commits`: what a stream brings of groups' commits on
-    the source, if there is one.
+    the source, if there is one. `memory`: what is known of offsets.
     """
 
     settings: FlowSettings
@@ -72,6 +73,7 @@ class Assembly:
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
     claims: Claims = field(default_factory=Claims)
     commits: CommitFeed = field(default_factory=CommitFeed)
+    memory: OffsetMemory = field(default_factory=OffsetMemory)
 
     def claim(self, kind: Kind, enabled: bool) -> Claim:
         """What this flow claims of a kind; from now on others wait for it, if it keeps that."""

@@ -9,8 +9,11 @@ from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan
 from sinks.engine.report import Report
+from sinks.failover.known_positions import KnownPosition
+from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import FailoverStatus
 from streaming.hints import CheckpointSeen, SyncSeen
+from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, flow_settings
 
 
@@ -24,6 +27,7 @@ class ScriptedPass:
         self.error: Exception | None = None
         self.report = Report(Plan(FLOW))
         self.noted: list[SettingChange] = []
+        self.counted: dict[TopicPartition, KnownPosition] = {}
         self.unnoted: list[Exception] = []
         self.while_noting: Callable[[], None] = lambda: None
         self.closed = self.replaced = False
@@ -41,6 +45,9 @@ class ScriptedPass:
         if self.unnoted:
             raise self.unnoted.pop()
         self.noted += changes
+
+    def note_counted(self, positions: Positions) -> None:
+        self.counted.update(positions)
 
     def close(self, *, replaced: bool = False) -> None:
         self.closed, self.replaced = True, replaced

@@ -80,7 +80,7 @@ class OffsetController:
 
     def poll(self, context: PassContext) -> bool:
         """Takes in what the stream brought; whether a group committed, or is to be compared again."""
-        self._owes_all |= context.everything
+        self._memory.histories.are_whole, self._owes_all = False, self._owes_all | context.everything
         if not self._reading.is_done(context.ledger, to_the_end=self._owes_all and self._scope is None):
             return False
         self._ledger = context.ledger
@@ -89,6 +89,7 @@ class OffsetController:
         everything, self._owes_all = self._owes_all, False
         if everything and self._scope is None:
             self._keep(context)
+        self._memory.histories.are_whole = True
         if not self._active:
             self._ends.followed.let_go()
         if not self._active or (Kind.GROUP_OFFSET in context.idle and not self._shown):
@@ -233,7 +234,7 @@ def assemble(assembly: Assembly) -> Assembled:
     settings, source, target = assembly.settings, assembly.source, assembly.target
     if assembly.once and not (assembly.is_enabled(Kind.GROUP_OFFSET) or assembly.scope.shown):
         return Assembled()
-    memory, clusters = OffsetMemory(), offset_clusters(assembly)
+    memory, clusters = assembly.memory, offset_clusters(assembly)
     emit = None
     if settings.emit_checkpoints and not assembly.once:
         emit = CheckpointEmitter(clusters.topics.checkpoints, target.cluster, settings.replication_factor, memory)

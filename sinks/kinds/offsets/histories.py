@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from sinks.failover.known_positions import LatestSync
 from sinks.kinds.offsets.exact_runs import ExactOffsets
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, History
 from streaming.mm2.records import TopicPartition
@@ -19,6 +20,8 @@ class Histories:
         self._hole = NOWHERE
         self.position = NOWHERE
         """The highest offset in the offset-syncs topic that was seen."""
+        self.are_whole = False
+        """Whether all that the topic had was taken in when it was read last."""
 
     def take(self, topic: str, partition: int, upstream: int, downstream: int, position: int) -> Discontinuity | None:
         """Takes in the sync at the offset `position` of the offset-syncs topic, and what it tells besides.
@@ -101,6 +104,18 @@ class Histories:
         if found is None or below is None or following is None:
             return None
         return found if below.downstream <= found <= following.downstream else None
+
+    def latest(self) -> dict[TopicPartition, LatestSync] | None:
+        """The last sync of each partition; None while there may be later ones that were not read yet."""
+        if not self.are_whole:
+            return None
+        return {
+            TopicPartition(topic, partition): LatestSync(*pair, history.resending_since(pair.downstream) is not None)
+            for topic, partitions in self._topics.items()
+            for partition, history in partitions.items()
+            if not history.is_empty
+            for pair in [history.latest]
+        }
 
     def with_empty(self, where: TopicPartition) -> History | None:
         """The same, also one that a truncation emptied."""

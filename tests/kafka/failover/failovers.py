@@ -32,6 +32,7 @@ from sinks.engine.model import Kind
 from sinks.engine.reconcile import FlowComponents, FlowReconcile
 from sinks.engine.status import Heartbeats
 from sinks.failover.cut_reader import all_records
+from sinks.failover.known_positions import KnownPosition
 from sinks.failover.preflight import Preflight
 from sinks.failover.record import FailoverRecord
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
@@ -111,8 +112,9 @@ class Flow:
         """What a pass of the running job keeps in the ledger: MM2's offset-syncs, and the source's ends."""
         settings = load(self.config)
         (flow,) = settings.flows
-        with both_clusters(settings, flow) as clusters, closing(clusters.source.records()) as records:
-            made = assemble(Assembly(flow, *clusters.ports), [Kind.GROUP_OFFSET])
+        with both_clusters(settings, flow) as clusters, closing(clusters.source.records(flow.isolation)) as records:
+            assembly = Assembly(flow, *clusters.ports)
+            made, syncs = assemble(assembly, [Kind.GROUP_OFFSET]), assembly.memory.histories.latest
             components = FlowComponents(
                 list_topics=partial(list_both, flow, clusters.source, clusters.target),
                 guard=guard(flow, clusters.source, clusters.target),
@@ -120,14 +122,14 @@ class Flow:
                 audit=audit(flow, clusters.target),
                 controllers=made.controllers,
                 writers=made.writers,
-                keep=SourceEndOffsetStore(records, 5.0, executor=InlineExecutor()).keep,
+                keep=SourceEndOffsetStore(records, 5.0, executor=InlineExecutor(), syncs=syncs).keep,
             )
             job = FlowReconcile(flow, components)
             job.run_pass(everything=True)
             job.close()
 
-    def preflight_as_a_job_does(self) -> Preflight:
-        """What the running job asks now and then, of a flow with which all else is well."""
+    def preflight_as_a_job_does(self) -> tuple[Preflight, dict[TopicPartition, KnownPosition]]:
+        """What the running job asks now and then, of a flow with which all else is well; and what it counted."""
         script, history = ScriptedPass(), FlowHistory()
         script.settings = flow_settings(flow=load(self.config).flows[0].flow)
         task = FlowTask(script, Metrics("0"))  # type: ignore[arg-type]
@@ -138,7 +140,7 @@ class Flow:
         watch.close()
         made = task.status().failover.preflight
         assert made is not None
-        return made
+        return made, script.counted
 
     def make_topic(self, topic: str, partitions: int = 2) -> None:
         """A topic on the source that `restricted` may write, with a record in each partition that MM2 has copied."""

@@ -85,8 +85,9 @@ def test_a_failover_and_the_way_back_killed_around_each_step_end_as_if_they_had_
     leaving.stop()
     produce(flow.clusters.a, topic, 2, 7)
     flow.look_as_a_job_does()
-    risk = flow.preflight_as_a_job_does()
+    risk, counted = flow.preflight_as_a_job_does()
     assert (risk.trouble, risk.records, risk.exact) == (None, 14, True)
+    assert [counted[TopicPartition(topic, number)] for number in range(2)] == [(8, 1, 7)] * 2
     gone = {f"{SOURCE}.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}"}
     lines = properties(flow.clusters, **{"lockstep.checkpoint.dir": str(tmp_path)}) | gone
     without_source = write_file(tmp_path, lines, "without-source.properties")

@@ -11,6 +11,7 @@ from sinks.engine.audit import Audit
 from sinks.engine.ledger import Ledger
 from sinks.failover.fencing import Proof, Waiting
 from sinks.failover.journal import Journal
+from sinks.failover.known_positions import LatestSync
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.scene import Choices, Scene
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
@@ -19,6 +20,7 @@ from sinks.failover.steps import failover_steps
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.acl_binding import EVERYONE
 from sinks.kinds.controller import PassContext
+from sinks.kinds.offsets.stored_histories import stored_histories
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import NOON, World, flow_settings, memory_ports, put_topic
@@ -160,4 +162,13 @@ def look(built: Stage, now: float, keeper: SourceEndOffsetStore | None = None) -
     """What the job does after a pass."""
     scene = built.scene()
     context = PassContext(now, scene.listed(), scene.journal.ledger)
-    (keeper or SourceEndOffsetStore(built.here, 5.0, lambda: 1_700_000_000_000.0, InlineExecutor())).keep(context)
+    (keeper or store(built)).keep(context)
+
+
+def store(built: Stage, now_ms: Callable[[], float] = lambda: 1_700_000_000_000.0) -> SourceEndOffsetStore:
+    """Of a job that knows the offset-syncs that are in the ledger."""
+
+    def syncs() -> dict[TopicPartition, LatestSync]:
+        return {where: LatestSync(*history.latest) for where, history in stored_histories(built.ledger())}
+
+    return SourceEndOffsetStore(built.here, 5.0, now_ms, InlineExecutor(), syncs)

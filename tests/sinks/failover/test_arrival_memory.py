@@ -70,3 +70,14 @@ def test_a_topic_that_was_recreated_is_read_again_though_it_is_as_long_as_before
     built, memory = stage(), ArrivalMemory()
     observe(built, memory)
     assert observe(built, memory, source_id="3")[1] == 3
+
+
+def test_a_count_says_how_far_each_partition_was_copied_before_open_transactions() -> None:
+    built, memory = stage(), ArrivalMemory()
+    built.write("x", 1, 3)
+    built.write("y", 0, 2)
+    built.here.logs[Y0].seen = 11
+    pairs = pairs_of({"x": "a.x", "y": "a.y"}, {"x": 2, "y": 1}, ["x", "y"])
+    for _ in range(2):
+        seen = memory.observe(built.here, built.there, pairs, {})
+        assert seen.positions == {TopicPartition("x", 0): (10, 10, 0), X1: (13, 10, 3), Y0: (11, 10, 1)}

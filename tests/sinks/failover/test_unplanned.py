@@ -97,6 +97,7 @@ def test_a_topic_of_which_the_source_lists_no_partition_leaves_the_loss_unknown(
 def test_a_partition_without_an_offset_sync_may_lose_all_that_it_has() -> None:
     built, seen = watched(), list[Prediction]()
     store_histories(built.ledger(), {Y0: None})
+    look(built, 1010.0)
     lose_the_source(built)
     failover(built.scene(), source_answers=False, accept_loss=None, agreed=seen.append)
     assert seen[0].records == 3 + 10

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 import pytest
 
+from sinks.kinds.assembly import Assembly
 from sinks.kinds.listing import Listed
-from sinks.kinds.offsets import controller
 from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
@@ -110,7 +111,7 @@ def test_job_forgets_foreign_checkpoints_and_keeps_those_of_its_groups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     memory = OffsetMemory()
-    monkeypatch.setattr(controller, "OffsetMemory", lambda: memory)
+    monkeypatch.setattr(builders, "Assembly", partial(Assembly, memory=memory))
     world = builders.World(flow_settings())
     put_topic(world.source, "x")
     put_topic(world.target, "a.x")

@@ -1,0 +1,53 @@
+"""Records of the source that wait to be copied, counted one by one where offsets say more than there are. Bounded.
+
+Markers of transactions and what compaction took have offsets, too. Where a partition has such gaps and MM2's
+offset-syncs bring nothing newer, what waits is read: once, for what was counted before is not read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sinks.failover.known_positions import KnownPosition
+from sinks.failover.read_records import ReadLimits, read_records
+from sinks.kafka.ports.record_reader import Record, RecordReader, Why
+from streaming.mm2.records import TopicPartition
+
+AHEAD_LIMITS = ReadLimits(most=5000, seconds=2.0)
+"""Of all partitions together, each time that the source's ends are read: a thousand offsets a second by default."""
+
+
+def counted_ahead(
+    source: RecordReader,
+    positions: Mapping[TopicPartition, KnownPosition],
+    ends: Mapping[TopicPartition, int],
+    limits: ReadLimits = AHEAD_LIMITS,
+) -> dict[TopicPartition, KnownPosition]:
+    """The positions up to the source's ends, or to where that could be read. `source` reads as MM2 does.
+
+    The shortest stretches come first; what is too long for the limits is left out. Raises ClusterUnreachable,
+    RightsMissing.
+    """
+    spans: dict[TopicPartition, tuple[int, int | None]] = {}
+    left = limits.most
+    for length, where in sorted((ends[where] - one.source, where) for where, one in positions.items() if where in ends):
+        if length > left:
+            break
+        left -= length
+        spans[where] = (positions[where].source, ends[where])
+    counts = dict.fromkeys(spans, 0)
+
+    def taker(where: TopicPartition) -> Callable[[Record], None]:
+        def take(record: Record) -> None:
+            counts[where] += 1
+
+        return take
+
+    found = {}
+    for where, ending in read_records(source, spans, limits, taker).items():
+        before = positions[where]
+        if ending.why is not Why.FAULT:
+            # Before an open transaction, whose records may come yet.
+            reached = max(before.source, min(ending.position, ends[where]))
+            found[where] = KnownPosition(reached, before.target, before.missing + counts[where])
+    return found

@@ -1,0 +1,106 @@
+"""What a running job knows of how far each partition was copied, from reading to reading of the source's ends.
+
+A position holds for the logs it was found in. A log of the source that became shorter was recreated or truncated, and
+so was one on the target whose offset-syncs began anew: then what was known of it counts no more, nor does the sync that
+was known then, until another one comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from sinks.failover.known_positions import FAR, NOTHING_COPIED, KnownPosition, LatestSync, furthest
+from streaming.mm2.records import TopicPartition
+
+Positions = Mapping[TopicPartition, KnownPosition]
+
+
+@dataclass(frozen=True)
+class CopyEvidence:
+    """What was known before the source's ends were read, by partition there. `syncs`: of all partitions; None while
+    MM2's offset-syncs are not read to their end. `counted`: with both clusters, since the last time. `unborn`: topics
+    that were not on the target yet when they were first seen on the source."""
+
+    syncs: Mapping[TopicPartition, LatestSync] | None = None
+    counted: Positions = field(default_factory=dict)
+    unborn: Collection[str] = ()
+
+
+class PositionMemory:
+    """Of one flow in a running job. One thread at a time uses it."""
+
+    def __init__(self, positions: Positions, ends: Mapping[TopicPartition, int]) -> None:
+        """As a process before kept them: its positions count as long as a sync of the partition is still known."""
+        self._positions, self._ends = dict(positions), dict(ends)
+        self._unconfirmed = set(positions)
+        self._syncs: Mapping[TopicPartition, LatestSync] = {}
+        self._gaps = set[TopicPartition]()
+        self.to_count: Positions = {}
+        """Positions in logs with gaps, as their syncs tell, that brought nothing newer; also those of new topics."""
+        self._doubted: dict[TopicPartition, LatestSync] = {}
+
+    def renew(self, ends: Mapping[TopicPartition, int], evidence: CopyEvidence) -> dict[TopicPartition, KnownPosition]:
+        """The positions of all partitions of which one is known. `ends`: of the source, read after the evidence was
+        found; what is not in it was not seen, and stays as it is."""
+        to_count: dict[TopicPartition, KnownPosition] = {}
+        for where, end in ends.items():
+            before, found = self._positions.get(where), self._found(where, end, evidence)
+            if found is not None and found.source < end and self._may_have_gaps(where, before, found):
+                to_count[where] = found
+            if found is None:
+                self._positions.pop(where, None)
+            else:
+                self._positions[where] = found
+            self._ends[where] = end
+        self.to_count = to_count
+        if evidence.syncs is not None:
+            self._gaps |= {where for where, sync in evidence.syncs.items() if _has_gap(self._syncs.get(where), sync)}
+            self._syncs = evidence.syncs
+            self._unconfirmed.clear()
+        return self._positions
+
+    def note_counted_ahead(self, positions: Positions) -> None:
+        """Those `to_count`, with what waits counted record by record."""
+        self._positions.update(positions)
+
+    def _may_have_gaps(self, where: TopicPartition, before: KnownPosition | None, found: KnownPosition) -> bool:
+        return found == NOTHING_COPIED or (found == before and where in self._gaps)
+
+    def forget(self, topics: Collection[str]) -> None:
+        """Topics that are there no more."""
+        for known in (self._positions, self._ends, self._doubted):
+            for where in [where for where in known if where.topic in topics]:
+                del known[where]
+        self._gaps = {where for where in self._gaps if where.topic not in topics}
+
+    def _found(self, where: TopicPartition, end: int, evidence: CopyEvidence) -> KnownPosition | None:
+        known, sync = self._positions.get(where), (evidence.syncs or {}).get(where)
+        shrunk = end < self._ends.get(where, 0)
+        if shrunk and (stale := sync or self._syncs.get(where)) is not None:
+            self._doubted[where] = stale
+        if shrunk or (evidence.syncs is not None and self._is_over(where, sync)):
+            known = None
+        found = list[KnownPosition]()
+        if sync is not None and sync != self._doubted.get(where):
+            self._doubted.pop(where, None)
+            if known is None or not sync.resending or sync.position.target - known.target > FAR:
+                found.append(sync.position)
+        elif known is None and where.topic in evidence.unborn:
+            known = NOTHING_COPIED
+        if not shrunk and where in evidence.counted:
+            found.append(evidence.counted[where])
+        # A record that lies behind the source's end is another log's.
+        return furthest(known, [one for one in found if one.source <= end])
+
+    def _is_over(self, where: TopicPartition, sync: LatestSync | None) -> bool:
+        """Whether the offset-syncs say that the logs are others than before."""
+        before = self._syncs.get(where)
+        if sync is None:
+            return before is not None or where in self._unconfirmed
+        return before is not None and sync.downstream < before.downstream
+
+
+def _has_gap(before: LatestSync | None, sync: LatestSync) -> bool:
+    """Whether the source's log has offsets between the two that the target's lacks."""
+    return before is not None and sync.upstream - before.upstream > sync.downstream - before.downstream > 0
