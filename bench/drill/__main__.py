@@ -11,7 +11,7 @@ import typer
 from bench.drill.programs import WRITERS
 from bench.drill.run import FULL, MANY, RESULTS, SMOKE, Way, drill
 from bench.drill.section import section
-from bench.failover_figures_page import LOSSES
+from bench.failover_figures_page import LOSSES, PREDICTIONS
 from bench.failover_figures_page import write as write_losses
 
 
@@ -37,7 +37,7 @@ def main(
     size = MANY if many else SMOKE if smoke else FULL
     saved = out or (LOSSES if many else RESULTS)
     found = drill(rounds, Way(writer, read_committed, verified), size, saved, first)
-    sys.stdout.write(write_losses(saved) if saved == LOSSES else section(found))
+    sys.stdout.write(write_losses(saved) if saved.resolve() in (LOSSES, PREDICTIONS) else section(found))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from bench.drill.outcome_rows import CALM, DURING
 from bench.drill.round import DrillSize
 from bench.drill.run import DrillSeries, Way, read
 from bench.endurance_page import save
-from bench.failover_figures_page import CUTOVER, HEAD, LOSSES, PAGE, write
+from bench.failover_figures_page import CUTOVER, HEAD, LOSSES, PAGE, PREDICTED_HEAD, PREDICTIONS, write
 
 
 def loss(counted: int | None = 3, measured: int = 3, **other: Any) -> Loss:
@@ -18,12 +19,16 @@ def loss(counted: int | None = 3, measured: int = 3, **other: Any) -> Loss:
     return Loss(round=0, counted=counted, measured=measured, **made)
 
 
-def written(folder: Path, *found: Loss) -> list[list[str]]:
-    """The rows of the table of losses, cell by cell."""
-    DrillSeries(Way(), DrillSize(1.0, 1, 1.0), 1, [], list(found), 0, 0, []).save(folder / LOSSES.name)
+def series(*found: Loss, rounds: int = 1) -> DrillSeries:
+    return DrillSeries(Way(), DrillSize(1.0, 1, 1.0), rounds, [], list(found), 0, 0, [])
+
+
+def written(folder: Path, *found: Loss, head: Sequence[str] = HEAD) -> list[list[str]]:
+    """The rows of the table with this head, cell by cell."""
+    series(*found).save(folder / LOSSES.name)
     text = write(folder / CUTOVER.name)
     assert (folder / PAGE).read_text() == text
-    lines = [line for line in text.splitlines() if line.count("|") == len(HEAD) + 1]
+    lines = [line for line in text.splitlines() if line.count("|") == len(head) + 1]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
@@ -39,8 +44,16 @@ def test_at_most_so_many_is_right_where_it_is_no_less(tmp_path: Path) -> None:
 
 
 def test_a_prediction_is_compared_with_what_the_job_had_seen(tmp_path: Path) -> None:
-    rows = written(tmp_path, loss(), loss(predicted=9), loss(predicted=1), loss(predicted=None, measured_known=None))
-    assert rows[0][7:] == ["1 of 3", "1, 6", "1, 2"]
+    unknown = loss(predicted=None, measured_known=None)
+    rows = written(tmp_path, loss(), loss(predicted=9), loss(predicted=1), unknown, head=PREDICTED_HEAD)
+    assert rows[0] == [f"{CALM}, busy (3)", "3", "3", "1 of 3", "1", "6", "6", "1", "2"]
+
+
+def test_predictions_stand_as_a_run_of_their_own_measured_them(tmp_path: Path) -> None:
+    series(loss(), loss(predicted=4), rounds=2).save(tmp_path / PREDICTIONS.name)
+    rows = written(tmp_path, loss(), head=PREDICTED_HEAD)
+    assert rows[0][3] == "1 of 2"
+    assert f"--rounds 2 --many --out docs/{PREDICTIONS.name}`: 2 rounds" in (tmp_path / PAGE).read_text()
 
 
 def test_each_moment_and_topic_has_a_row_and_all_have_the_last(tmp_path: Path) -> None:
