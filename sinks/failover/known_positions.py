@@ -34,11 +34,12 @@ FAR = 100_000
 
 class LatestSync(NamedTuple):
     """The offset-sync of a partition that was taken last. `resending`: MM2 was restarted, and is not yet as far as it
-    may have been before."""
+    may have been before. `gap`: between the sync before it and this one the source has offsets that are no records."""
 
     upstream: int
     downstream: int
     resending: bool = False
+    gap: bool = False
 
     @property
     def position(self) -> KnownPosition:

@@ -38,12 +38,13 @@ class PositionMemory:
         self._gaps = set[TopicPartition]()
         self.to_count: Positions = {}
         """Positions in logs with gaps, as their syncs tell, that brought nothing newer; also those of new topics."""
-        self._doubted: dict[TopicPartition, LatestSync] = {}
+        self._doubted: dict[TopicPartition, KnownPosition] = {}
 
     def renew(self, ends: Mapping[TopicPartition, int], evidence: CopyEvidence) -> dict[TopicPartition, KnownPosition]:
         """The positions of all partitions of which one is known. `ends`: of the source, read after the evidence was
         found; what is not in it was not seen, and stays as it is."""
         to_count: dict[TopicPartition, KnownPosition] = {}
+        self._gaps |= {where for where, sync in (evidence.syncs or {}).items() if sync.gap}
         for where, end in ends.items():
             before, found = self._positions.get(where), self._found(where, end, evidence)
             if found is not None and found.source < end and self._may_have_gaps(where, before, found):
@@ -55,7 +56,6 @@ class PositionMemory:
             self._ends[where] = end
         self.to_count = to_count
         if evidence.syncs is not None:
-            self._gaps |= {where for where, sync in evidence.syncs.items() if _has_gap(self._syncs.get(where), sync)}
             self._syncs = evidence.syncs
             self._unconfirmed.clear()
         return self._positions
@@ -78,11 +78,11 @@ class PositionMemory:
         known, sync = self._positions.get(where), (evidence.syncs or {}).get(where)
         shrunk = end < self._ends.get(where, 0)
         if shrunk and (stale := sync or self._syncs.get(where)) is not None:
-            self._doubted[where] = stale
+            self._doubted[where] = stale.position
         if shrunk or (evidence.syncs is not None and self._is_over(where, sync)):
             known = None
         found = list[KnownPosition]()
-        if sync is not None and sync != self._doubted.get(where):
+        if sync is not None and sync.position != self._doubted.get(where):
             self._doubted.pop(where, None)
             if known is None or not sync.resending or sync.position.target - known.target > FAR:
                 found.append(sync.position)
@@ -99,8 +99,3 @@ class PositionMemory:
         if sync is None:
             return before is not None or where in self._unconfirmed
         return before is not None and sync.downstream < before.downstream
-
-
-def _has_gap(before: LatestSync | None, sync: LatestSync) -> bool:
-    """Whether the source's log has offsets between the two that the target's lacks."""
-    return before is not None and sync.upstream - before.upstream > sync.downstream - before.downstream > 0

@@ -110,7 +110,9 @@ class Histories:
         if not self.are_whole:
             return None
         return {
-            TopicPartition(topic, partition): LatestSync(*pair, history.resending_since(pair.downstream) is not None)
+            TopicPartition(topic, partition): LatestSync(
+                *pair, history.resending_since(pair.downstream) is not None, history.shows_gap
+            )
             for topic, partitions in self._topics.items()
             for partition, history in partitions.items()
             if not history.is_empty

@@ -151,6 +151,12 @@ class History:
         return Pair(self._live[0], self._live[1])
 
     @property
+    def shows_gap(self) -> bool:
+        """Whether the source has offsets between the last two syncs that are no records on the target."""
+        live = self._live
+        return len(live) > WIDTH and live[0] - live[WIDTH] > live[1] - live[WIDTH + 1]
+
+    @property
     def reached(self) -> int:
         """An end that the target's log had when the latest sync was written: one that lies before it was truncated."""
         return self._live[1] + 1

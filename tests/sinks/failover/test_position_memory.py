@@ -65,7 +65,7 @@ def test_offset_syncs_that_began_anew_end_what_was_known(syncs: list[LatestSync]
 def test_a_source_whose_log_became_shorter_is_another_one_and_its_last_sync_no_more_believed() -> None:
     memory = after(LatestSync(9, 9))
     assert renewed(memory, 20, LatestSync(9, 9), counted=KnownPosition(10, 10)) is None
-    assert renewed(memory, 70, LatestSync(9, 9)) is None
+    assert renewed(memory, 70, LatestSync(9, 9, gap=True)) is None
     assert renewed(memory, 70, LatestSync(10, 99)) == (11, 100, 0)
 
 

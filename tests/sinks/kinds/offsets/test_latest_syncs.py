@@ -37,6 +37,20 @@ def test_while_offset_syncs_are_being_read_none_is_the_last(monkeypatch: pytest.
     assert seen == [None, None, {X: LatestSync(CHUNK, CHUNK)}]
 
 
+@pytest.mark.parametrize(
+    ("syncs", "gap"),
+    [([(0, 0)], False), ([(0, 0), (5, 5)], False), ([(0, 0), (6, 5)], True), ([(0, 0), (6, 7)], False)],
+)
+def test_a_last_sync_says_whether_offsets_before_it_are_no_records(syncs: list[tuple[int, int]], gap: bool) -> None:
+    histories = Histories()
+    for position, (upstream, downstream) in enumerate(syncs):
+        histories.take("x", 0, upstream, downstream, position)
+    histories.are_whole = True
+    latest = histories.latest()
+    assert latest is not None
+    assert latest[X].gap is gap
+
+
 def test_a_last_sync_says_whether_mm2_is_sending_again_and_a_truncated_partition_has_none() -> None:
     histories = Histories()
     for position, (upstream, downstream) in enumerate([(10, 10), (5, 15)]):
