@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 
 from sinks.engine.model import Kind
+from tests.sinks.machine.hazards import When
 from tests.sinks.machine.mishaps_aspect import MishapsAspect
 from tests.sinks.machine.topics_aspect import TopicsAspect
 
@@ -17,3 +18,12 @@ class TopicsMachine(MishapsAspect, TopicsAspect):
 
 TopicsMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
 TestTopics = TopicsMachine.TestCase
+
+
+def test_a_copy_that_is_known_to_be_owned_after_a_clock_jumped_goes_before_all_counts_as_equal() -> None:
+    machine = TopicsMachine()
+    machine.fail_a_write(countdown=6, how=When.BEFORE)
+    machine.step(after=1.0)
+    machine.delete_on_the_source(topic="w")
+    machine.wall_clock_jumps(hours=-2)
+    machine.teardown()

@@ -140,13 +140,14 @@ class TopicsAspect(Stage):
             )
 
     def left(self) -> set[Difference]:
-        """Those that are gone on the source may take a while to go."""
+        """Those that are gone on the source may take a while to go; what may be nobody's goes where a ledger has it."""
+        owned = {one for ledger in self.ledgers().values() for one in ledger.owned_ids(Kind.TOPIC).values()}
         surplus = {
-            name
+            (Kind.TOPIC, (name,)): one.id
             for name, one in self.target.topics.items()
             if name.startswith("a.") and one.id in self.target.made and name[2:] not in self.source.topics
         }
-        return super().left() | {(Kind.TOPIC, (name,)) for name in surplus if (Kind.TOPIC, (name,)) not in self.unowned}
+        return super().left() | {item for item, found in surplus.items() if item not in self.unowned or found in owned}
 
     def clear(self) -> None:
         super().clear()
