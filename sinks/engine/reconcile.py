@@ -29,7 +29,6 @@ from sinks.engine.next_pass import KindIntervals, due_at
 from sinks.engine.plan import join_plans
 from sinks.engine.recorder import Recorder
 from sinks.engine.report import Report, Stopwatch, notify, with_status
-from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
@@ -52,11 +51,11 @@ class FlowReconcile:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings, self._components, self._clock = settings, components, clock
-        self.leadership, obeys = components.leadership, components.obeys_failover
-        self._ledger = FlowLedger(components.guard, components.open_ledger, components.on_ledger, obeys_failover=obeys)
+        self.leadership, self.note_counted = components.leadership, components.note_counted
+        obeys, opened = components.obeys_failover, components.open_ledger
+        self._ledger = FlowLedger(components.guard, opened, components.on_ledger, obeys_failover=obeys)
         self._compared_at: float | None = None
-        self._lists_anew = True
-        self._claimed_at = float("-inf")
+        self._lists_anew, self._claimed_at = True, float("-inf")
         self._intervals = KindIntervals(settings.pace.intervals)
         self._limit = DeletionLimit(settings.limits)
         self._attempts, self._recorder = Attempts(), Recorder(components.audit, components.topic_ids)
@@ -105,10 +104,6 @@ class FlowReconcile:
     def failover(self) -> FailoverStatus:
         """How far one is, as the ledger was read last; also after a pass that failed."""
         return self._ledger.failover
-
-    def note_counted(self, positions: Positions) -> None:
-        """How far partitions were copied, as a count with both clusters found it. From any thread."""
-        self._components.note_counted(positions)
 
     def compare(self, requested: Collection[str] = (), everything: bool = False, *, force: bool = False) -> Compared:
         """Observes both clusters and plans the difference; `force` lifts the limit on deletions."""
