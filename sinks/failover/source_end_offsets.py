@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
@@ -137,6 +137,7 @@ class SourceEndOffsetStore:
         self._copied = PositionMemory({}, {})
         self._counted: dict[TopicPartition, KnownPosition] = {}
         self._met, self._unborn = set[str](), set[str]()
+        self._there: Collection[str] | None = None
         self._absence = Absence()
 
     def note_counted(self, positions: Positions) -> None:
@@ -161,14 +162,16 @@ class SourceEndOffsetStore:
             log.warning("the source's ends are not kept for now: %s", error)
 
     def _meet(self, context: PassContext) -> None:
-        """Notes topics that are seen for the first time, before there is a copy."""
+        """Notes topics that are seen for the first time, and were without a copy now or in the pass before."""
         if self._known is None:
             self._known = _recalled(context.ledger)
             self._copied, self._met = PositionMemory(*by_partition(self._known)), set(self._known)
-        remote = context.listed.desired.remote
+        remote, there = context.listed.desired.remote, context.listed.target
+        before = there if self._there is None else self._there
         new = remote.keys() - self._met
         self._met |= new
-        self._unborn |= {topic for topic in new if remote[topic] not in context.listed.target}
+        self._unborn |= {topic for topic in new if remote[topic] not in there or remote[topic] not in before}
+        self._there = there
 
     def _counts(self, context: PassContext) -> dict[str, int]:
         """The partitions to ask for, by topic. A topic that a listing lacks is not gone by that."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.source_end_offsets import SourceEndOffsetStore, kept_end_offsets
 from sinks.kafka.memory.memory_records import MemoryLog
@@ -10,7 +12,7 @@ from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
 
-X1 = TopicPartition("x", 1)
+X1, Z0 = TopicPartition("x", 1), TopicPartition("z", 0)
 
 
 def store(built: Stage, **syncs: LatestSync) -> SourceEndOffsetStore:
@@ -37,15 +39,46 @@ def test_what_a_preflight_counted_is_written_with_the_ends() -> None:
     assert kept(built) == {"x": (None, (10, 10, 1)), "y": ()}
 
 
-def test_a_topic_that_is_seen_before_its_copy_is_had_nothing_copied_then() -> None:
+def appears(built: Stage, cluster: str, topic: str) -> None:
+    """A topic, with an empty partition."""
+    put_topic(built.world.source if cluster == "a" else built.world.target, topic, 1)
+    logs = built.here if cluster == "a" else built.there
+    logs.logs[TopicPartition(topic, 0)] = MemoryLog()
+
+
+@pytest.mark.parametrize("seen_between", [True, False])
+def test_a_topic_whose_copy_came_while_the_job_looked_had_nothing_copied_then(seen_between: bool) -> None:
     built = stage()
     keeper = store(built)
     look(built, 1000.0, keeper)
-    put_topic(built.world.source, "z", 1)
-    look(built, 1001.0, keeper)
-    put_topic(built.world.target, "a.z", 1)
+    appears(built, "a", "z")
+    if seen_between:
+        look(built, 1001.0, keeper)
+    appears(built, "b", "a.z")
+    for now in (1002.0, 1005.0):
+        look(built, now, keeper)
+    assert kept(built)["z"] == ((0, 0, 0),)
+
+
+def test_a_topic_whose_copy_was_there_before_it_is_not_known_to_have_nothing_copied() -> None:
+    built = stage()
+    keeper = store(built)
+    appears(built, "b", "a.z")
+    look(built, 1000.0, keeper)
+    appears(built, "a", "z")
     look(built, 1005.0, keeper)
     assert kept(built)["z"] == ()
-    built.here.logs[TopicPartition("z", 0)] = MemoryLog()
+
+
+def test_a_new_topic_is_remembered_until_its_ends_could_be_read() -> None:
+    built = stage()
+    keeper = store(built)
+    look(built, 1000.0, keeper)
+    appears(built, "a", "z")
+    log = built.here.logs.pop(Z0)
+    look(built, 1005.0, keeper)
+    assert kept(built)["z"] == ()
+    built.here.logs[Z0] = log
+    appears(built, "b", "a.z")
     look(built, 1010.0, keeper)
     assert kept(built)["z"] == ((0, 0, 0),)
