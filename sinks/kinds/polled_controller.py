@@ -9,8 +9,9 @@ from typing import Protocol
 
 from sinks.engine.adoption import Alike
 from sinks.engine.backoff import Backoff
-from sinks.engine.model import Key, Kind, Outcome
+from sinks.engine.model import Key, Kind, Op, Outcome
 from sinks.engine.plan import Plan, Refusal, Unobserved
+from sinks.engine.recent_creations import RecentCreations
 from sinks.faults import NotSupported, RightsMissing
 from sinks.kinds.absence import Absence
 from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
@@ -56,7 +57,8 @@ class Rules:
     depends on besides both lists: another value makes it due; None: it cannot be made yet. `rest`: seconds between two
     polls without a signal, `signalled_rest` while the metadata-change signal works and is silent, `refused_rest` while
     something is refused. `needs`: the right without which it cannot be observed. `close`: what is closed with the
-    controller. `unsupported`: called where a cluster has nothing of the kind.
+    controller. `unsupported`: called where a cluster has nothing of the kind. `shown_late`: alias of a target that may
+    show minutes later what was created there.
     """
 
     kind: Kind
@@ -68,6 +70,7 @@ class Rules:
     needs: str = ""
     close: Callable[[], None] = lambda: None
     unsupported: Callable[[PassContext], None] = lambda context: None
+    shown_late: str = ""
 
 
 LAGS = 30.0
@@ -80,7 +83,7 @@ class PolledController:
     def __init__(self, flow: Flow, rules: Rules, watches: tuple[ListWatch, ListWatch] | None = None) -> None:
         """`watches`: on the source and on the target."""
         self._flow, self._rules, self._watches = flow, rules, watches
-        self._backoff = Backoff()
+        self._backoff, self._created = Backoff(), RecentCreations(rules.kind)
         self._inputs: Hashable | None = None
         self._polled: float | None = None
         self._dirty = self._untried = self._signalled = self._doubtful = False
@@ -115,10 +118,8 @@ class PolledController:
         return self._dirty and not self._waits(context)
 
     def _is_due(self, context: PassContext) -> bool:
-        return context.everything or self._signalled or self._rested(context)
-
-    def _rested(self, context: PassContext) -> bool:
-        return self._polled is None or context.now - self._polled >= self._rest(context)
+        rested = self._polled is None or context.now - self._polled >= self._rest(context)
+        return context.everything or self._signalled or rested
 
     def _rest(self, context: PassContext) -> float:
         rest = self._rules.signalled_rest if context.signal_works else self._rules.rest
@@ -167,7 +168,7 @@ class PolledController:
             return Comparison(Plan(self._flow))
         except RightsMissing as error:
             seen = Surveyed(self._denied(error), None)
-        plan, kind = seen.plan, self._rules.kind
+        plan, kind = self._without_awaited(seen, context.now), self._rules.kind
         self._unsupported = None
         for note in plan.notes:
             if note not in self._last.notes:
@@ -184,6 +185,15 @@ class PolledController:
             lambda: {kind: seen.alike()},
         )
 
+    def _without_awaited(self, seen: Surveyed, now: float) -> Plan:
+        if not self._rules.shown_late or seen.present is None:
+            return seen.plan
+        awaited = self._created.awaited(seen.present.__contains__, now)
+        waiting = {one.key for one in seen.plan.changes if one.op is Op.CREATE and one.key in awaited}
+        late = self._created.unobserved(waiting.__contains__, self._rules.shown_late)
+        changes = tuple(one for one in seen.plan.changes if one.key not in waiting)
+        return replace(seen.plan, changes=changes, errors=(*seen.plan.errors, *late))
+
     def _believed(self, context: PassContext, present: Collection[Key] | None) -> dict[Kind, dict[Key, str]]:
         """What of the kind the target has. Where some was ours, nothing is believed only after a while."""
         kind, self._doubtful = self._rules.kind, False
@@ -192,7 +202,7 @@ class PolledController:
         lacks_ours = not present and bool(context.ledger.owned(kind))
         self._absence.observe({kind.value} if lacks_ours else (), 1, context.now)
         self._doubtful = lacks_ours and not self._absence.lasting(context.now)
-        return {} if self._doubtful else {kind: dict.fromkeys(present, "")}
+        return {} if self._doubtful else {kind: dict.fromkeys((*present, *self._created.keys), "")}
 
     def _denied(self, error: RightsMissing) -> Plan:
         reason = f"{error}; {self._rules.needs}" if self._rules.needs else str(error)
@@ -212,6 +222,7 @@ class PolledController:
         self, context: PassContext, plan: Plan, outcomes: Sequence[Outcome], remember: Callable[[], None]
     ) -> None:
         remember()
+        self._created.note(outcomes if self._rules.shown_late else (), context.now)
         self._backoff.learn(outcomes, context.now)
         retried = any(outcome.error is not None and outcome.error.retriable for outcome in outcomes)
         # What was planned and not tried, since the plan was refused, stands out as before.
@@ -223,8 +234,7 @@ class PolledController:
         """What the target cannot have, changes that are backed off, and why the kind cannot be observed."""
         unsupported = {self._rules.kind: self._unsupported} if self._unsupported else {}
         refused: tuple[Refusal, ...] = (*self._last.refused, *self._backoff.waiting(context.now))
-        errors: tuple[Unobserved, ...] = self._last.errors
-        return ControllerStatus(refused, errors, unsupported, due=self._due(context))
+        return ControllerStatus(refused, self._last.errors, unsupported, due=self._due(context))
 
     def _due(self, context: PassContext) -> float:
         if self._dirty and not self._rests():

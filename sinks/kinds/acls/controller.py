@@ -67,6 +67,7 @@ def assemble(assembly: Assembly) -> Assembled:
         rest=REST,
         signalled_rest=SIGNALLED_REST,
         needs="reading ACLs needs DESCRIBE on the CLUSTER of both sides",
+        shown_late=assembly.settings.flow.target,
         unsupported=lambda context: claim.recalled(context.ledger).publish((), shown=False),
     )
     watches = assembly.source.acl_watch(), assembly.target.acl_watch()

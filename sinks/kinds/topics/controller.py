@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from sinks.engine.backoff import Backoff
-from sinks.engine.model import Key, Kind, Op, Outcome
+from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal
+from sinks.engine.recent_creations import RecentCreations
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
@@ -19,9 +20,10 @@ from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.deletions import TopicDeletions
 from sinks.kinds.topics.effective import TopicDrifts
+from sinks.kinds.topics.owned_ids import OwnedIds
 from sinks.kinds.topics.poll_schedule import PollSchedule
 from sinks.kinds.topics.rules import is_still_wanted
-from sinks.kinds.topics.second_comparison import SecondComparison
+from sinks.kinds.topics.second_comparison import SecondComparison, is_to_compare_again
 from sinks.kinds.topics.survey import Survey, survey
 from sinks.kinds.topics.unobserved_topics import UnobservedTopics
 from sinks.kinds.topics.writer import TopicWriter
@@ -56,14 +58,14 @@ class TopicController:
         self._unobserved = UnobservedTopics()
         self._refused: dict[str, Sequence[Refusal]] = {}
         self._drifts = TopicDrifts()
-        self._first, self._second = True, SecondComparison()
-        self._polled, self.explained, self._owes_ids = 0, 0, True
+        self._first, self._second, self._created = True, SecondComparison(), RecentCreations(Kind.TOPIC)
+        self._polled, self.explained, self._ids = 0, 0, OwnedIds(target)
 
     def poll(self, context: PassContext) -> bool:
         """Adds what differs from the last poll to what must be compared."""
         self._schedule.members(context.listed.desired.remote)
         self._polled = self.explained = 0
-        self._owes_ids |= context.everything
+        self._ids.note(context)
         # Whether or not configs are polled now, so that a time that has come does not stay.
         again = self._unobserved.turn(context.listed.desired.remote, context.now)
         self._backoff.keep(
@@ -132,8 +134,12 @@ class TopicController:
 
     def _topics_differ(self, context: PassContext) -> bool:
         desired, target = context.listed.desired, context.listed.target
-        lasting = self._deletions.poll(context)
-        return lasting or any(target.get(name, 0) < partitions for name, partitions in desired.partitions.items())
+        lasting, awaited = self._deletions.poll(context), self._awaited(context)
+        lacking = (name for name, partitions in desired.partitions.items() if target.get(name, 0) < partitions)
+        return lasting or any((name,) not in awaited for name in lacking)
+
+    def _awaited(self, context: PassContext) -> Collection[Key]:
+        return self._created.awaited(lambda key: key[0] in context.listed.target, context.now)
 
     def compare(self, context: PassContext) -> Comparison:
         """The plan for what differs, without the changes that are backed off."""
@@ -145,6 +151,7 @@ class TopicController:
             only=self._dirty,
             owned=context.ledger.owned(Kind.TOPIC),
             deletions=self._deletions.confirmed(context) if Kind.TOPIC not in context.idle else (),
+            created=self._awaited(context),
             paused=context.idle,
             progress=self._progress,
         )
@@ -155,21 +162,9 @@ class TopicController:
             plan,
             lambda outcomes: self._settle(context, seen, outcomes),
             lambda: self._forget_written(seen, plan),
-            {Kind.TOPIC: self._present(context, seen)},
+            {Kind.TOPIC: self._ids.present(context, self._remote_names(seen.covered))},
             lambda: {Kind.TOPIC: adoptable_topics(self._settings, context.listed, self._target.topic_ids)},
         )
-
-    def _present(self, context: PassContext, seen: Survey) -> dict[Key, str]:
-        """The ids of what the target has of the topics that are ours, or may be: of all once for each full comparison,
-        else of those that were compared or whose id is not known yet. Who deletes asks for itself."""
-        owned, unsettled = context.ledger.owned(Kind.TOPIC), context.ledger.unsettled(Kind.TOPIC)
-        ours = {key[0] for key in owned | unsettled}
-        if not self._owes_ids:
-            ours &= {key[0] for key in unsettled}.union(self._remote_names(seen.covered))
-        there = ours & context.listed.target.keys()
-        ids = self._target.topic_ids(there) if there else {}
-        self._owes_ids = False
-        return {(name,): found for name, found in ids.items()}
 
     def _forget_written(self, seen: Survey, plan: Plan) -> None:
         """Forgets what is written, on both sides: going back to what a watch saw last would not look like a change.
@@ -177,8 +172,7 @@ class TopicController:
         On the target that was before our write. On the source it may be older than what was compared: a change that
         came in between is written now, and taken back it would look as if nothing had happened.
         """
-        remote = {change.key[0] for change in plan.changes}
-        upstream = dict(zip(self._remote_names(seen.covered), seen.covered, strict=True))
+        remote, upstream = {change.key[0] for change in plan.changes}, self._upstream(seen.covered)
         self._target_watch.forget(remote)
         self._written |= {upstream[name] for name in remote if name in upstream}
         self._source_watch.forget(self._written)
@@ -188,8 +182,9 @@ class TopicController:
         # What of a kind that is not synced was refused on creation is in the audit, and never tried again.
         synced = [outcome for outcome in outcomes if self._settings.enabled[outcome.change.kind]]
         self._backoff.learn(synced, context.now)
-        unsettled = {outcome.change.key[0] for outcome in outcomes if _to_compare_again(outcome)}
-        upstream = dict(zip(self._remote_names(seen.covered), seen.covered, strict=True))
+        self._created.note(outcomes, context.now)
+        unsettled = {outcome.change.key[0] for outcome in outcomes if is_to_compare_again(outcome)}
+        upstream = self._upstream(seen.covered)
         # What was not compared, because its kind is paused, stays dirty: the watch will not report it again.
         self._dirty -= seen.covered
         self._dirty |= seen.again | {upstream[name] for name in unsettled if name in upstream}
@@ -202,13 +197,17 @@ class TopicController:
     def _remote_names(self, topics: Iterable[str]) -> list[str]:
         return [self._settings.policy.format_remote_topic(self._settings.flow.source, topic) for topic in topics]
 
+    def _upstream(self, topics: Collection[str]) -> dict[str, str]:
+        return dict(zip(self._remote_names(topics), topics, strict=True))
+
     def status(self, context: PassContext) -> ControllerStatus:
         """Topics whose names are too long, configs that the target does not take, changes that are backed off, topics
         that could not be read, and configs that differ in effect."""
-        wanted: Collection[str] = context.listed.desired.remote.keys()
+        wanted, names = context.listed.desired.remote.keys(), frozenset(context.listed.desired.remote.values())
         untaken = [one for topic, rows in self._refused.items() if topic in wanted for one in rows]
         refused = (*context.listed.desired.refused, *untaken, *self._backoff.waiting(context.now))
         self._drifts.keep(wanted)
+        late = self._created.unobserved(lambda key: key[0] in names, self._target.alias)
         due = (
             context.now
             if self._fresh or self._dirty or self._second.is_owed
@@ -216,7 +215,7 @@ class TopicController:
         )
         return ControllerStatus(
             refused,
-            self._unobserved.reasons(wanted),
+            (*self._unobserved.reasons(wanted), *late),
             effective=self._drifts.groups(),
             polled=self._polled,
             due=min(due, self._backoff.next_at(), self._unobserved.next_at()),
@@ -226,13 +225,6 @@ class TopicController:
         """The clusters themselves are the pass's."""
         self._source_watch.close()
         self._target_watch.close()
-
-
-def _to_compare_again(outcome: Outcome) -> bool:
-    """What passes by itself, and topics just created: without a refused config, or by another hand with others."""
-    if outcome.error is not None:
-        return outcome.error.retriable
-    return (outcome.change.kind, outcome.change.op) == (Kind.TOPIC, Op.CREATE)
 
 
 def assemble(assembly: Assembly) -> Assembled:

@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Collection
 from itertools import islice
 
+from sinks.engine.model import Kind, Op, Outcome
+
 AT_ONCE = 500
 """Topics that are compared again in one pass: as many as one request describes."""
 
@@ -55,3 +57,10 @@ class SecondComparison:
         turn = set(islice((topic for topic in self._owed if topic not in busy), AT_ONCE))
         self._owed = {topic: None for topic in self._owed if topic not in turn}
         return turn
+
+
+def is_to_compare_again(outcome: Outcome) -> bool:
+    """What passes by itself, and topics just created: without a refused config, or by another hand with others."""
+    if outcome.error is not None:
+        return outcome.error.retriable
+    return (outcome.change.kind, outcome.change.op) == (Kind.TOPIC, Op.CREATE)

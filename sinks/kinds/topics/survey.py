@@ -70,18 +70,21 @@ def survey(
     only: Collection[str] | None = None,
     owned: Collection[Key] = (),
     deletions: Collection[str] = (),
+    created: Collection[Key] = (),
     paused: Collection[Kind] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Survey:
     """The plan for the upstream topics of `only` (None: all) and for every topic that the target lacks.
 
-    `owned`: keys of what Lockstep created; `deletions`: names on the target of those that may be deleted now.
+    `owned`: keys of what Lockstep created; `deletions`: names on the target of those that may be deleted now;
+    `created`: keys of what the target took a moment ago, and does not show yet.
 
     Raises ClusterUnreachable, and RightsMissing where no topic at all may be described.
     """
     active = {kind for kind, enabled in settings.enabled.items() if enabled} - set(paused)
     remote = listed.desired.remote
-    missing = {topic for topic, name in remote.items() if name not in listed.target} if Kind.TOPIC in active else set()
+    missing = {topic for topic, name in remote.items() if name not in listed.target and (name,) not in created}
+    missing = missing if Kind.TOPIC in active else set()
     chosen = remote.keys() if only is None else remote.keys() & only
     compared = {topic for topic in chosen if remote[topic] in listed.target} if Kind.TOPIC_CONFIG in active else set()
     known = _known_configs(target, listed) if missing else frozenset()
