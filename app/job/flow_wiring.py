@@ -24,6 +24,7 @@ from sinks.kafka.jvm.java_client import JavaAdmin
 from sinks.kafka.jvm.jvm_acls import JvmAcls, JvmAclWatch, SharedJvmAcls, WatchedAcls
 from sinks.kafka.jvm.jvm_committed import BulkGroups
 from sinks.kafka.jvm.jvm_configs import JvmWatch
+from sinks.kafka.jvm.jvm_ends import JvmEnds, JvmRecords
 from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
@@ -44,30 +45,32 @@ from streaming.flow import Flow
 @dataclass(frozen=True)
 class JobCluster:
     """A cluster of a flow in a running job, with watches in the driver's JVM. `client`: its Java properties; `account`:
-    who has the same sees the same of the same cluster. `shared`: what it has together with other flows."""
+    who has the same sees the same of the same cluster. `opened`: what else is closed with it."""
 
     cluster: KafkaCluster
     client: Mapping[str, str]
     account: Hashable
     groups: BulkGroups
     ports: ClusterPorts
-    shared: ExitStack
+    opened: ExitStack
 
     def close(self) -> None:
         """Lets go of its clients."""
         self.groups.close()
-        self.shared.close()
+        self.opened.close()
         self.cluster.close()
 
 
 def _job_cluster(
     settings: Settings, alias: str, flow: Flow, gateway: Any, count: CountRequest, shared_acls: SharedJvmAcls
 ) -> JobCluster:
-    client, shared = settings.cluster(alias, flow).admin, ExitStack()
+    client, opened = settings.cluster(alias, flow).admin, ExitStack()
     account = (alias, tuple(sorted(client.items())))
     cluster = connect(settings, alias, flow, count)
-    groups = BulkGroups(cluster.groups, alias, gateway, client, count)
-    acls = shared.enter_context(shared_acls.used(account, lambda: JvmAcls(alias, gateway, client, count)))
+    ends = JvmEnds(alias, gateway, client, count)
+    opened.callback(ends.close)
+    groups = BulkGroups(cluster.groups, ends, alias, gateway, client, count)
+    acls = opened.enter_context(shared_acls.used(account, lambda: JvmAcls(alias, gateway, client, count)))
     ports = ClusterPorts(
         cluster=cluster,
         acls=WatchedAcls(cluster.acls, acls),
@@ -77,11 +80,11 @@ def _job_cluster(
         acl_watch=lambda: JvmAclWatch(acls),
         group_watch=lambda: JvmGroupWatch(alias, gateway, client, count),
         levels=lambda: JvmLevels(alias, gateway, client, count),
-        records=cluster.records,
+        records=lambda isolation: JvmRecords(cluster.records(isolation), ends, isolation),
         java=lambda: JavaAdmin(alias, gateway, client, count),
         log_in=partial(try_login, alias, client),
     )
-    return JobCluster(cluster, client, account, groups, ports, shared)
+    return JobCluster(cluster, client, account, groups, ports, opened)
 
 
 def _no_ledger(ledger: Ledger) -> None:
@@ -134,7 +137,7 @@ def flow_in_job(
         made = assemble(assembly)
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
         listing = FlowListing(flow, here.cluster, there.cluster, hooks.listings, there.account)
-        records = here.cluster.records(flow.isolation)
+        records = here.ports.records(flow.isolation)
         source_ends = SourceEndOffsetStore(records, flow.failover.ends_interval, syncs=assembly.memory.histories.latest)
         opened.callback(source_ends.close)
         opened.callback(flow.close)

@@ -11,6 +11,7 @@ import pytest
 
 from app.local.waiting import wait_for
 from sinks.kafka.jvm.jvm_committed import BulkGroups
+from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
 from sinks.kafka.librdkafka.admin import Admin
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
@@ -92,7 +93,8 @@ def of_broker(topic: str, bootstrap: str, cluster: KafkaCluster) -> Stage:
     def in_bulk(request: pytest.FixtureRequest) -> Groups:
         gateway = request.getfixturevalue("spark").sparkContext._gateway
         # What the JVM does not answer has no offsets there.
-        return BulkGroups(MemoryGroups("b"), "b", gateway, properties, lambda alias, api, result: None)
+        made = "b", gateway, properties, lambda alias, api, result: None
+        return BulkGroups(MemoryGroups("b"), JvmEnds(*made), *made)
 
     watches = {"plain": lambda _: PlainGroupWatch(groups), "jvm": through_jvm}
     return Stage(groups, topic, joined, recreate, watches, bootstrap, in_bulk)

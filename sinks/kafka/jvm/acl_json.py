@@ -7,30 +7,19 @@ from typing import Any
 
 import orjson
 
+from sinks.kafka.jvm.field_json import FieldJson
 from sinks.kafka.ports.acl_binding import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, UNKNOWN, AclBinding
-
-VISIBILITY = "com.fasterxml.jackson.annotation.JsonAutoDetect$Visibility"
 
 
 class AclJson:
-    """Writes Java's `AclBinding`s in the JVM behind `jvm`, by Jackson, which Spark has."""
+    """Reads Java's `AclBinding`s in the JVM behind `jvm`."""
 
     def __init__(self, jvm: Any) -> None:
-        jackson = jvm.com.fasterxml.jackson
-        # py4j resolves no inner classes, and the jars of --packages are in the context class loader only.
-        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        shown = {one.name(): one for one in jvm.java.lang.Class.forName(VISIBILITY, True, loader).getEnumConstants()}
-        accessor = jackson.annotation.PropertyAccessor
-        self._mapper = jackson.databind.ObjectMapper()
-        # `AclBinding` has no getters as Jackson looks for them, and some that it takes for one.
-        self._mapper.setVisibility(accessor.ALL, shown["NONE"])
-        self._mapper.setVisibility(accessor.FIELD, shown["ANY"])
+        self._json = FieldJson(jvm)
 
     def read(self, bindings: Any) -> frozenset[AclBinding]:
         """Those of a Java collection. Raises ValueError where this version of Kafka's client has others."""
-        if bindings.isEmpty():
-            return frozenset()
-        return bindings_of(str(self._mapper.writeValueAsString(bindings)))
+        return frozenset() if bindings.isEmpty() else bindings_of(self._json.text_of(bindings))
 
 
 def bindings_of(text: str) -> frozenset[AclBinding]:

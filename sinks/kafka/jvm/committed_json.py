@@ -9,34 +9,18 @@ from typing import Any
 
 import orjson
 
+from sinks.kafka.jvm.field_json import FieldJson
 from sinks.kafka.ports.groups import Offsets
 from streaming.mm2.records import MAX_INT64, TopicPartition
 
-OFFSETS = "org.apache.kafka.clients.consumer.OffsetAndMetadata"
-VISIBILITY = "com.fasterxml.jackson.annotation.JsonAutoDetect$Visibility"
-LEFT_OUT = ("metadata", "leaderEpoch")
+LEFT_OUT = {"org.apache.kafka.clients.consumer.OffsetAndMetadata": ("metadata", "leaderEpoch")}
 
 
 class CommittedJson:
-    """Writes the answers of `Admin.listConsumerGroupOffsets` in the JVM behind `jvm`, by Jackson, which Spark has."""
+    """Writes the answers of `Admin.listConsumerGroupOffsets` in the JVM behind `jvm`."""
 
     def __init__(self, jvm: Any) -> None:
-        self._jvm = jvm
-        jackson = jvm.com.fasterxml.jackson
-        ignored = jvm.java.util.HashSet()
-        for name in LEFT_OUT:
-            ignored.add(name)
-        self._mapper = jackson.databind.ObjectMapper()
-        # `OffsetAndMetadata` has no getters as Jackson looks for them.
-        anything = next(one for one in self._class(VISIBILITY).getEnumConstants() if one.name() == "ANY")
-        self._mapper.setVisibility(jackson.annotation.PropertyAccessor.FIELD, anything)
-        ignorals = jackson.annotation.JsonIgnoreProperties.Value.forIgnoredProperties(ignored)
-        self._mapper.configOverride(self._class(OFFSETS)).setIgnorals(ignorals)
-
-    def _class(self, name: str) -> Any:
-        # py4j resolves no inner classes, and the jars of --packages are in the context class loader only.
-        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        return self._jvm.java.lang.Class.forName(name, True, loader)
+        self._json = FieldJson(jvm, LEFT_OUT)
 
     def read(self, answer: Any) -> dict[str, Offsets]:
         """The offsets of each group in a Java map of them; none of a group whose offsets are not understood."""
@@ -44,7 +28,7 @@ class CommittedJson:
 
     def text_of(self, answer: Any) -> str:
         """Such a map as JSON."""
-        return str(self._mapper.writeValueAsString(answer))
+        return self._json.text_of(answer)
 
 
 def offsets_of(text: str) -> dict[str, Offsets]:

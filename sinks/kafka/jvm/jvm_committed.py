@@ -12,10 +12,12 @@ from py4j.protocol import Py4JJavaError
 from sinks.faults import Observed
 from sinks.kafka.jvm.committed_json import CommittedJson
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import CommittedRequests, in_requests
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.group_reader_around import GroupReaderAround
-from sinks.kafka.ports.groups import GroupFaults, Groups, Offsets
+from sinks.kafka.ports.groups import GroupFaults, Groups, LogRange, Offsets
+from streaming.mm2.records import TopicPartition
 
 FEW = 20
 """Groups that are as soon asked for one by one."""
@@ -57,13 +59,14 @@ class JvmCommitted:
 
 
 class BulkGroups(GroupReaderAround):
-    """`Groups` that read the offsets of many groups through the JVM, and everything else as they did."""
+    """`Groups` that read the offsets of many groups, and the ends of many logs, through the JVM, and everything else as
+    they did."""
 
     def __init__(
-        self, groups: Groups, alias: str, gateway: Any, client: Mapping[str, str], count: CountRequest
+        self, groups: Groups, ends: JvmEnds, alias: str, gateway: Any, client: Mapping[str, str], count: CountRequest
     ) -> None:
         super().__init__(groups)
-        self._written, self._made_of = groups, (alias, gateway, client, count)
+        self._written, self._ends, self._made_of = groups, ends, (alias, gateway, client, count)
 
     @cached_property
     def _bulk(self) -> JvmCommitted:
@@ -74,6 +77,10 @@ class BulkGroups(GroupReaderAround):
         if len(groups) < FEW:
             return self._groups.committed(groups)
         return self._with_others(self._bulk.committed(sorted(groups)), groups)
+
+    def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        """As `GroupReader` has it."""
+        return self._ends.of(partitions, self._groups.ends)
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
         return self._written.commit(offsets)
