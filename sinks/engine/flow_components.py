@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from sinks.engine.apply import Writers
@@ -48,3 +49,17 @@ class FlowComponents:
     is_awaited: Callable[[], bool] = lambda: False
     on_stopped: Callable[[frozenset[Kind], Ledger], None] = lambda kinds, ledger: None
     close: Callable[[], None] = lambda: None
+
+
+def close_all(components: FlowComponents, *, replaced: bool) -> None:
+    """Lets go of every client, whatever one of them raises. `replaced`: another goes on with the flow."""
+    with ExitStack() as stack:
+        stack.callback(components.close)
+        # After all that may still write.
+        stack.callback(components.leadership.close)
+        for observer in components.observers:
+            stack.callback(observer.close, replaced=replaced)
+        for controller in components.controllers:
+            stack.callback(controller.close)
+        stack.callback(components.signal.close)
+        stack.callback(components.audit.close)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from sinks.engine.apply import apply_steps
@@ -20,7 +20,7 @@ from sinks.engine.attempts import Attempts
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.compared import Compared
 from sinks.engine.deletion_checks import DeletionLimit
-from sinks.engine.flow_components import FlowComponents
+from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.leadership import Leader
@@ -238,13 +238,4 @@ class FlowReconcile:
 
     def close(self, *, replaced: bool = False) -> None:
         """Lets go of every client, whatever one of them raises. `replaced`: another goes on with this flow."""
-        with ExitStack() as stack:
-            stack.callback(self._components.close)
-            # After all that may still write.
-            stack.callback(self._components.leadership.close)
-            for observer in self._components.observers:
-                stack.callback(observer.close, replaced=replaced)
-            for controller in self._components.controllers:
-                stack.callback(controller.close)
-            stack.callback(self._components.signal.close)
-            stack.callback(self._components.audit.close)
+        close_all(self._components, replaced=replaced)
