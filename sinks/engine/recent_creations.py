@@ -23,6 +23,7 @@ class RecentCreations:
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
         self._created: dict[Key, float] = {}
+        self._missed: frozenset[Key] = frozenset()
 
     def note(self, outcomes: Iterable[Outcome], now: float) -> None:
         """Takes in what was created."""
@@ -31,17 +32,17 @@ class RecentCreations:
 
     def awaited(self, is_shown: Callable[[Key], bool], now: float) -> Collection[Key]:
         """What must not be created again yet. `is_shown`: whether the target shows it now."""
-        if self._created:
-            kept = ((key, at) for key, at in self._created.items() if now - at < LAGS and not is_shown(key))
-            self._created = dict(kept)
-        return self._created.keys()
+        kept = ((key, at) for key, at in self._created.items() if now - at < LAGS and not is_shown(key))
+        self._created = dict(kept)
+        self._missed = frozenset(self._created)
+        return self._missed
 
     @property
-    def keys(self) -> Collection[Key]:
-        """What was awaited when that was asked last, and what was noted since."""
-        return self._created.keys()
+    def missed(self) -> Collection[Key]:
+        """What was awaited when that was asked last; not what was created since."""
+        return self._missed
 
     def unobserved(self, wanted: Callable[[Key], bool], alias: str) -> list[Unobserved]:
-        """Says of what is still wanted, and awaited, that the target of this alias does not show it yet."""
-        waiting = sum(map(wanted, self._created))
+        """Says of what is still wanted, and was missed, that the target of this alias does not show it yet."""
+        waiting = sum(map(wanted, self._missed))
         return [Unobserved(self._kind, NOT_SHOWN.format(alias, waiting))] if waiting else []
