@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from sinks.engine.model import Key
 from sinks.failover.divergence import divergences, takeover_ends
+from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_rules import fence_acls, shown
 from sinks.failover.fencing import FenceBroken, FenceCopied, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
@@ -23,7 +24,7 @@ def fence(
     That of topics which were fenced before stays: their clients may have moved.
     Raises FenceCopied, FenceBroken, NoAuthorizer, NotNow, LockstepError.
     """
-    known, before = scene.journal.record, scene.journal.ledger.fences()
+    known, before = scene.journal.record, own_fences(scene.journal.ledger)
     try:
         return _fenced(scene, topics, without_fence=without_fence, take_over=take_over)
     except (FenceBroken, FenceCopied, NoAuthorizer) as error:
@@ -41,7 +42,7 @@ def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) ->
         unfence(scene)
         return "The fence was taken back"
     stays = {acl.key for acl in fence_acls(moved)} | (set() if half else set(before))
-    added = scene.journal.ledger.fences() - stays
+    added = own_fences(scene.journal.ledger) - stays
     if added:
         lift_fence(scene, added)
     taken = f"The fence of {shown(sorted(key[1] for key in added))} was taken back" if added else "The fence stays"

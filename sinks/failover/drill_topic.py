@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence
 from sinks.failover.scene import Scene
@@ -81,7 +82,7 @@ class DrillTopic:
         scene, keys = self.scene, {acl.key for acl in fence_acls([self.topic])}
         try:
             with scene.other_ledgers() as others:
-                if keys & scene.journal.ledger.fences():
+                if keys & own_fences(scene.journal.ledger, others):
                     Fence(scene.settings, scene.source.acls, scene.journal.ledger, others).lift(keys)
         except LockstepError as error:
             return [f"{error}: `lockstep unfence` takes the fence of {self.topic} on {scene.source.alias} away"]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
 from sinks.engine.ledger import Ledger
-from sinks.engine.ledger_entries import Entry, EntryKey
+from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Key
+from sinks.engine.times import utc_now
+from sinks.failover.fence_notes import ANOTHERS, OWNED, claims, intent_at, is_intent, is_stale, note_of, own_fences
 from sinks.failover.fence_rules import MM2_ACLS_OFF, MM2_COPIES_FENCE, NO_AUTHORIZER, fence_acls, shown, topics_of
-from sinks.faults import NotSupported
+from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
@@ -60,12 +64,28 @@ class Proof:
     grace: float = 5.0
 
 
+class Lifted(NamedTuple):
+    """What became of a fence. `left`: ACLs of which nobody can tell any more who made them; `shared`: those with which
+    another flow fences as well."""
+
+    acls: int
+    left: Collection[AclBinding] = ()
+    shared: Collection[AclBinding] = ()
+
+
 class Fence:
     """On the source of one flow; `others`: ledgers of the other flows from there, which must not copy it either."""
 
-    def __init__(self, settings: FlowSettings, acls: Acls, ledger: Ledger, others: Collection[Ledger] = ()) -> None:
-        self._settings, self._source = settings, settings.flow.source
-        self._acls, self._ledger, self._others = acls, ledger, others
+    def __init__(
+        self,
+        settings: FlowSettings,
+        acls: Acls,
+        ledger: Ledger,
+        others: Collection[Ledger] = (),
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._settings, self._source, self._flow = settings, settings.flow.source, settings.flow.name
+        self._acls, self._ledger, self._others, self._now = acls, ledger, others, now
 
     def check(self) -> set[AclBinding]:
         """Whether one can be set: the ACLs that are there; writes nothing. Raises NoAuthorizer, FenceCopied."""
@@ -79,19 +99,36 @@ class Fence:
         """Denies writes to these topics; how many ACLs that took. Raises NoAuthorizer, FenceCopied,
         LockstepError.
 
-        A DENY that somebody else made stays theirs, and `lift` leaves it.
+        A DENY that somebody else made stays theirs, and `lift` leaves it; one of another flow is shared with it.
         """
         existing = self.check()
-        missing = [acl for acl in fence_acls(topics) if acl not in existing]
-        self._note({(Entry.FENCE, acl.key): "" for acl in missing})
-        faults = {acl: fault for acl, fault in self._acls.create(missing).items() if fault is not None}
-        if faults:
-            acl, fault = next(iter(faults.items()))
+        wanted = fence_acls(topics)
+        missing = [acl for acl in wanted if acl not in existing]
+        self._settle([acl for acl in wanted if acl in existing])
+        self._note(missing, intent_at(self._now()))
+        try:
+            faults = self._acls.create(missing)
+        except RightsMissing:
+            self._forget(missing)
+            raise
+        self._forget([acl for acl, fault in faults.items() if fault is not None and not fault.unknown])
+        self._note([acl for acl, fault in faults.items() if fault is None], OWNED)
+        refused = {acl: fault for acl, fault in faults.items() if fault is not None}
+        if refused:
+            acl, fault = next(iter(refused.items()))
             raise LockstepError(
-                f"the fence of {acl.resource_name} and {len(faults) - 1} more topics on {self._source} was refused: "
+                f"the fence of {acl.resource_name} and {len(refused) - 1} more topics on {self._source} was refused: "
                 f"{fault}. `lockstep unfence` takes away what was set; grant ALTER on the CLUSTER and run it again"
             )
         return len(missing)
+
+    def _settle(self, existing: Collection[AclBinding]) -> None:
+        """Of ACLs that are there already: what a crash left open is decided, and another flow's are shared."""
+        open_ones = {acl: note for acl in existing if is_intent(note := note_of(self._ledger, acl.key))}
+        stale = [acl for acl, note in open_ones.items() if is_stale(note, self._now())]
+        self._forget(stale)
+        shared = [acl for acl in existing if any(claims(other, acl.key) for other in self._others)]
+        self._note([*(open_ones.keys() - set(stale)), *shared], OWNED)
 
     def _existing(self) -> set[AclBinding]:
         try:
@@ -99,23 +136,36 @@ class Fence:
         except NotSupported as error:
             raise NoAuthorizer(NO_AUTHORIZER.format(source=self._source)) from error
 
-    def _note(self, entries: Mapping[EntryKey, str | None]) -> None:
-        for ledger in (*self._others, self._ledger):
-            ledger.put(entries)
+    def _note(self, acls: Collection[AclBinding], value: str) -> None:
+        """As this flow's here; the other ledgers, where it is not their flow's as well, say whose it is."""
+        for other in self._others:
+            other.put({(Entry.FENCE, acl.key): self._flow for acl in acls if not claims(other, acl.key)})
+        self._ledger.put({(Entry.FENCE, acl.key): value for acl in acls})
 
-    def lift(self, only: Collection[Key] | None = None) -> int:
-        """Takes away what `deny` made, now or in a run before, or of that `only` these; how many ACLs.
+    def _forget(self, acls: Collection[AclBinding]) -> None:
+        """No fence of this flow's, and of nobody's unless another ledger says so."""
+        for other in self._others:
+            other.put({(Entry.FENCE, acl.key): None for acl in acls if not claims(other, acl.key)})
+        self._ledger.put({(Entry.FENCE, acl.key): None for acl in acls})
 
-        Raises LockstepError.
+    def lift(self, only: Collection[Key] | None = None) -> Lifted:
+        """Takes away what `deny` made, now or in a run before, or of that `only` these. Raises LockstepError.
+
+        What another flow fences with as well stays until that one lets go of it.
         """
-        keys = [key for key in self._ledger.fences() if only is None or key in only]
+        keys = [key for key in own_fences(self._ledger, self._others) if only is None or key in only]
         bindings = [AclBinding.from_key(key) for key in keys]
-        faults = self._acls.delete(bindings) if bindings else {}
-        self._note({(Entry.FENCE, acl.key): None for acl in bindings if faults[acl] is None})
+        shared = [acl for acl in bindings if any(claims(other, acl.key) for other in self._others)]
+        self._ledger.put({(Entry.FENCE, acl.key): ANOTHERS for acl in shared})
+        stale = [acl for acl in bindings if is_stale(note_of(self._ledger, acl.key), self._now())]
+        existing = self._existing() if stale else set()
+        ours = [acl for acl in bindings if acl not in {*shared, *stale}]
+        faults = self._acls.delete(ours) if ours else {}
+        self._forget([*stale, *(acl for acl in ours if faults[acl] is None)])
         for acl, fault in faults.items():
             if fault is not None:
                 raise LockstepError(f"the fence of {acl.resource_name} on {self._source} could not be lifted: {fault}")
-        return len(bindings)
+        return Lifted(len(ours), [acl for acl in stale if acl in existing], shared)
 
 
 def prove_still(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sinks.failover.divergence import divergences
+from sinks.failover.fence_notes import own_fences
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import known_end_offsets
@@ -51,7 +52,7 @@ def _written(scene: Scene) -> Collection[str]:
 
 def _denied(scene: Scene) -> Collection[str]:
     # It is taken away whatever the topics are by now, as where some share a name on the target.
-    return {str(key[1]) for key in scene.journal.ledger.fences()}
+    return {str(key[1]) for key in own_fences(scene.journal.ledger)}
 
 
 def _diverged(scene: Scene) -> Collection[str]:

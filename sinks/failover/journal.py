@@ -39,7 +39,7 @@ class Journal:
     ) -> None:
         """`begun`: who runs the command, why, and the process. `is_alive`: whether a process with a claim may run."""
         self._flow, self.ledger, self._audit = flow, ledger, audit
-        self._begun, self._is_alive, self._on_state, self._now = begun, is_alive, on_state, now
+        self._begun, self._is_alive, self._on_state, self.now = begun, is_alive, on_state, now
 
     @property
     def record(self) -> FailoverRecord:
@@ -56,7 +56,7 @@ class Journal:
         self.ledger.refresh()
         known = self.record
         self._check_claim(known, take_over)
-        return begin(known, command, replace(self._begun, at=stamp(self._now())))
+        return begin(known, command, replace(self._begun, at=stamp(self.now())))
 
     def begin(
         self, command: Command, *, take_over: bool = False, topics: tuple[str, ...] = (), without_fence: bool = False
@@ -91,7 +91,7 @@ class Journal:
     def note_drill(self, document: Mapping[str, Any]) -> None:
         """Keeps what a drill came to, and audits it; `error` in it: why it did not come to its end."""
         state, error = self.record.state, document.get("error")
-        self.ledger.put({DRILL_KEY: drill_as_text(document, self._begun.who, stamp(self._now()))})
+        self.ledger.put({DRILL_KEY: drill_as_text(document, self._begun.who, stamp(self.now()))})
         self._audit.record_failover(self._flow, ("drill", str(document["topic"])), state, state, error)
 
     def _put(self, record: FailoverRecord, key: tuple[str, str]) -> None:

@@ -49,7 +49,7 @@ def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
 @contextmanager
 def _fence(scene: Scene) -> Iterator[Fence]:
     with scene.other_ledgers() as others:
-        yield Fence(scene.settings, scene.source.acls, scene.journal.ledger, others)
+        yield Fence(scene.settings, scene.source.acls, scene.journal.ledger, others, scene.journal.now)
 
 
 def _deny_writes(scene: Scene) -> None:
@@ -111,7 +111,17 @@ def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
     """Takes its DENY ACLs away, or `only` these of them. Raises LockstepError."""
     with _fence(scene) as fence:
         lifted = fence.lift(only)
-    scene.say(f"{number_of(lifted, 'DENY ACL was', 'DENY ACLs were')} taken away on {scene.settings.flow.source}")
+    source = scene.settings.flow.source
+    scene.say(f"{number_of(lifted.acls, 'DENY ACL was', 'DENY ACLs were')} taken away on {source}")
+    if lifted.shared:
+        topics = shown(sorted(acl.resource_name for acl in lifted.shared))
+        scene.say(f"{topics} on {source} stay closed: another flow from there is fenced, too")
+    if lifted.left:
+        topics = shown(sorted(acl.resource_name for acl in lifted.left))
+        scene.say(
+            f"CAREFUL: the DENY WRITE for User:* on {topics} stays on {source}: a command died before it learned who "
+            "made it. If it is nobody's, remove it with kafka-acls.sh --remove --deny-principal 'User:*'"
+        )
 
 
 def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> list[Arrival]:

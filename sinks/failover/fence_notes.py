@@ -1,0 +1,80 @@
+"""Whose an ACL of a fence is, as the entries `FENCE` of ledgers say it. Reads ledgers, writes nothing.
+
+| value         | means                                                                                    |
+|---------------|------------------------------------------------------------------------------------------|
+| `INTENT time` | it was not on the source then, and this flow was about to make it                        |
+| `OWNED`       | this flow made it, or fences as well with what another flow made                         |
+| `a->c`        | that flow's, from the same source: this one does not copy it, and never takes it away    |
+| (empty)       | of a version that named nobody: this flow's, unless it mirrors and another one is fenced |
+
+Any other text is another flow's, too.
+
+An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh, as those of
+`sinks.engine.ownership`: later, somebody else may have made the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
+from sinks.engine.model import Key
+from sinks.engine.ownership import FRESH
+from sinks.engine.times import utc_text
+from sinks.failover.states import Command, State
+
+OWNED, INTENT, UNNAMED = "OWNED", "INTENT", ""
+
+ANOTHERS = "another flow's"
+"""Of one that was this flow's as well, until it was unfenced."""
+
+
+def intent_at(now: datetime) -> str:
+    """The value of an intent."""
+    return f"{INTENT} {utc_text(now)}"
+
+
+def note_of(ledger: Ledger, key: Key) -> str | None:
+    """The value that this ledger has of an ACL; None: it knows of no fence there."""
+    return ledger.get(Entry.FENCE, *map(str, key))
+
+
+def is_intent(note: str | None) -> bool:
+    """Whether no answer is known."""
+    return note is not None and note.startswith(INTENT)
+
+
+def is_stale(note: str | None, now: datetime) -> bool:
+    """Whether it is an intent, and so old that somebody else may have made the ACL since, or of an unknown age."""
+    if note is None or not is_intent(note):
+        return False
+    try:
+        return now - datetime.fromisoformat(note.removeprefix(INTENT).strip().replace("Z", "+00:00")) > FRESH
+    except (ValueError, TypeError):
+        return True
+
+
+def own_fences(ledger: Ledger, others: Collection[Ledger] = ()) -> set[Key]:
+    """The ACLs that are this flow's, as their keys. `others`: ledgers of the other flows from the same source."""
+    return {key for key in ledger.fences() if _is_own(ledger, key, others)}
+
+
+def claims(ledger: Ledger, key: Key) -> bool:
+    """Whether this ledger has an ACL as its own flow's for certain, or as nobody's while its flow is fenced."""
+    note = note_of(ledger, key)
+    return note == OWNED or is_intent(note) or (note == UNNAMED and not _mirrors(ledger))
+
+
+def _is_own(ledger: Ledger, key: Key, others: Collection[Ledger]) -> bool:
+    note = note_of(ledger, key)
+    if note == UNNAMED and _mirrors(ledger):
+        return not any(claims(other, key) for other in others)
+    return note in (OWNED, UNNAMED) or is_intent(note)
+
+
+def _mirrors(ledger: Ledger) -> bool:
+    """Also where `unfence` has just begun."""
+    record = ledger.failover()
+    return record.state is State.MIRRORING and record.doing in (None, Command.UNFENCE)

@@ -1,0 +1,137 @@
+"""Flows from one source: each takes away its own fence alone, and only what is certainly its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from sinks.engine.audit import Audit
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
+from sinks.failover.commands import cutover, fence, unfence
+from sinks.failover.fence_notes import own_fences
+from sinks.failover.fence_rules import fence_acls
+from sinks.failover.fencing import FenceBroken
+from sinks.failover.journal import Journal
+from sinks.failover.record import Begun
+from sinks.failover.scene import Scene
+from sinks.failover.states import State
+from sinks.faults import ItemFault
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import AclFaults
+from streaming.errors import LockstepError
+from streaming.flow import Flow
+from tests.sinks.builders import NOON
+from tests.sinks.failover.scenes import Died, Stage, stage
+
+FENCE = set(fence_acls(["x", "y"]))
+
+Opens = Callable[[Stage], Scene]
+
+
+def other_ledger(built: Stage) -> Ledger:
+    return Ledger("lockstep-ledger.a.c", built.world.target, built.world.target, 1, lambda: NOON)
+
+
+def ours(built: Stage) -> Scene:
+    """A process that leads a->b, and opens the ledger of a->c."""
+    return replace(built.scene(), other_ledgers=lambda: nullcontext([other_ledger(built)]))
+
+
+def theirs(built: Stage) -> Scene:
+    """The other way round."""
+    scene = built.scene()
+    audit = Audit(built.world.settings.internal.audit, built.world.target, 1, "c", lambda: NOON)
+    settings = replace(scene.settings, flow=Flow("a", "c"))
+    journal = Journal(settings.flow, other_ledger(built), audit, Begun("c", "", "", "c@here:2"), now=lambda: NOON)
+    return replace(scene, settings=settings, journal=journal, other_ledgers=lambda: nullcontext([built.ledger()]))
+
+
+def test_to_unfence_a_flow_that_never_fenced_leaves_the_fence_of_another_one() -> None:
+    built = stage()
+    cutover(ours(built))
+    assert unfence(theirs(built)).state is State.MIRRORING
+    assert built.world.source_acls.bindings == FENCE
+    assert own_fences(built.ledger()) == other_ledger(built).fences() == {acl.key for acl in FENCE}
+
+
+def test_a_fence_that_breaks_leaves_that_of_another_flow() -> None:
+    built = stage()
+    cutover(ours(built))
+    built.producers.append(lambda: built.write("y", super_user=True))
+    with pytest.raises(FenceBroken):
+        fence(theirs(built))
+    assert built.world.source_acls.bindings == FENCE
+    assert own_fences(built.ledger()) == {acl.key for acl in FENCE}
+
+
+@pytest.mark.parametrize("order", [(ours, theirs), (theirs, ours)])
+def test_a_topic_that_two_flows_fence_is_open_once_both_let_go_of_it(order: Sequence[Opens]) -> None:
+    built = stage()
+    for scene in (ours, theirs):
+        fence(scene(built))
+    unfence(order[0](built))
+    assert built.world.source_acls.bindings == FENCE
+    assert built.ledger().fences() == other_ledger(built).fences() == {acl.key for acl in FENCE}
+    unfence(order[1](built))
+    assert not built.world.source_acls.bindings
+    assert not built.ledger().fences() | other_ledger(built).fences()
+
+
+def test_entries_that_name_nobody_are_the_fence_of_the_flow_that_is_fenced() -> None:
+    built = stage()
+    cutover(ours(built))
+    for ledger in (built.ledger(), other_ledger(built)):
+        ledger.put({(Entry.FENCE, acl.key): "" for acl in FENCE})
+    unfence(theirs(built))
+    assert built.world.source_acls.bindings == FENCE
+    unfence(ours(built))
+    assert built.world.source_acls.bindings == set()
+
+
+def refuse(bindings: Collection[AclBinding]) -> AclFaults:
+    return dict.fromkeys(bindings, ItemFault("CLUSTER_AUTHORIZATION_FAILED", "no ALTER"))
+
+
+def die(bindings: Collection[AclBinding]) -> AclFaults:
+    raise Died
+
+
+def test_a_deny_that_somebody_makes_after_a_refused_fence_is_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = stage()
+    with monkeypatch.context() as patch, pytest.raises(LockstepError, match="was refused"):
+        patch.setattr(built.world.source_acls, "create", refuse)
+        fence(ours(built))
+    assert not built.ledger().fences() | other_ledger(built).fences()
+    built.world.source_acls.create(FENCE)
+    fence(ours(built))
+    unfence(ours(built))
+    assert built.world.source_acls.bindings == FENCE
+
+
+@pytest.mark.parametrize(("minutes", "left"), [(9, set()), (11, FENCE)])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_deny_that_is_there_long_after_a_fence_died_is_left_to_whoever_made_it(
+    minutes: int, left: set[AclBinding], again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = stage()
+    with monkeypatch.context() as patch, pytest.raises(Died):
+        patch.setattr(built.world.source_acls, "create", die)
+        fence(ours(built))
+    built.world.source_acls.create(FENCE)
+
+    def later() -> Scene:
+        scene = ours(built)
+        scene.journal.now = lambda: NOON + timedelta(minutes=minutes)
+        return scene
+
+    if again:
+        fence(later())
+    unfence(later())
+    assert built.world.source_acls.bindings == left
+    assert not built.ledger().fences()
+    assert again or bool(left) == any("CAREFUL: the DENY WRITE" in line for line in built.said)
