@@ -11,6 +11,7 @@ from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import known_end_offsets
 from sinks.failover.states import TRANSITIONS, Command, State, Step
+from sinks.failover.unreplicated import counted_topics
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def _denied(scene: Scene) -> Collection[str]:
 
 
 def _diverged(scene: Scene) -> Collection[str]:
-    return divergences(scene.journal.ledger).keys()
+    return counted_topics(scene) if scene.source_answers else divergences(scene.journal.ledger).keys()
 
 
 def _seen_last(scene: Scene) -> Collection[str]:

@@ -9,6 +9,7 @@ from functools import partial
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Key, Kind
 from sinks.failover.arrival import Arrival
+from sinks.failover.copies_there import with_all_copies
 from sinks.failover.divergence import arrivals_at_takeover, divergences, forget_divergences
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.fencing import Fence, prove_still
@@ -169,7 +170,8 @@ def _keep_divergence(scene: Scene) -> None:
         if not topics:
             return
     prediction = predict(scene, source_answers=scene.source_answers, topics=topics)
-    keep_divergence(scene, prediction)
+    # Of a topic that nobody saw on the source, where its copy ends now is all that will be known.
+    keep_divergence(scene, prediction if scene.source_answers else with_all_copies(scene, prediction))
     if doing is Command.PROMOTE:
         _warn_of_late(scene, prediction)
 

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from sinks.failover.arrival import arrivals
+from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
 from sinks.failover.cut_reader import AsItWas, all_records
-from sinks.failover.divergence import divergences, takeover_ends
+from sinks.failover.divergence import Divergence, divergences, takeover_ends
+from sinks.failover.fence_rules import fenced_topics, topics_of
+from sinks.failover.kept_end_offsets import UNSEEN
 from sinks.failover.scene import Scene
 from sinks.failover.tails import fingerprint_of
 from sinks.kafka.ports.record_reader import Record
+from sinks.kinds.listing import Listed
 from streaming.mm2.records import TopicPartition
 
 
@@ -43,32 +46,64 @@ class Unreplicated:
 def unreplicated(scene: Scene) -> Unreplicated:
     """What lies beyond the divergence on the source, and is not on the target since. Raises LockstepError.
 
-    Where MM2 went on after the takeover, what it copied then counts as copied.
+    Where MM2 went on after the takeover, what it copied then counts as copied. Of a partition that has no divergence
+    its copy is asked, wholly where its end does not tell; without a copy nothing was copied.
     """
-    known = divergences(scene.journal.ledger)
-    pairs = {
-        TopicPartition(topic, number): TopicPartition(one.remote, number)
-        for topic, one in known.items()
-        for number in range(len(one.ends))
-    }
+    known, listed = divergences(scene.journal.ledger), scene.listed()
+    taken = takeover_ends(known)
+    wanted, pairs = _partitions(scene, listed, known)
+    names = Counter(pairs.values())
+    # Where several topics are one on the target its end says of none of them how far it was copied.
+    whole = {where for where, copy in pairs.items() if names[copy] > 1}
+    absent = {where for where, copy in pairs.items() if copy not in taken and _is_absent(copy, listed)}
     with (
         closing(scene.source.records(scene.settings.isolation)) as source,
         closing(scene.target.records("read_uncommitted")) as target,
     ):
-        taken = takeover_ends(known)
-        names = Counter(pairs.values())
-        shared = {where for where, copy in pairs.items() if names[copy] > 1}
-        told = {where: copy for where, copy in pairs.items() if where not in shared}
+        told = {where: copy for where, copy in pairs.items() if where not in whole | absent}
         seen = arrivals(source, AsItWas(target, taken), told)
+        open_ones = {where for where, copy in told.items() if copy not in taken and not _is_certain(seen[where])}
+        seen = {where: one for where, one in seen.items() if where not in open_ones}
+        whole |= open_ones
         since = {where: one.behind.since for where, one in seen.items() if one.behind and one.behind.since is not None}
-        # Where several topics are one on the target its end says of none of them how far it was copied.
-        here = all_records(source, since | dict.fromkeys(shared, 0))
-        starts = {pairs[where]: taken.get(pairs[where], 0) for where in since}
-        later = all_records(target, starts | {pairs[where]: 0 for where in shared})
-    left = {where: not_among(records, later[pairs[where]]) for where, records in here.items()}
-    problems = {where: one.problem for where, one in seen.items() if one.problem}
-    exact = not shared and all(one.behind is None or one.behind.exact for one in seen.values())
+        here = all_records(source, since | dict.fromkeys(whole | absent, 0))
+        starts = {copy: taken[copy] for where in since if (copy := pairs[where]) in taken}
+        later = all_records(target, starts | {pairs[where]: 0 for where in whole})
+    left = {where: not_among(records, later.get(pairs[where], [])) for where, records in here.items()}
+    found = {**seen, **unlisted(listed.source, wanted)}
+    problems = {where: one.problem for where, one in found.items() if one.problem}
+    exact = not whole and all(one.behind is None or one.behind.exact for one in seen.values())
     return Unreplicated({where: records for where, records in left.items() if records}, problems, exact)
+
+
+def counted_topics(scene: Scene) -> list[str]:
+    """The topics whose records are counted."""
+    wanted, pairs = _partitions(scene, scene.listed(), divergences(scene.journal.ledger))
+    return sorted({*wanted, *topics_of(pairs)})
+
+
+def _partitions(
+    scene: Scene, listed: Listed, known: Mapping[str, Divergence]
+) -> tuple[list[str], dict[TopicPartition, TopicPartition]]:
+    """The topics that producers write on the source now, and the partitions of these and of those that were kept, with
+    their copies. What only the target had at the takeover is none of the source's."""
+    remote = {**listed.desired.remote, **listed.desired.shared}
+    wanted = fenced_topics(scene.settings, remote, scene.aliases)
+    names = {topic: remote[topic] for topic in wanted} | {topic: one.remote for topic, one in known.items()}
+    counts = {topic: listed.source.get(topic) or 0 for topic in names}
+    for topic, one in known.items():
+        counts[topic] = max([counts[topic], *(number + 1 for number, end in enumerate(one.known) if end != UNSEEN)])
+    return wanted, pairs_of(names, counts, names)
+
+
+def _is_absent(copy: TopicPartition, listed: Listed) -> bool:
+    """A topic whose metadata came with an error is there, but shows no partition."""
+    partitions = listed.target.get(copy.topic)
+    return partitions is None or 0 < partitions <= copy.partition
+
+
+def _is_certain(one: Arrival) -> bool:
+    return one.behind is not None and one.behind.exact
 
 
 def not_among(records: list[Record], copied: list[Record]) -> list[Record]:

@@ -1,0 +1,38 @@
+"""What the target has of a flow without a word of the source: all copies, also those whose ends no job ever kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sinks.failover.fence_rules import fenced_topics
+from sinks.failover.kept_end_offsets import UNSEEN
+from sinks.failover.scene import Scene
+from sinks.failover.unplanned import Prediction
+from sinks.kinds.topics.rules import is_replicated
+
+
+def copies_on_target(scene: Scene) -> dict[str, tuple[str, int]]:
+    """By topic of the source its name on the target, and the partitions there.
+
+    Under a policy that keeps names these are all topics that the flow would replicate, whoever made them.
+    """
+    settings, flow = scene.settings, scene.settings.flow
+    policy, found = settings.policy, dict[str, tuple[str, int]]()
+    for name, partitions in scene.target.cluster.list_topics().items():
+        topic = policy.upstream_topic(name)
+        if topic is None or policy.format_remote_topic(flow.source, topic) != name:
+            continue
+        if policy.topic_source(name) in (None, flow.source) and is_replicated(settings, topic):
+            found[topic] = name, partitions
+    written = fenced_topics(settings, {topic: name for topic, (name, _) in found.items()}, scene.aliases)
+    return {topic: found[topic] for topic in written}
+
+
+def with_all_copies(scene: Scene, prediction: Prediction) -> Prediction:
+    """The same, and of every copy on the target that it does not know an end that was never seen."""
+    known, remote = {topic: list(ends) for topic, ends in prediction.known.items()}, dict(prediction.remote)
+    for topic, (name, partitions) in copies_on_target(scene).items():
+        remote.setdefault(topic, name)
+        ends = known.setdefault(topic, [])
+        ends += [UNSEEN] * (partitions - len(ends))
+    return replace(prediction, known=known, remote=remote)
