@@ -12,7 +12,7 @@ from sinks.failover.fencing import FenceBroken, FenceCopied, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import CopyCheck, Scene
 from sinks.failover.states import Command, State, Step
-from sinks.failover.steps import NotDrained, describe_missing, lift_fence, missing_records
+from sinks.failover.steps import NotDrained, describe_missing, lift_fence, missing_records, prove_fence
 from streaming.number_of import number_of
 
 
@@ -73,12 +73,15 @@ def drain(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
 def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
     """The target takes over, and the flow ends. Raises NotNow, NotDrained, LockstepError.
 
-    It insists that all is fenced, and looks once more whether a record came since.
+    It insists that all is fenced, or proves again that nobody writes, and looks once more whether a record came since.
     """
     if done := scene.journal.has_done(State.PROMOTED):
         return done
     record = scene.journal.check(Command.PROMOTE, take_over=take_over)
     if Step.LAST_OFFSETS not in record.done:
+        if record.without_fence:
+            # Nothing but this keeps anybody from writing, and the last proof may be of another day.
+            _prove_again(scene)
         _check_whole(scene)
         if scene.verify is not None:
             _verify(scene, scene.verify)
@@ -108,6 +111,8 @@ def cutover(
         record = _drained_in_batches(scene, batch, without_fence=without_fence, take_over=take_over)
     elif record.state is State.MIRRORING or record.doing is Command.FENCE:
         record = fence(scene, without_fence=without_fence, take_over=take_over)
+    elif record.state is State.FENCED:
+        _check_closed(scene)
     if record.state is State.FENCED:
         drain(scene, take_over=take_over)
     return promote(scene, take_over=take_over)
@@ -117,6 +122,8 @@ def _drained_in_batches(scene: Scene, size: int, *, without_fence: bool, take_ov
     record = scene.journal.record
     if record.doing is Command.FENCE:
         record = fence(scene, record.topics, without_fence=without_fence, take_over=take_over)
+    elif record.state is State.FENCED:
+        _check_closed(scene)
     while True:
         if record.state is State.FENCED:
             record = drain(scene, take_over=take_over)
@@ -140,17 +147,35 @@ def _check_whole(scene: Scene) -> None:
     if record.topics and (left := sorted(set(every) - set(record.topics))):
         said = number_of(len(left), "topic is", "topics are")
         raise NotNow(f"{said} replicated and not fenced: {shown(left)}. Fence them, too")
-    if not record.without_fence and (left := _open_topics(scene, every)):
-        raise NotNow(
-            f"{shown(left)} can be written on {scene.settings.flow.source}: new since the fence, or somebody took it "
-            "away. Say `lockstep fence` again"
-        )
+    if not record.without_fence:
+        _check_denied(scene, every)
     wanted = {where: copy for where, copy in scene.pairs(listed).items() if where.topic not in scene.choices.accepted}
     if missing := missing_records(scene, wanted):
         raise NotDrained(describe_missing(missing, 0))
 
 
-def _open_topics(scene: Scene, topics: Collection[str]) -> list[str]:
-    """Those that have no fence on the source now."""
+def _check_closed(scene: Scene) -> None:
+    """Whether nobody writes the topics that another run fenced: clients are told to move once these are drained."""
+    if scene.journal.record.without_fence:
+        _prove_again(scene)
+    else:
+        _check_denied(scene, scene.topics(scene.listed()))
+
+
+def _prove_again(scene: Scene) -> None:
+    """Of what no ACL keeps closed. Raises FenceBroken."""
+    try:
+        prove_fence(scene)
+    except FenceBroken as error:
+        state = scene.journal.record.state
+        raise FenceBroken(f"{error}. The flow stays {state}: run the same again, or `lockstep unfence`") from error
+
+
+def _check_denied(scene: Scene, topics: Collection[str]) -> None:
+    """Whether all of these have their fence on the source now. Raises NotNow."""
     there = set(scene.source.acls.describe())
-    return [acl.resource_name for acl in fence_acls(topics) if acl not in there]
+    if left := [acl.resource_name for acl in fence_acls(topics) if acl not in there]:
+        raise NotNow(
+            f"{shown(left)} can be written on {scene.settings.flow.source}: new since the fence, or somebody took it "
+            "away. Say `lockstep fence` again"
+        )

@@ -38,7 +38,7 @@ def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
     """What each step does; each may be done twice."""
     return {
         Step.DENY_WRITES: partial(_deny_writes, scene),
-        Step.PROVE_FENCE: partial(_prove_fence, scene),
+        Step.PROVE_FENCE: partial(prove_fence, scene),
         Step.LIFT_FENCE: partial(_lift_fence, scene),
         Step.AWAIT_RECORDS: partial(_await_records, scene),
         Step.KEEP_DIVERGENCE: partial(_keep_divergence, scene),
@@ -68,7 +68,8 @@ def _shows(scene: Scene, topics: Collection[str]) -> bool:
     return set(fence_acls(topics)) <= set(scene.source.acls.describe())
 
 
-def _prove_fence(scene: Scene) -> None:
+def prove_fence(scene: Scene) -> None:
+    """Waits until the ends of the topics that it is about stand still. Raises FenceBroken, LockstepError."""
     proof = scene.choices.proof
     scene.say(f"waiting for the ends of {scene.settings.flow.source} to stand still for {proof.still:g} s")
     records = scene.source.records("read_uncommitted")
