@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sinks.engine.model import Key
-from sinks.failover.divergence import divergences, takeover_ends
+from sinks.failover.compared_copies import compare_copies
+from sinks.failover.divergence import divergences
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_rules import fence_acls, shown
 from sinks.failover.fencing import FenceBroken, FenceCopied, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
-from sinks.failover.scene import CopyCheck, Scene
+from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
-from sinks.failover.steps import NotDrained, describe_missing, lift_fence, missing_records, prove_fence
+from sinks.failover.steps import NotDrained, describe_missing, lift_fence, missing_records, prove_fence, wanted_pairs
 from streaming.number_of import number_of
 
 
@@ -83,18 +84,11 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
             # Nothing but this keeps anybody from writing, and the last proof may be of another day.
             _prove_again(scene)
         _check_whole(scene)
-        if scene.verify is not None:
-            _verify(scene, scene.verify)
+        if compare_copies(scene, wanted_pairs(scene)):
+            # That takes a while, in which somebody may have written.
+            _check_whole(scene)
     scene.journal.begin(Command.PROMOTE, take_over=take_over)
     return scene.journal.run(scene.steps())
-
-
-def _verify(scene: Scene, check: CopyCheck) -> None:
-    """Of copies to which clients may have moved, what was there when they were drained."""
-    topics = set(scene.topics(scene.listed())) - scene.choices.accepted
-    if check.run(topics, takeover_ends(divergences(scene.journal.ledger))):
-        # That takes a while, in which somebody may have written.
-        _check_whole(scene)
 
 
 def cutover(
@@ -142,15 +136,13 @@ def _not_fenced(scene: Scene, record: FailoverRecord) -> list[str]:
 
 
 def _check_whole(scene: Scene) -> None:
-    listed, record = scene.listed(), scene.journal.record
-    every = scene.fenced(listed)
+    record, every = scene.journal.record, scene.fenced(scene.listed())
     if record.topics and (left := sorted(set(every) - set(record.topics))):
         said = number_of(len(left), "topic is", "topics are")
         raise NotNow(f"{said} replicated and not fenced: {shown(left)}. Fence them, too")
     if not record.without_fence:
         _check_denied(scene, every)
-    wanted = {where: copy for where, copy in scene.pairs(listed).items() if where.topic not in scene.choices.accepted}
-    if missing := missing_records(scene, wanted):
+    if missing := missing_records(scene, wanted_pairs(scene)):
         raise NotDrained(describe_missing(missing, 0))
 
 

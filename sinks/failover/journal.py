@@ -66,6 +66,9 @@ class Journal:
         if command is Command.FENCE:
             # From its first step on: these may be other topics than those that were denied.
             record = replace(record, topics=topics, without_fence=without_fence, done=())
+        if command is Command.DRAIN:
+            # Records may have come since these were awaited, or are to be compared now.
+            record = replace(record, done=())
         if command is Command.FAIL_OVER:
             # It ends the flow of every topic, whichever were fenced by then.
             record = replace(record, topics=())

@@ -9,6 +9,7 @@ from functools import partial
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.model import Key, Kind
 from sinks.failover.arrival import Arrival
+from sinks.failover.compared_copies import compare_copies
 from sinks.failover.copies_there import with_all_copies
 from sinks.failover.divergence import arrivals_at_takeover, divergences, forget_divergences
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
@@ -139,16 +140,19 @@ def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]
         return [one for one in found.values() if not one.arrived]
 
 
+def wanted_pairs(scene: Scene) -> dict[TopicPartition, TopicPartition]:
+    """The partitions whose last record must be on the target, with their copies, as the source lists them now."""
+    accepted = scene.choices.accepted
+    return {where: copy for where, copy in scene.pairs(scene.listed()).items() if where.topic not in accepted}
+
+
 def _await_records(scene: Scene) -> None:
     """Also compares them where somebody asked for it: before clients are told that they may write the copies."""
-    listed = scene.listed()
-    pairs = {where: copy for where, copy in scene.pairs(listed).items() if where.topic not in scene.choices.accepted}
+    pairs = wanted_pairs(scene)
     _await_last(scene, pairs)
-    if scene.verify is not None:
-        moved = divergences(scene.journal.ledger).keys()
-        if scene.verify.run({where.topic for where in pairs} - moved, {}):
-            # That takes a while, in which somebody may have written.
-            _await_last(scene, pairs)
+    if compare_copies(scene, pairs):
+        # That takes a while, in which somebody may have written.
+        _await_last(scene, pairs)
     partitions = number_of(len(pairs), "partition")
     scene.say(f"the last record of each of {partitions} is on {scene.settings.flow.target}")
 

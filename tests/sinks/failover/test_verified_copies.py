@@ -10,10 +10,10 @@ import pytest
 from sinks.failover.commands import cutover, drain, fence, promote, unfence
 from sinks.failover.record import FailoverRecord
 from sinks.failover.scene import CopyCheck
-from sinks.failover.states import Command, State
+from sinks.failover.states import Command, State, Step
 from sinks.failover.steps import NotDrained
 from streaming.mm2.records import TopicPartition
-from tests.sinks.failover.scenes import Stage, stage
+from tests.sinks.failover.scenes import Died, Stage, mortal, stage
 
 Ends = Mapping[TopicPartition, int]
 
@@ -91,3 +91,41 @@ def test_a_promotion_compares_copies_as_they_were_before_their_clients_moved() -
     assert promote(replace(built.scene(), verify=CopyCheck(comparison))).state is State.PROMOTED
     assert comparison.seen == [({"x", "y"}, State.DRAINED)]
     assert comparison.ends[0][copy_of_x] == 10
+
+
+def dies_with_all_awaited(built: Stage, *, after: bool) -> None:
+    """Without a comparison, before anybody was told that the first batch is drained."""
+    with pytest.raises(Died):
+        cutover(mortal(built.scene(), Step.KEEP_DIVERGENCE, after=after), batch=1, without_fence=True)
+    assert built.record().done == (Step.AWAIT_RECORDS,)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_records_that_came_since_a_command_died_are_awaited_before_anybody_is_told_to_move(after: bool) -> None:
+    built, told = stage(), list[State]()
+    dies_with_all_awaited(built, after=after)
+    built.mirrors = False
+    built.write("x", 0, 5)
+    with pytest.raises(NotDrained, match="5 records of x"):
+        cutover(built.scene(on_state=lambda before, now: told.append(now.state)), batch=1)
+    assert State.DRAINED not in told
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_what_a_command_that_died_did_not_compare_is_compared_before_anybody_is_told_to_move(after: bool) -> None:
+    built = stage()
+    dies_with_all_awaited(built, after=after)
+    comparison = Comparison(built)
+    assert cutover(replace(built.scene(), verify=CopyCheck(comparison)), batch=1).state is State.PROMOTED
+    assert comparison.seen[0] == ({"x"}, State.FENCED)
+
+
+def test_what_came_to_a_copy_since_it_was_drained_and_is_the_sources_is_compared_as_well() -> None:
+    built = stage()
+    fence(built.scene(), without_fence=True)
+    drain(built.scene())
+    built.write("x", 0, 5)
+    built.copy()
+    comparison = Comparison(built)
+    cutover(replace(built.scene(), verify=CopyCheck(comparison)))
+    assert comparison.ends == [{TopicPartition("a.x", 1): 10, TopicPartition("a.y", 0): 10}]
