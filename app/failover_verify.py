@@ -44,9 +44,10 @@ class CopyComparison:
 
 def verdict_line(report: FlowReport) -> str:
     """In a line, what was found. Records that are there twice are named, and stop nothing: MM2 copies at least once,
-    so that after a crash of it some are. Raises NotVerified for any other difference."""
+    so that after a crash of it some are. Raises NotVerified for any other difference, and for records that are still to
+    be copied: all have been waited for, so that one of which that is said was lost at the end."""
     partitions = number_of(len(report.partitions), "partition")
-    if bad := [_described(one) for one in report.partitions if not one.is_whole]:
+    if bad := [_described(one) for one in report.partitions if one.pending or not one.is_whole]:
         raise NotVerified(
             f"of {partitions} {number_of(len(bad), 'differs', 'differ')} or cannot be compared: {shown(bad)}. "
             "`lockstep verify` says what; the flow stays as it is"
@@ -58,5 +59,6 @@ def verdict_line(report: FlowReport) -> str:
 
 
 def _described(one: PartitionReport) -> str:
-    counts = ", ".join(f"{count} {kind}" for kind, count in one.differences.items() if count)
-    return f"{one.where} {counts or one.verdict.value}"
+    counts = [f"{count} {kind}" for kind, count in one.differences.items() if count]
+    counts += [f"{one.pending} not on the target"] if one.pending else []
+    return f"{one.where} {', '.join(counts) or one.verdict.value}"

@@ -9,10 +9,10 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.exact_runs import Run
 from sinks.verify.differences import Difference, Fields
 from sinks.verify.digest_rules import NONE, Agreement, Digest, compare, total
+from sinks.verify.matched_rows import MatchedRows
 from sinks.verify.matching import Edges, Matched
 from sinks.verify.windows import CELL, Window, cells
 from streaming.mm2.records import TopicPartition
-from streaming.verify.rows import PairSums
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class WindowResult:
     differs: bool = False
     expired: int = 0
     uncounted: Mapping[Difference, int] = field(default_factory=dict)
+    order_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +195,11 @@ class PartitionCheck:
         lost = {fields for one in found for fields in one.unmatched_source.values()}
         return {fields for one in found for fields in one.unmatched_target.values()} - lost
 
-    def take_match(self, reread: Reread, matched: Matched, sums: PairSums, uncounted: Mapping[Difference, int]) -> None:
-        """What was found in a window that was read again; `uncounted`: differences beyond those that are named."""
-        result = self.results[reread.number]
-        result.matched, result.uncounted = matched, uncounted
-        result.differs = bool(matched.findings) or any(uncounted.values())
+    def take_match(self, reread: Reread, found: MatchedRows) -> None:
+        """What was found in a window that was read again."""
+        result, matched, sums = self.results[reread.number], found.matched, found.sums
+        result.matched, result.uncounted, result.order_unknown = matched, found.uncounted, found.order_unknown
+        result.differs = bool(matched.findings) or any(found.uncounted.values())
         result.runs += matched.runs
         result.records += max(sums.records, sum(run.length for run in matched.runs))
         result.last_ms = max((ms for ms in (result.last_ms, sums.last_ms) if ms is not None), default=None)

@@ -16,6 +16,9 @@ from streaming.number_of import number_of
 MOST_FINDINGS = 1000
 """Of a partition; what is more is counted."""
 
+ORDER_UNKNOWN = "in a window lie too many records apart from each other to tell whether all are in order"
+"""A reason."""
+
 NOT_DIFFERENT = frozenset({Difference.UNVERIFIABLE})
 
 
@@ -56,11 +59,12 @@ def report(check: PartitionCheck, notes: Iterable[str] = (), most: int = MOST_FI
 def _verdict(
     check: PartitionCheck, different: bool, unnamed: int, compared: bool, expired: int
 ) -> tuple[PartitionVerdict, str | None]:
+    order = ORDER_UNKNOWN if any(result.order_unknown for result in check.results) else None
     if different:
-        return (
-            PartitionVerdict.DIFFERENT,
-            f"{number_of(unnamed, 'window has', 'windows have')} other records" if unnamed else None,
-        )
+        other = f"{number_of(unnamed, 'window has', 'windows have')} other records" if unnamed else None
+        return PartitionVerdict.DIFFERENT, other or order
+    if order:
+        return PartitionVerdict.UNVERIFIABLE, order
     if not compared and expired:
         return (
             PartitionVerdict.UNVERIFIABLE,

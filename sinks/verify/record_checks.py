@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sinks.kinds.offsets.exact_runs import Run
-from sinks.verify.differences import Difference, Fields
 from sinks.verify.digest_rules import NONE, Digest
 from sinks.verify.last_records import last_records
-from sinks.verify.matching import Content, match
+from sinks.verify.matched_rows import matched_rows, of_cell
 from sinks.verify.partition_check import PartitionCheck, PartitionPlan, Reread
 from sinks.verify.partition_report import report
 from sinks.verify.partition_verdicts import PartitionReport, VerifyLevel
 from sinks.verify.record_jobs import RecordJobs
 from streaming.mm2.records import TopicPartition
-from streaming.verify.rows import PairSums, PartitionRead, RecordRows, SoughtRecord
+from streaming.verify.rows import PartitionRead, SoughtRecord
 
 MOST_ROWS = 50_000
-"""Contents, and runs, of all windows that are read again together, that come to the driver."""
+"""Contents, and runs, of all windows that are read again together, that come to the driver: of each as many."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +30,9 @@ class _Window:
 class RecordChecks:
     """Compares partitions of one flow."""
 
-    def __init__(self, level: VerifyLevel, open_jobs: Callable[[], RecordJobs]) -> None:
-        """`open_jobs` is called if there is something to read."""
-        self._level, self._open_jobs = level, open_jobs
+    def __init__(self, level: VerifyLevel, open_jobs: Callable[[], RecordJobs], most: int = MOST_ROWS) -> None:
+        """`open_jobs` is called if there is something to read. `most`: rows of a kind that they bring at once."""
+        self._level, self._open_jobs, self._most = level, open_jobs, most
 
     def run(
         self, plans: Sequence[PartitionPlan], compacted: Collection[str], notes: Mapping[TopicPartition, Sequence[str]]
@@ -48,7 +45,7 @@ class RecordChecks:
         self._read(jobs, checks)
         found = [report(check, notes[check.plan.where]) for check in checks]
         keyed = [plan for plan in plans if plan.where.topic in compacted]
-        return found + (last_records(jobs, keyed, notes, MOST_ROWS) if keyed else [])
+        return found + (last_records(jobs, keyed, notes, self._most) if keyed else [])
 
     def _read(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
         again = self._digests(jobs, checks)
@@ -110,10 +107,11 @@ class RecordChecks:
             plan = checks[number].plan
             ours.append(PartitionRead(number, plan.where.topic, plan.where.partition, up))
             theirs.append(PartitionRead(number, plan.remote.topic, plan.remote.partition, down))
-        rows = jobs.pairs(ours, theirs, times, MOST_ROWS)
+        rows = jobs.pairs(ours, theirs, times, self._most)
         for number, found in of_check.items():
             for at, one in enumerate(found):
-                _take(checks[number], one.reread, rows, (number, 2 * at), times)
+                brought = of_cell(rows, (number, 2 * at))
+                checks[number].take_match(one.reread, matched_rows(brought, one.reread.edges, times))
 
 
 def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:
@@ -125,26 +123,3 @@ def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:
         up += [window.upstream, window.upstream_end]
         down += [window.downstream, window.downstream_end]
     return up, down
-
-
-def _take(check: PartitionCheck, reread: Reread, rows: RecordRows, cell: tuple[int, int], times: bool) -> None:
-    runs = [Run(row.upstream, row.downstream, row.length) for row in rows.runs if (row.id, row.cell) == cell]
-    contents = [
-        Content(row.upstreams, row.downstreams, Fields(row.key, row.value, row.headers, row.ms if times else None))
-        for row in rows.contents
-        if (row.id, row.cell) == cell
-    ]
-    matched = match(runs, contents, reread.edges)
-    sums = next((one for one in rows.sums if (one.id, one.cell) == cell), PairSums(*cell, 0, 0, None))
-    uncounted = Counter[Difference]()
-    surplus = next((one for one in rows.surplus if (one.id, one.cell) == cell), None)
-    if surplus is not None and surplus.contents > len(contents):
-        uncounted[Difference.MISSING] = surplus.source - sum(_more(one.upstreams, one.downstreams) for one in contents)
-        uncounted[Difference.EXTRA] = surplus.target - sum(_more(one.downstreams, one.upstreams) for one in contents)
-    if sums.records > sum(run.length for run in runs) and sums.descents:
-        uncounted[Difference.REORDERED] = sums.descents
-    check.take_match(reread, matched, sums, uncounted)
-
-
-def _more(ours: Sequence[int], theirs: Sequence[int]) -> int:
-    return max(0, len(ours) - len(theirs))

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 from streaming.verify.bounded_read import SideRead, read_cells
 from streaming.verify.last_values import key_row, key_sums, last_of_each
 from streaming.verify.record_digests import digest_cells, field_digests
-from streaming.verify.record_pairs import by_content, identified, run_sums, runs, unequal
+from streaming.verify.record_pairs import by_content, first_of_each, identified, run_sums, runs, unequal
 from streaming.verify.rows import (
     SOURCE,
     TARGET,
@@ -86,14 +86,15 @@ class SparkJobs:
         try:
             first = F.coalesce(F.get("upstreams", F.lit(0)), F.get("downstreams", F.lit(0)))
             digests = ("key_digest", "value_digest", "headers_digest", "ms")
-            odd = unequal(contents).orderBy("id", "cell", first).limit(most)
+            # Of both sides as many, so that there is what a changed record may have been.
+            odd = first_of_each(unequal(contents), ["id", "cell", F.size("upstreams") > 0], first, most)
             rows = odd.select("id", "cell", "upstreams", "downstreams", *digests).collect()
             found = equal.select("id", "cell", "upstream", "downstream", "length", "last_ms")
             return RecordRows(
                 [PairSums(*row) for row in run_sums(equal).collect()],
                 _surplus(contents) if len(rows) == most else [],
                 [ContentRow(*row) for row in rows],
-                [RunRow(*row) for row in found.orderBy("id", "cell", "upstream").limit(most).collect()],
+                [RunRow(*row) for row in first_of_each(found, ["id", "cell"], "upstream", most).drop("rank").collect()],
             )
         finally:
             equal.unpersist()

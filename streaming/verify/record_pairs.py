@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
 from streaming.verify.record_digests import field_digests, with_digests
@@ -67,4 +69,17 @@ def runs(contents: DataFrame) -> DataFrame:
 
 def run_sums(found: DataFrame) -> DataFrame:
     """Of `runs`, the columns of `PairSums` of each cell."""
-    return found.groupBy("id", "cell").agg(F.sum("length"), F.sum("descends"), F.max("last_ms"))
+    to_last = F.col("length") - 1
+    return found.groupBy("id", "cell").agg(
+        *(F.sum("length"), F.sum("descends"), F.max("last_ms"), F.min("upstream"), F.min_by("downstream", "upstream")),
+        *(F.max(F.col("upstream") + to_last), F.max_by(F.col("downstream") + to_last, "upstream")),
+    )
+
+
+def first_of_each(rows: DataFrame, of: Sequence[str | Column], by: str | Column, most: int) -> DataFrame:
+    """So many rows at most: the first ones of each group (`of`), and of all groups as many, as far as they have them.
+
+    Were they the first of all, one large group would leave nothing of the others.
+    """
+    rank = F.row_number().over(Window.partitionBy(*of).orderBy(by))
+    return rows.withColumn("rank", rank).where(F.col("rank") <= most).orderBy("rank").limit(most)

@@ -98,19 +98,24 @@ class Surplus(NamedTuple):
 
 class PairSums(NamedTuple):
     """Of a cell: how many records have an equal on the other side, how often the target's offset goes back from one to
-    the next in the source's order, and the greatest timestamp."""
+    the next in the source's order, the greatest timestamp, and the first and the last of them in that order (no meaning
+    without any)."""
 
     id: int
     cell: int
     records: int
     descents: int
     last_ms: int | None
+    first_upstream: int = 0
+    first_downstream: int = 0
+    last_upstream: int = 0
+    last_downstream: int = 0
 
 
 @dataclass(frozen=True)
 class RecordRows:
-    """Records brought together. `contents` and `runs` may be cut off: then `surplus` says how many contents there are,
-    and `sums` what all runs come to."""
+    """Records brought together. Of each cell `contents` and `runs` may be cut off behind the first ones: then `surplus`
+    says how many contents there are, and `sums` what all runs come to, and where they begin and end."""
 
     sums: list[PairSums]
     surplus: list[Surplus]

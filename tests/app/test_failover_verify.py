@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -40,6 +41,13 @@ def test_what_could_not_be_compared_stops_it(verdict: PartitionVerdict) -> None:
 def test_windows_with_other_records_that_nobody_looked_at_stop_it() -> None:
     with pytest.raises(NotVerified):
         verdict_line(report(PartitionVerdict.DIFFERENT, {Difference.DUPLICATE: 7}, "1 windows have other records"))
+
+
+def test_a_record_that_is_still_to_be_copied_stops_it_for_all_have_been_waited_for() -> None:
+    sound = report(PartitionVerdict.VERIFIED, {})
+    late = replace(sound.partitions[1], pending=3)
+    with pytest.raises(NotVerified, match="x-3 3 not on the target"):
+        verdict_line(replace(sound, partitions=[sound.partitions[0], late]))
 
 
 def test_a_comparison_without_a_difference_says_how_much_was_compared() -> None:

@@ -72,6 +72,18 @@ def test_every_fault_of_every_mix_is_found_under_its_name_and_offset(spark: Spar
         assert report.pending == log.pending, (log.number, report)
 
 
+def test_of_few_rows_that_come_no_fault_of_a_mix_is_called_whole(spark: SparkSession) -> None:
+    logs = mixes(13)
+    jobs = jobs_on(spark, logs)
+    plans = [log.plan(least=10_000, cell=1_000_000) for log in logs]
+    reports = RecordChecks(VerifyLevel.RECORDS, lambda: jobs, 300).run(plans, (), {plan.where: () for plan in plans})
+    for log, report in zip(logs, reports, strict=True):
+        if {name for name, _ in log.found} - {"DUPLICATE"}:
+            assert not report.is_whole, (log.number, report)
+        if report.verdict is PartitionVerdict.VERIFIED:
+            assert report.pending == log.pending, (log.number, report)
+
+
 def test_records_that_differ_anywhere_have_other_digests(spark: SparkSession) -> None:
     none, empty = None, b""
     shapes: list[tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...] | None]] = [

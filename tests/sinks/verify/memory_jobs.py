@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
+from typing import Any, TypeVar
 
 from sinks.verify.digest_rules import Digest
 from streaming.verify.rows import (
@@ -21,8 +22,11 @@ from streaming.verify.rows import (
     RecordRows,
     RunRow,
     SoughtRecord,
+    Surplus,
 )
 from tests.sinks.verify.mirrored_log import Record
+
+Row = TypeVar("Row")
 
 Reads = Sequence[PartitionRead]
 
@@ -93,8 +97,24 @@ class MemoryJobs:
             pairs.sort()
             rows.runs.extend(RunRow(number, cell, upstream, downstream, 1, 0) for upstream, downstream in pairs)
             descents = sum(one[1] > other[1] for one, other in pairwise(pairs))
-            rows.sums.append(PairSums(number, cell, len(pairs), descents, 0))
-        return rows
+            ends = (*pairs[0], *pairs[-1]) if pairs else ()
+            rows.sums.append(PairSums(number, cell, len(pairs), descents, 0, *ends))
+        return self._cut_off(rows, most)
+
+    def _cut_off(self, rows: RecordRows, most: int) -> RecordRows:
+        contents = first_of_each(
+            rows.contents, lambda row: (row.id, row.cell, bool(row.upstreams)), lambda row: first(row), most
+        )
+        runs = first_of_each(rows.runs, lambda row: (row.id, row.cell), lambda row: row.upstream, most)
+        sums: dict[tuple[int, int], Surplus] = {}
+        if len(contents) == most:
+            for one in rows.contents:
+                more = len(one.upstreams) - len(one.downstreams)
+                known = sums.get((one.id, one.cell), Surplus(one.id, one.cell, 0, 0, 0))
+                sums[one.id, one.cell] = Surplus(
+                    one.id, one.cell, known.source + max(0, more), known.target + max(0, -more), known.contents + 1
+                )
+        return RecordRows(rows.sums, list(sums.values()), contents, runs)
 
     def find_on_source(self, partitions: Reads, wanted: Sequence[SoughtRecord]) -> dict[SoughtRecord, int]:
         found: dict[SoughtRecord, int] = {}
@@ -106,6 +126,20 @@ class MemoryJobs:
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[list[KeySums], list[KeyRow]]:
         raise NotImplementedError("no mix is compacted")
+
+
+def first(row: ContentRow) -> int:
+    return (row.upstreams or row.downstreams)[0]
+
+
+def first_of_each(rows: Sequence[Row], of: Callable[[Row], Any], by: Callable[[Row], int], most: int) -> list[Row]:
+    """As `record_pairs.first_of_each`."""
+    ranks: Counter[Any] = Counter()
+    ranked = []
+    for row in sorted(rows, key=by):
+        ranks[of(row)] += 1
+        ranked.append((ranks[of(row)], row))
+    return [row for _, row in sorted(ranked, key=lambda one: one[0])[:most]]
 
 
 def fields(record: Record) -> tuple[int, int, int]:

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
-from sinks.verify.record_checks import RecordChecks
+from sinks.verify.record_checks import MOST_ROWS, RecordChecks
 from tests.sinks.verify.memory_jobs import MemoryJobs
 from tests.sinks.verify.mirrored_log import MIXES, MirroredLog, mixes, named
 
 
-def checked(logs: list[MirroredLog], level: VerifyLevel, seed: int) -> list[PartitionReport]:
+def checked(logs: list[MirroredLog], level: VerifyLevel, seed: int, most: int = MOST_ROWS) -> list[PartitionReport]:
     dice = random.Random(seed)
     jobs = MemoryJobs({f"t{log.number}": log.source for log in logs}, {f"a.t{log.number}": log.target for log in logs})
     plans = [log.plan(least=dice.choice((1, 5, 10_000)), cell=dice.choice((7, 1_000_000))) for log in logs]
-    return RecordChecks(level, lambda: jobs).run(plans, (), {plan.where: () for plan in plans})
+    return RecordChecks(level, lambda: jobs, most).run(plans, (), {plan.where: () for plan in plans})
 
 
 def check(logs: list[MirroredLog], level: VerifyLevel, seed: int) -> None:
@@ -43,6 +43,18 @@ def test_every_fault_of_two_hundred_mixes_is_found_and_no_other(level: VerifyLev
 @given(st.integers(0, 2**32))
 def test_every_fault_of_any_mix_is_found_and_no_other(seed: int) -> None:
     check(mixes(seed, 5), VerifyLevel.RECORDS, seed)
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 2**32), st.integers(0, 60))
+def test_however_few_rows_come_no_fault_is_called_whole_and_no_lost_record_pending(seed: int, most: int) -> None:
+    logs = mixes(seed, 5)
+    for log, report in zip(logs, checked(logs, VerifyLevel.RECORDS, seed, most), strict=True):
+        if {name for name, _ in log.found} - {"DUPLICATE"}:
+            assert not report.is_whole, (log.number, report)
+        if report.verdict is PartitionVerdict.VERIFIED:
+            assert not log.found, (log.number, report)
+            assert report.pending == log.pending, (log.number, report)
 
 
 def test_runs_say_exactly_where_records_are() -> None:
