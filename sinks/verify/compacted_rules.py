@@ -16,6 +16,9 @@ from sinks.verify.partition_report import MOST_FINDINGS
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from streaming.number_of import number_of
 
+UNSEEN = "{} not agree; no more were brought, and nothing tells whether they are only late"
+"""A reason."""
+
 
 class Last(Protocol):
     """The last record of a key on one side; its digests, its timestamp in ms."""
@@ -62,7 +65,8 @@ class Keys:
 def compacted_report(
     plan: PartitionPlan, keys: Keys, odd: Iterable[OddKey], notes: Iterable[str] = (), most: int = MOST_FINDINGS
 ) -> PartitionReport:
-    """The verdict on a partition; `odd` may be cut off, `keys.odd` counts all of them."""
+    """The verdict on a partition; `odd` may be cut off, `keys.odd` counts all of them: what was not seen proves
+    nothing."""
     known = max((window.upstream for window in plan.windows if not window.begins_open), default=0)
     arrived = max(known, -1 if keys.arrived is None else keys.arrived + 1)
     findings: list[FoundDifference] = []
@@ -85,10 +89,13 @@ def compacted_report(
     said += ["timestamps are left out: the target's brokers give them (LogAppendTime)"] if not keys.times else []
     said += [f"{number_of(expired, 'key is', 'keys are')} on one side alone, by retention"] if expired else []
     said += [f"left out: {number_of(len(findings) - most, 'more finding')}"] if len(findings) > most else []
+    unseen = keys.odd - seen
+    unsure = PartitionVerdict.UNVERIFIABLE if unseen else PartitionVerdict.VERIFIED
     return PartitionReport(
         plan.where,
         plan.remote.topic,
-        PartitionVerdict.DIFFERENT if findings else PartitionVerdict.VERIFIED,
+        PartitionVerdict.DIFFERENT if findings else unsure,
+        UNSEEN.format(number_of(unseen, "more key does", "more keys do")) if unseen else None,
         start=plan.windows[0].upstream if plan.windows else plan.source.start,
         through=min((one.offset for one in pending), default=plan.source.end),
         through_ms=keys.last_ms,

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from sinks.engine.verify_status import MOST_NAMED, STALLED, Comparing, VerifyStatus
 from sinks.kafka.ports.groups import LogRange
-from sinks.verify.partition_progress import TOO_LARGE, PartitionProgress
+from sinks.verify.partition_progress import LEFT_OUT, PartitionProgress
 from sinks.verify.stalls import Stall
 from streaming.mm2.records import TopicPartition
 
@@ -103,7 +103,7 @@ class FlowProgress:
         left_out = sum(one.end - one.start for progress in found for one in progress.left_out)
         return VerifyStatus(
             state=Comparing.RUNNING,
-            reason=TOO_LARGE.format(left_out) if left_out else None,
+            reason=LEFT_OUT.format(left_out) if left_out else None,
             through=self._through(found),
             partitions=dict(sorted(verdicts.items())),
             differences=differences,

@@ -32,9 +32,9 @@ NOT_COMPARED_YET = "UNKNOWN"
 MOST_LEFT_OUT = 50
 """Stretches of a partition that are remembered as left out; of more the last ones count as one."""
 
-TOO_LARGE = (
-    "{} offsets lie between two offset-syncs each that are too far apart for lockstep.verify.rate: `lockstep verify` "
-    "compares them"
+LEFT_OUT = (
+    "{} offsets were not compared, since the offset-syncs around them are too far apart for lockstep.verify.rate, or "
+    "more differs there than is brought at once: `lockstep verify` compares them"
 )
 
 
@@ -52,7 +52,8 @@ class PartitionProgress:
 
     `through`: the source's offset up to which its tail was compared, equal or not. `through_at`: when the source had
     nothing else; None until then. `compared_to`: the ends of both logs then. `waits_at`: the end of the copy's while
-    records wait behind it. `history_end`: where the tail began. `left_out`: what was too large to be compared.
+    records wait behind it. `history_end`: where the tail began. `left_out`: what was too large to be compared, or
+    could not be.
     """
 
     where: TopicPartition
@@ -143,7 +144,7 @@ class PartitionProgress:
             track.whole = True
             return False
         self.known.take(piece.windows, report)
-        self.take_verified([Stretch(piece.windows[0].upstream, piece.last.upstream_end)])
+        self._note_compared(Stretch(piece.windows[0].upstream, piece.last.upstream_end), report)
         track.at, track.whole = self._pair_behind(track, piece, report, equal), False
         if of_tail:
             self.compared_to = (piece.last.upstream_end, piece.last.downstream_end)
@@ -154,8 +155,14 @@ class PartitionProgress:
                 self.through_at = seen_at
         return True
 
+    def _note_compared(self, stretch: Stretch, report: PartitionReport) -> None:
+        if report.verdict is not PartitionVerdict.UNVERIFIABLE:
+            self.take_verified([stretch])
+        elif report.records:
+            self.leave_out(*stretch)
+
     def leave_out(self, start: int, end: int) -> None:
-        """So many offsets of the source are too many to be compared at once."""
+        """These offsets of the source could not be compared, say since they are too many at once."""
         found = joined_stretches([*self.left_out, Stretch(start, end)])
         while len(found) > MOST_LEFT_OUT:
             found[-2:] = [Stretch(found[-2].start, found[-1].end)]

@@ -20,14 +20,14 @@ class RecordJobs(Protocol):
 
     def pairs(self, source: Reads, target: Reads, times: bool, most: int) -> RecordRows:
         """Records of the even cells (0, 2, …) of these partitions brought together; what lies in odd cells is left
-        out. `times`: timestamps count. At most so many contents and runs, the first by offset."""
+        out. `times`: timestamps count. At most so many contents and runs, the first by offset of each cell."""
 
     def find_on_source(self, partitions: Reads, wanted: Sequence[SoughtRecord]) -> Mapping[SoughtRecord, int]:
         """The first offset in these partitions of each record that is there."""
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[Sequence[KeySums], Sequence[KeyRow]]:
         """Of compacted topics: sums of each partition, and at most so many keys whose last records do not agree, the
-        first by offset."""
+        first by offset of each partition."""
 
 
 class MeteredJobs:

@@ -126,7 +126,8 @@ class SparkJobs:
         self._begin("the last record of each key of compacted topics", self._tasks([*source, *target]))
         keys = last_of_each(both).persist()
         try:
-            odd = keys.where(~F.col("agrees")).orderBy("id", F.coalesce("ours.offset", "theirs.offset")).limit(most)
+            offset = F.coalesce("ours.offset", "theirs.offset")
+            odd = first_of_each(keys.where(~F.col("agrees")), ["id"], offset, most)
             return (
                 [KeySums(*row) for row in key_sums(keys).collect()],
                 [key_row(row) for row in odd.select("id", "ours", "theirs").collect()],

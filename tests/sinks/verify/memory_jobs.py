@@ -17,6 +17,7 @@ from streaming.verify.rows import (
     DigestRow,
     KeyRow,
     KeySums,
+    LastRecord,
     PairSums,
     PartitionRead,
     RecordRows,
@@ -125,7 +126,37 @@ class MemoryJobs:
         return {one: found[one] for one in wanted if one in found}
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[list[KeySums], list[KeyRow]]:
-        raise NotImplementedError("no mix is compacted")
+        lasts: dict[tuple[int, bytes | None], list[LastRecord | None]] = {}
+        keys: dict[int, list[KeyRow]] = defaultdict(list)
+        for side, reads in ((SOURCE, source), (TARGET, target)):
+            for read, _, records in self._cells(side, reads):
+                for one in records:
+                    lasts.setdefault((read.id, one.key), [None, None])[side] = last_record(one)
+        for (number, _), (ours, theirs) in lasts.items():
+            keys[number].append(KeyRow(number, ours, theirs))
+        odd = [row for rows in keys.values() for row in rows if not agrees(row)]
+        brought = first_of_each(odd, lambda row: row.id, lambda row: (row.source or row.target or NOTHING).offset, most)
+        return [key_sums(number, rows) for number, rows in keys.items()], brought
+
+
+NOTHING = LastRecord(0, 0, 0, 0, tombstone=True)
+
+
+def last_record(one: Record) -> LastRecord:
+    _, value, headers = fields(one)
+    return LastRecord(one.offset, value, headers, one.ms, one.value is None)
+
+
+def agrees(row: KeyRow) -> bool:
+    ours, theirs = row.source or NOTHING, row.target or NOTHING
+    return (ours.tombstone and theirs.tombstone) or ours[1:] == theirs[1:]
+
+
+def key_sums(number: int, rows: Sequence[KeyRow]) -> KeySums:
+    both = [row.source.offset for row in rows if row.source and row.target and agrees(row)]
+    times = [row.source.ms for row in rows if row.source]
+    odd = sum(not agrees(row) for row in rows)
+    return KeySums(number, len(rows), odd, max(both, default=None), 0, max(times, default=None))
 
 
 def first(row: ContentRow) -> int:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair
 from sinks.verify.compacted_rules import Keys, OddKey, compacted_report
+from sinks.verify.last_records import last_records
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
-from streaming.verify.rows import LastRecord
+from streaming.verify.rows import KeyRow, KeySums, LastRecord
+from tests.sinks.verify.memory_jobs import MemoryJobs, Reads
+from tests.sinks.verify.mirrored_log import Record
+from tests.sinks.verify.verified_world import VerifiedWorld
 
 
 def last(offset: int, value: int = 1, ms: int = 5, tombstone: bool = False) -> LastRecord:
@@ -26,11 +31,12 @@ def report(
     pairs: Sequence[Pair] = (Pair(20, 20),),
     times: bool = True,
     resending: bool = False,
+    unseen: int = 0,
 ) -> PartitionReport:
     logs = LogRange(starts[0], 100), LogRange(starts[1], 90)
     windows = cut(pairs, (), *logs, least=1)
     where, remote = TopicPartition("profiles", 0), TopicPartition("a.profiles", 0)
-    keys = Keys(10, len(odd), arrived, 9, times, resending)
+    keys = Keys(10, len(odd) + unseen, arrived, 9, times, resending)
     return compacted_report(PartitionPlan(where, remote, *logs, windows), keys, odd)
 
 
@@ -66,3 +72,41 @@ def test_what_retention_may_have_deleted_is_no_difference() -> None:
 def test_while_mm2_sends_again_older_values_come_last_and_nothing_is_wrong() -> None:
     found = report([OddKey(last(40), last(35, value=2))], resending=True)
     assert (found.verdict, found.pending) == (PartitionVerdict.VERIFIED, 1)
+
+
+def test_keys_that_were_not_brought_prove_nothing() -> None:
+    found = report([OddKey(last(70), last(35, value=2))], unseen=7)
+    assert (found.verdict, found.is_whole, found.checked) == (PartitionVerdict.UNVERIFIABLE, False, None)
+    assert "7 more keys do not agree" in (found.reason or "")
+    worse = report([OddKey(last(40), None)], unseen=7)
+    assert (worse.verdict, worse.is_whole) == (PartitionVerdict.DIFFERENT, False)
+
+
+def test_one_partition_with_many_keys_that_differ_leaves_those_of_another_to_be_seen() -> None:
+    late = [Record(at, b"%d" % at, b"v", None, at) for at in range(60)]
+    known = Record(99, b"known", b"v", None, 99)
+    lost = [Record(50, b"lost", b"v", None, 50), known]
+    jobs = MemoryJobs({"t0": late, "t1": lost}, {"a.t0": [], "a.t1": [known]})
+    log = LogRange(0, 100)
+    plans = [
+        PartitionPlan(TopicPartition(name, 0), TopicPartition(f"a.{name}", 0), log, log, cut([], (), log, log))
+        for name in ("t0", "t1")
+    ]
+    found = last_records(jobs, plans, {plan.where: () for plan in plans}, 50)
+    assert [one.verdict for one in found] == [PartitionVerdict.UNVERIFIABLE, PartitionVerdict.DIFFERENT]
+    assert named(found[1]) == [("MISSING", 50, None, ())]
+
+
+def test_what_the_job_could_not_tell_of_all_keys_is_unverifiable_and_not_kept_as_verified() -> None:
+    made = VerifiedWorld()
+    made.world.source_records.compacting.add("profiles")
+    known = Record(99, b"known", b"v", None, 99)
+    made.put("profiles", [*(Record(at, b"%d" % at, b"v", None, at) for at in range(60)), known], [known])
+    made.jobs.last_values = partial(few_keys, made.jobs)  # type: ignore[method-assign]
+    made.run(2)
+    assert made.progress.status(made.now).partitions == {"UNVERIFIABLE": 1}
+
+
+def few_keys(jobs: MemoryJobs, source: Reads, target: Reads, most: int) -> tuple[list[KeySums], list[KeyRow]]:
+    """None at all, in place of 50,000."""
+    return MemoryJobs.last_values(jobs, source, target, 0)
