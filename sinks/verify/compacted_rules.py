@@ -19,6 +19,12 @@ from streaming.number_of import number_of
 UNSEEN = "{} not agree; no more were brought, and nothing tells whether they are only late"
 """A reason."""
 
+UNPROVEN_DELETION = (
+    "a deletion is not on the target, and what the target has from before was too much to be read for it: `lockstep "
+    "verify` reads it"
+)
+"""A reason."""
+
 
 class Last(Protocol):
     """The last record of a key on one side; its digests, its timestamp in ms."""
@@ -52,6 +58,7 @@ class Keys:
     """Of a partition: how many keys, how many of them odd, the source's greatest offset whose record has arrived.
 
     `times`: timestamps were compared. `resending`: MM2 sends records again, so that older values come last for now.
+    `deletion`: the source's least offset of a deletion of which the target has nothing, as far as it was read.
     """
 
     keys: int
@@ -60,15 +67,32 @@ class Keys:
     last_ms: int | None
     times: bool
     resending: bool = False
+    deletion: int | None = None
+
+
+def arrived_before(plan: PartitionPlan, keys: Keys) -> int:
+    """The source's offset before which all records must have arrived."""
+    known = max((window.upstream for window in plan.windows if not window.begins_open), default=0)
+    return max(known, -1 if keys.arrived is None else keys.arrived + 1)
+
+
+def is_unproven(plan: PartitionPlan, keys: Keys) -> bool:
+    """Whether a deletion must have arrived, and the target may have another value from before what was read of it."""
+    reaches_back = not plan.windows or plan.windows[0].downstream <= plan.target.start
+    return keys.deletion is not None and not reaches_back and keys.deletion < arrived_before(plan, keys)
 
 
 def compacted_report(
-    plan: PartitionPlan, keys: Keys, odd: Iterable[OddKey], notes: Iterable[str] = (), most: int = MOST_FINDINGS
+    plan: PartitionPlan,
+    keys: Keys,
+    odd: Iterable[OddKey],
+    notes: Iterable[str] = (),
+    most: int = MOST_FINDINGS,
+    unproven: bool = False,
 ) -> PartitionReport:
     """The verdict on a partition; `odd` may be cut off, `keys.odd` counts all of them: what was not seen proves
-    nothing."""
-    known = max((window.upstream for window in plan.windows if not window.begins_open), default=0)
-    arrived = max(known, -1 if keys.arrived is None else keys.arrived + 1)
+    nothing. `unproven`: nor do deletions (`is_unproven`) that could not be read for."""
+    arrived = arrived_before(plan, keys)
     findings: list[FoundDifference] = []
     pending: list[Last] = []
     expired = seen = 0
@@ -90,12 +114,14 @@ def compacted_report(
     said += [f"{number_of(expired, 'key is', 'keys are')} on one side alone, by retention"] if expired else []
     said += [f"left out: {number_of(len(findings) - most, 'more finding')}"] if len(findings) > most else []
     unseen = keys.odd - seen
-    unsure = PartitionVerdict.UNVERIFIABLE if unseen else PartitionVerdict.VERIFIED
+    reason = UNSEEN.format(number_of(unseen, "more key does", "more keys do")) if unseen else None
+    reason = reason or (UNPROVEN_DELETION if unproven else None)
+    unsure = PartitionVerdict.UNVERIFIABLE if reason else PartitionVerdict.VERIFIED
     return PartitionReport(
         plan.where,
         plan.remote.topic,
         PartitionVerdict.DIFFERENT if findings else unsure,
-        UNSEEN.format(number_of(unseen, "more key does", "more keys do")) if unseen else None,
+        reason,
         start=plan.windows[0].upstream if plan.windows else plan.source.start,
         through=min((one.offset for one in pending), default=plan.source.end),
         through_ms=keys.last_ms,

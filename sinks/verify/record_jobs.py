@@ -27,7 +27,8 @@ class RecordJobs(Protocol):
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[Sequence[KeySums], Sequence[KeyRow]]:
         """Of compacted topics: sums of each partition, and at most so many keys whose last records do not agree, the
-        first by offset of each partition."""
+        first by offset of each partition. The target's partitions have two cells: what lies in the first is older
+        than what is compared, and counts for keys alone that the source deletes."""
 
 
 class MeteredJobs:
@@ -60,9 +61,16 @@ class MeteredJobs:
         return self._jobs.find_on_source(chosen, [one for one in wanted if one.id in ids]) if chosen else {}
 
     def last_values(self, source: Reads, target: Reads, most: int) -> tuple[Sequence[KeySums], Sequence[KeyRow]]:
-        """As the jobs do."""
-        self._estimate(source)
-        return self._jobs.last_values(source, target, most)
+        """Looks through nothing older on the target that is larger than what may be read at once."""
+        chosen = [
+            (one, other)
+            for one, other in zip(source, target, strict=True)
+            if other.bounds[0] == other.bounds[1] or _offsets(other) <= self._budget.largest(one.topic)
+        ]
+        self._budget.spend(
+            sum(self._budget.size(one.topic, max(_offsets(one), _offsets(other))) for one, other in chosen)
+        )
+        return self._jobs.last_values([one for one, _ in chosen], [other for _, other in chosen], most)
 
     def _estimate(self, source: Reads) -> None:
         self._budget.spend(sum(self._budget.size(one.topic, _offsets(one)) for one in source))

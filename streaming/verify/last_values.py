@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own
 from streaming.verify.record_digests import APPEND_TIME, field_digests, with_digests
 from streaming.verify.rows import SOURCE, TARGET, KeyRow, LastRecord
 
-_LAST = ("offset", "value_digest", "headers_digest", "ms", "tombstone")
+_LAST = ("offset", "value_digest", "headers_digest", "ms", "tombstone", "older")
 """Of a key on one side: the offset comes first, so that the greatest of these is the last record."""
 
 
@@ -19,7 +19,7 @@ def last_of_each(sides: Iterable[tuple[int, DataFrame]]) -> DataFrame:
     """A row for each key: its last record on both sides (`ours`, `theirs`), and whether they agree.
 
     A tombstone agrees with nothing at all: either side deletes it when it likes. Timestamps count, unless the target's
-    broker gave one.
+    broker gave one. Of the target's records in the first of two cells only those count whose key the source deletes.
     """
     records = reduce(DataFrame.unionByName, [_records(frame, side) for side, frame in sides])
     return _last_of_each(records).withColumn("agrees", _agrees())
@@ -51,17 +51,21 @@ def _records(frame: DataFrame, side: int) -> DataFrame:
         fields["value_digest"].alias("value_digest"),
         fields["headers_digest"].alias("headers_digest"),
         F.col("value").isNull().alias("tombstone"),
+        ((F.col("cell") == 0) & F.lit(side == TARGET)).alias("older"),
         ((F.col("timestampType") == APPEND_TIME) & F.lit(side == TARGET)).alias("appended"),
     )
 
 
 def _last_of_each(records: DataFrame) -> DataFrame:
     last = F.struct(*_LAST)
-    return records.groupBy("id", "key_digest", "key_digest_2").agg(
+    keys = records.groupBy("id", "key_digest", "key_digest_2").agg(
         F.max(F.when(F.col("side") == SOURCE, last)).alias("ours"),
         F.max(F.when(F.col("side") == TARGET, last)).alias("theirs"),
         F.max("appended").alias("appended"),
     )
+    counts = ~F.col("theirs.older") | F.col("ours.tombstone")
+    counted = keys.withColumn("theirs", F.when(counts, F.col("theirs")))
+    return counted.where(F.col("ours").isNotNull() | F.col("theirs").isNotNull())
 
 
 def _agrees() -> Column:
@@ -83,4 +87,5 @@ def _sums() -> list[Column]:
         F.max(F.when(both & ~F.col("appended"), F.col("ours.offset"))),
         F.count(F.when(F.col("appended"), 1)),
         F.max("ours.ms"),
+        F.min(F.when(F.col("ours.tombstone") & F.col("theirs").isNull(), F.col("ours.offset"))),
     ]

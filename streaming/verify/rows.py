@@ -126,7 +126,8 @@ class RecordRows:
 class KeySums(NamedTuple):
     """Of a partition: how many keys it has, how many do not agree, and the greatest offsets and times that do.
 
-    `appended`: records of the target whose timestamp the broker gave. `last_ms`: of the source.
+    `appended`: records of the target whose timestamp the broker gave. `last_ms`: of the source. `deletion`: the least
+    offset of a tombstone of the source whose key the target has not at all in what was read of it.
     """
 
     id: int
@@ -135,6 +136,7 @@ class KeySums(NamedTuple):
     agreed: int | None
     appended: int
     last_ms: int | None
+    deletion: int | None = None
 
 
 class LastRecord(NamedTuple):

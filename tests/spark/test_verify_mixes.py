@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -11,12 +12,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
+from sinks.verify.last_records import last_records
 from sinks.verify.partition_verdicts import PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import RecordChecks
 from streaming.verify.bounded_read import SideRead, with_cells
 from streaming.verify.jobs import SparkJobs, own_session
 from streaming.verify.record_digests import with_digests
 from streaming.verify.rows import SOURCE, PartitionRead
+from tests.sinks.verify.compacted_log import compacted_log
 from tests.sinks.verify.mirrored_log import MirroredLog, Record, mixes, named
 
 pytestmark = pytest.mark.spark
@@ -51,9 +54,13 @@ def row(topic: str, record: Record) -> tuple[Any, ...]:
 
 
 def jobs_on(spark: SparkSession, logs: Sequence[MirroredLog]) -> RecordedJobs:
-    session = own_session(spark)
     ours = [row(f"t{log.number}", record) for log in logs for record in log.source]
     theirs = [row(f"a.t{log.number}", record) for log in logs for record in log.target]
+    return jobs_of(spark, ours, theirs)
+
+
+def jobs_of(spark: SparkSession, ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> RecordedJobs:
+    session = own_session(spark)
     frames = [session.createDataFrame(rows, SCHEMA).coalesce(1).cache() for rows in (ours, theirs)]
     return RecordedJobs(session, SideRead({}), SideRead({}), *frames)
 
@@ -82,6 +89,26 @@ def test_of_few_rows_that_come_no_fault_of_a_mix_is_called_whole(spark: SparkSes
             assert not report.is_whole, (log.number, report)
         if report.verdict is PartitionVerdict.VERIFIED:
             assert report.pending == log.pending, (log.number, report)
+
+
+def test_lost_values_and_deletions_of_compacted_topics_are_found_wherever_the_comparison_begins(
+    spark: SparkSession,
+) -> None:
+    dice = random.Random(13)
+    logs = [compacted_log(number, dice) for number in range(60)]
+    jobs = jobs_of(
+        spark,
+        [row(f"c{log.number}", record) for log in logs for record in log.source],
+        [row(f"a.c{log.number}", record) for log in logs for record in log.target],
+    )
+    plans = [log.plan() for log in logs]
+    reports = last_records(jobs, plans, {plan.where: () for plan in plans}, 1000)
+    assert 10 < sum(log.differs for log in logs) < 50
+    for log, report in zip(logs, reports, strict=True):
+        assert report.verdict is (PartitionVerdict.DIFFERENT if log.differs else PartitionVerdict.VERIFIED), (
+            log,
+            report,
+        )
 
 
 def test_records_that_differ_anywhere_have_other_digests(spark: SparkSession) -> None:

@@ -129,17 +129,21 @@ class MemoryJobs:
         lasts: dict[tuple[int, bytes | None], list[LastRecord | None]] = {}
         keys: dict[int, list[KeyRow]] = defaultdict(list)
         for side, reads in ((SOURCE, source), (TARGET, target)):
-            for read, _, records in self._cells(side, reads):
+            for read, cell, records in self._cells(side, reads):
                 for one in records:
-                    lasts.setdefault((read.id, one.key), [None, None])[side] = last_record(one)
+                    known = lasts.setdefault((read.id, one.key), [None, None])
+                    if side == SOURCE or cell == 1 or (known[SOURCE] or LIVE).tombstone:
+                        known[side] = last_record(one)
         for (number, _), (ours, theirs) in lasts.items():
-            keys[number].append(KeyRow(number, ours, theirs))
+            if ours or theirs:
+                keys[number].append(KeyRow(number, ours, theirs))
         odd = [row for rows in keys.values() for row in rows if not agrees(row)]
         brought = first_of_each(odd, lambda row: row.id, lambda row: (row.source or row.target or NOTHING).offset, most)
         return [key_sums(number, rows) for number, rows in keys.items()], brought
 
 
 NOTHING = LastRecord(0, 0, 0, 0, tombstone=True)
+LIVE = NOTHING._replace(tombstone=False)
 
 
 def last_record(one: Record) -> LastRecord:
@@ -156,7 +160,9 @@ def key_sums(number: int, rows: Sequence[KeyRow]) -> KeySums:
     both = [row.source.offset for row in rows if row.source and row.target and agrees(row)]
     times = [row.source.ms for row in rows if row.source]
     odd = sum(not agrees(row) for row in rows)
-    return KeySums(number, len(rows), odd, max(both, default=None), 0, max(times, default=None))
+    gone = [row.source.offset for row in rows if row.source and row.source.tombstone and not row.target]
+    most = (max(both, default=None), 0, max(times, default=None), min(gone, default=None))
+    return KeySums(number, len(rows), odd, *most)
 
 
 def first(row: ContentRow) -> int:

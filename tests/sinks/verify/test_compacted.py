@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import Pair
+from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.compacted_rules import Keys, OddKey, compacted_report
 from sinks.verify.last_records import last_records
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
+from sinks.verify.record_jobs import MeteredJobs, RecordJobs
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
 from streaming.verify.rows import KeyRow, KeySums, LastRecord
+from tests.sinks.verify.compacted_log import CompactedLog, compacted_log
 from tests.sinks.verify.memory_jobs import MemoryJobs, Reads
 from tests.sinks.verify.mirrored_log import Record
 from tests.sinks.verify.verified_world import VerifiedWorld
@@ -105,6 +113,31 @@ def test_what_the_job_could_not_tell_of_all_keys_is_unverifiable_and_not_kept_as
     made.jobs.last_values = partial(few_keys, made.jobs)  # type: ignore[method-assign]
     made.run(2)
     assert made.progress.status(made.now).partitions == {"UNVERIFIABLE": 1}
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 2**32))
+def test_a_lost_value_or_deletion_is_found_wherever_the_comparison_begins_and_nothing_else_is(seed: int) -> None:
+    log = compacted_log(0, random.Random(seed))
+    (found,) = last_records_of(log, MemoryJobs({"c0": log.source}, {"a.c0": log.target}))
+    assert found.verdict is (PartitionVerdict.DIFFERENT if log.differs else PartitionVerdict.VERIFIED), (log, found)
+
+
+def last_records_of(log: CompactedLog, jobs: RecordJobs) -> list[PartitionReport]:
+    return last_records(jobs, [log.plan()], {log.plan().where: ()}, 50)
+
+
+def test_the_job_reads_no_more_for_a_deletion_than_at_once_and_says_that_it_is_not_proven() -> None:
+    head = [Record(at, b"k%d" % at, b"v", None, at) for at in range(50)]
+    tail = [Record(50, b"k3", None, None, 50), Record(51, b"last", b"v", None, 51)]
+    log = CompactedLog(0, 50, [*head, *tail], [*head, replace(tail[1], offset=50)], {50}, Pair(50, 50))
+    jobs = MemoryJobs({"c0": log.source}, {"a.c0": log.target})
+    plan = replace(log.plan(), source=LogRange(0, 52), target=LogRange(0, 51))
+    plan = replace(plan, windows=cut([Pair(50, 50)], (), plan.source, plan.target, 50, 1))
+    for largest, verdict in ((100, PartitionVerdict.DIFFERENT), (10, PartitionVerdict.UNVERIFIABLE)):
+        metered = MeteredJobs(jobs, ByteBudget(1, 1.0, 0.0, cautious=largest))
+        (found,) = last_records(metered, [plan], {plan.where: ()}, 50)
+        assert (found.verdict, found.is_whole) == (verdict, False)
 
 
 def few_keys(jobs: MemoryJobs, source: Reads, target: Reads, most: int) -> tuple[list[KeySums], list[KeyRow]]:
