@@ -12,7 +12,7 @@ from typing import Protocol
 
 from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.partition_check import PartitionPlan
-from sinks.verify.partition_report import MOST_FINDINGS
+from sinks.verify.partition_report import MOST_FINDINGS, NOTHING_LEFT
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict
 from streaming.number_of import number_of
 
@@ -116,6 +116,8 @@ def compacted_report(
     unseen = keys.odd - seen
     reason = UNSEEN.format(number_of(unseen, "more key does", "more keys do")) if unseen else None
     reason = reason or (UNPROVEN_DELETION if unproven else None)
+    if keys.odd == keys.keys and (expired or (pending and plan.may_have_expired)):
+        reason = NOTHING_LEFT
     unsure = PartitionVerdict.UNVERIFIABLE if reason else PartitionVerdict.VERIFIED
     return PartitionReport(
         plan.where,
@@ -125,7 +127,7 @@ def compacted_report(
         start=plan.windows[0].upstream if plan.windows else plan.source.start,
         through=min((one.offset for one in pending), default=plan.source.end),
         through_ms=keys.last_ms,
-        records=keys.keys,
+        records=keys.keys if reason is not NOTHING_LEFT else 0,
         pending=len(pending),
         pending_ms=min((one.ms for one in pending), default=None),
         differences={kind: count for kind, count in counts.items() if count},

@@ -32,6 +32,12 @@ class PartitionPlan:
     resending: bool = False
     cell: int = CELL
 
+    @property
+    def may_have_expired(self) -> bool:
+        """Whether of records that the target has not nobody can tell if it has deleted them or not got them yet: it
+        deleted some, and no sync says which. Only what both still have tells."""
+        return self.target.start > 0 and any(window.begins_open and window.ends_open for window in self.windows)
+
 
 @dataclass(frozen=True, slots=True)
 class Reread:

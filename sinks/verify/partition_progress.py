@@ -53,7 +53,7 @@ class PartitionProgress:
     `through`: the source's offset up to which its tail was compared, equal or not. `through_at`: when the source had
     nothing else; None until then. `compared_to`: the ends of both logs then. `waits_at`: the end of the copy's while
     records wait behind it. `history_end`: where the tail began. `left_out`: what was too large to be compared, or
-    could not be.
+    could not be. `expired`: something could not, since one side had deleted it. `has_compared`: anything at all.
     """
 
     where: TopicPartition
@@ -71,6 +71,8 @@ class PartitionProgress:
     compared_to: tuple[int, int] | None = None
     waits_at: int | None = None
     left_out: list[Stretch] = field(default_factory=list)
+    expired: bool = False
+    has_compared: bool = False
     known: KnownDifferences = field(default_factory=KnownDifferences)
 
     def see(self, log: LogRange, copy: LogRange, now: float, seen_at: float) -> bool:
@@ -90,7 +92,7 @@ class PartitionProgress:
         """Another topic, or one that lost records: everything is to be compared once more."""
         self.tail, self.history, self.compared_to, self.waits_at = Track(), Track(), None, None
         self.history_end = self.history_done_at = self.through = self.through_at = None
-        self.left_out = []
+        self.left_out, self.expired, self.has_compared = [], False, False
         self.known.clear()
 
     @property
@@ -156,10 +158,13 @@ class PartitionProgress:
         return True
 
     def _note_compared(self, stretch: Stretch, report: PartitionReport) -> None:
+        self.has_compared = self.has_compared or bool(report.records)
         if report.verdict is not PartitionVerdict.UNVERIFIABLE:
             self.take_verified([stretch])
         elif report.records:
             self.leave_out(*stretch)
+        else:
+            self.expired = True
 
     def leave_out(self, start: int, end: int) -> None:
         """These offsets of the source could not be compared, say since they are too many at once."""
@@ -210,12 +215,16 @@ class PartitionProgress:
         """Of these, those that were compared."""
         return self.history_offsets if self.history_done_at is not None else self.history_offsets - self._history_left
 
+    @property
+    def _has_offsets(self) -> bool:
+        return self.log.end > self.log.start or self.copy.end > self.copy.start
+
     def verdict(self, now: float) -> str:
         """The worst that is to be said of it."""
         if self.stall.is_stalled(now):
             return STALLED
         if self.known:
             return PartitionVerdict.DIFFERENT.value
-        if self.left_out:
+        if self.left_out or (self.expired and not self.has_compared and self._has_offsets):
             return PartitionVerdict.UNVERIFIABLE.value
         return NOT_COMPARED_YET if self.through is None else PartitionVerdict.VERIFIED.value

@@ -19,6 +19,9 @@ MOST_FINDINGS = 1000
 ORDER_UNKNOWN = "in a window lie too many records apart from each other to tell whether all are in order"
 """A reason."""
 
+NOTHING_LEFT = "what one side still has, the other one has deleted: nothing is left to compare"
+"""A reason."""
+
 NOT_DIFFERENT = frozenset({Difference.UNVERIFIABLE})
 
 
@@ -65,11 +68,8 @@ def _verdict(
         return PartitionVerdict.DIFFERENT, other or order
     if order:
         return PartitionVerdict.UNVERIFIABLE, order
-    if not compared and expired:
-        return (
-            PartitionVerdict.UNVERIFIABLE,
-            "what one side still has, the other one has deleted: nothing is left to compare",
-        )
+    if not compared and (expired or (check.pending and check.plan.may_have_expired)):
+        return PartitionVerdict.UNVERIFIABLE, NOTHING_LEFT
     return PartitionVerdict.VERIFIED, None
 
 
@@ -85,7 +85,12 @@ def _notes(
     if len(findings) > most:
         yield f"left out: {number_of(len(findings) - most, 'more finding')}"
     if check.pending:
-        yield f"{number_of(check.pending, 'record is', 'records are')} not copied yet"
+        deleted = (
+            ", or deleted since"
+            if check.plan.may_have_expired and not any(one.records for one in check.results)
+            else ""
+        )
+        yield f"{number_of(check.pending, 'record is', 'records are')} not copied yet{deleted}"
 
 
 def _across_windows(matched: list[Matched], copies: Mapping[Fields, int]) -> list[FoundDifference]:

@@ -14,6 +14,7 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.history import History
 from sinks.verify.differences import Difference, FoundDifference
 from sinks.verify.partition_check import PartitionPlan
+from sinks.verify.partition_verdicts import PartitionVerdict
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
 
@@ -54,6 +55,13 @@ class MirroredLog:
     syncs: list[tuple[int, int]] = field(default_factory=list)
     found: set[tuple[str, int]] = field(default_factory=set)
     pending: int = 0
+
+    @property
+    def verdict(self) -> PartitionVerdict:
+        """Of a target that has deleted all it had nobody can tell what was copied to it."""
+        if self.source and not self.target and self.starts[1]:
+            return PartitionVerdict.UNVERIFIABLE
+        return PartitionVerdict.DIFFERENT if self.found else PartitionVerdict.VERIFIED
 
     @property
     def expected(self) -> Counter[tuple[str, int]]:

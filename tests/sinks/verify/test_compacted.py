@@ -77,6 +77,14 @@ def test_what_retention_may_have_deleted_is_no_difference() -> None:
     assert report([OddKey(None, last(5))], starts=(10, 0)).verdict is PartitionVerdict.VERIFIED
 
 
+def test_where_one_side_has_deleted_all_it_had_nothing_is_verified() -> None:
+    late = report([OddKey(last(40), None)] * 10, None, starts=(0, 90), pairs=())
+    assert (late.verdict, late.records, late.checked) == (PartitionVerdict.UNVERIFIABLE, 0, None)
+    old = report([OddKey(None, last(5))] * 10, None, starts=(100, 0), pairs=())
+    assert old.verdict is PartitionVerdict.UNVERIFIABLE
+    assert report([OddKey(last(40), None)] * 10, None, pairs=()).verdict is PartitionVerdict.VERIFIED
+
+
 def test_while_mm2_sends_again_older_values_come_last_and_nothing_is_wrong() -> None:
     found = report([OddKey(last(40), last(35, value=2))], resending=True)
     assert (found.verdict, found.pending) == (PartitionVerdict.VERIFIED, 1)

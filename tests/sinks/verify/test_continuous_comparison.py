@@ -216,3 +216,16 @@ def test_a_difference_is_forgotten_when_both_sides_have_deleted_it() -> None:
     made.put("orders", records(50, first=50), target[49:], starts=(50, 49))
     made.run()
     assert made.differences("orders") == {}
+
+
+def test_where_the_target_has_deleted_all_it_had_nothing_is_verified_until_something_is_compared() -> None:
+    for syncs in ((), ((0, 0), (99, 99)), ((100, 100),)):
+        made = VerifiedWorld()
+        made.put("orders", records(100), [], starts=(0, 100))
+        made.sync("orders", *syncs)
+        made.run(3)
+        assert verdict(made) == "UNVERIFIABLE"
+        made.put("orders", records(120), records(20, first=100), starts=(0, 100))
+        made.sync("orders", (110, 110))
+        made.run(3)
+        assert verdict(made) == "VERIFIED"
