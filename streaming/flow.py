@@ -32,5 +32,7 @@ class Flow:
         """`a->b` to a flow; raises LockstepError where the arrow or an alias is missing."""
         source, arrow, target = text.partition("->")
         if not arrow or not source.strip() or not target.strip():
-            raise LockstepError(f"{text!r} is no flow: write it as SOURCE->TARGET, e.g. a->b")
+            # A shell takes an unquoted arrow for a file to write to.
+            quoted = "; in a shell in quotes: 'a->b'" if text.endswith("-") else ""
+            raise LockstepError(f"{text!r} is no flow: write it as SOURCE->TARGET, e.g. a->b{quoted}")
         return cls(source.strip(), target.strip())

@@ -89,11 +89,11 @@ def adopt(
     ),
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     with_records: Annotated[
-        bool, typer.Option("--with-records", help="For topics: yes, they may be deleted, and records with them.")
+        bool, typer.Option("--with-records", help="Agree that adopted topics may be deleted, with their records.")
     ] = False,
 ) -> None:
-    """Makes Lockstep's own what is on the target just as the source has it, whoever made it: revoked on the source, it
-    is revoked on the target from then on. Writes the ledger and an audit event for each."""
+    """Takes ownership of what is the same on both clusters, whoever made it: revoked on the source, it is revoked on
+    the target from then on. Writes the ledger and an audit event for each."""
     owned = Kind(kind)
     if not owned.row.owned:
         raise WrongUsage(NEVER_OWNED.format(owned))

@@ -18,8 +18,8 @@ from sinks.failover.drill_names import check_drill_name
 from sinks.failover.scene import Scene
 from streaming.errors import WrongUsage
 
-TopicOption = Annotated[str | None, typer.Option("--topic", help="Its name, for a topic that MM2 copies.")]
-RecordsOption = Annotated[int, typer.Option("--records", help="In each of its two halves; 10 to 100000.")]
+TopicOption = Annotated[str | None, typer.Option("--topic", help="Name of the drill's topic; `topics` must match it.")]
+RecordsOption = Annotated[int, typer.Option("--records", help="Records in each of its two halves; 10 to 100000.")]
 WithinOption = Annotated[
     float, typer.Option("--within", parser=seconds, help="Seconds in which MM2 must have copied a half.")
 ]

@@ -66,7 +66,8 @@ def cutover(
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
-    """Leads the whole planned failover: fence, wait for the last records, promote. Loses nothing."""
+    """Leads the whole planned failover: fence, wait for the last records, promote. Loses nothing but
+    what `--accept` names."""
     run = called(config, flow, output, FailoverCall(why, within, tuple(accept or ()), verify), dry=dry)
     run.carry_out(
         [Command.FENCE, Command.DRAIN, Command.PROMOTE],

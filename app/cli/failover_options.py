@@ -15,10 +15,11 @@ OneFlowOption = Annotated[
 WhyOption = Annotated[str, typer.Option("--why", help="Why, for the ledger and the audit.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 TakeOverOption = Annotated[
-    bool, typer.Option("--take-over", help="Although another process claims it, which is gone for certain.")
+    bool, typer.Option("--take-over", help="Go on although another process claims the flow: it must be gone.")
 ]
 WithoutFenceOption = Annotated[
-    bool, typer.Option("--without-fence", help="Set no DENY: producers were stopped otherwise; the ends prove it.")
+    bool,
+    typer.Option("--without-fence", help="Set no DENY: producers were stopped otherwise; end offsets prove it."),
 ]
 WithinOption = Annotated[
     float, typer.Option("--within", parser=seconds, help="Seconds in which all records must be on the target.")

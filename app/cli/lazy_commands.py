@@ -49,7 +49,7 @@ COMMANDS: Final = {
     "validate": LazyCommand("validate_command", "validate", "Whether the file is right and the clusters answer."),
     "plan": LazyCommand("plan_command", "plan", "What `apply` would do now; writes nothing."),
     "apply": LazyCommand("plan_command", "apply", "Writes what `plan` shows."),
-    "adopt": LazyCommand("adopt_command", "adopt", "Makes Lockstep's own what MM2 made just as the source has it."),
+    "adopt": LazyCommand("adopt_command", "adopt", "Takes ownership of what is the same on both clusters."),
     "status": LazyCommand("status_command", "status", "How each flow stands."),
     "topics": LazyCommand("status_command", "topics", "The topics that are replicated now."),
     "groups": LazyCommand("offsets_command", "groups", "The consumer groups that are replicated now."),

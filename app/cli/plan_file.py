@@ -78,8 +78,7 @@ def check_writable(path: Path, option: str = "--out") -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not os.access(folder, os.W_OK | os.X_OK):
-            code = errno.EACCES if folder.is_dir() else errno.ENOENT
-            raise OSError(code, os.strerror(code))
+            raise OSError(0, f"no file can be made in {folder}" if folder.is_dir() else f"there is no folder {folder}")
     except OSError as error:
         raise WrongUsage(f"{option} {path}: {error.strerror}") from error
 

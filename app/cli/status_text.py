@@ -130,5 +130,5 @@ def _effective_lines(row: Mapping[str, Any]) -> Iterator[str]:
         where = topics if one["kind"] == Kind.TOPIC_CONFIG else "the brokers"
         values = f"{one['source']} on {row['source']}, {one['target']} on {row['target']}"
         yield f"differs in effect: {one['name']} of {where}: {values}; {REMEDY[Kind(one['kind'])]}"
-    if more := drift - sum(one["topics"] or 1 for one in groups):
+    if more := (drift or 0) - sum(one["topics"] or 1 for one in groups):
         yield f"and {number_of(more, 'config')} more"

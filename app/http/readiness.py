@@ -86,11 +86,17 @@ def readiness(status: FlowStatus, verdicts: Mapping[str, int], passes: int) -> R
     return Readiness(ReadinessAnswer.NO, f"{about}{first.reason}{others}", found)
 
 
+def _remedy_of(status: FlowStatus) -> str:
+    """That of the error which stopped the flow; empty where there is none."""
+    stopped = status.failure if status.state is FlowState.ERROR else None
+    return (stopped.remedy if stopped else None) or ""
+
+
 def _findings(status: FlowStatus, verdicts: Mapping[str, int]) -> Iterator[ReadinessFinding]:
     flow = status.flow.name
     trouble = STATES[status.state](status)
     if trouble is not None:
-        yield ReadinessFinding(flow, trouble)
+        yield ReadinessFinding(flow, trouble, remedy=_remedy_of(status))
     if status.reason and status.reason != trouble:
         yield ReadinessFinding(flow, status.reason, blocks=False)
     seen = {status.reason}

@@ -1,4 +1,8 @@
-"""What to do about a reason, by the words that Kafka and Lockstep use for it. Pure."""
+"""What to do about a reason without a remedy of its own, by the words that Kafka and Lockstep use for it. Pure.
+
+What stopped a flow has one (`streaming.errors`). A reason may begin with any topic's name: Kafka's codes are looked for
+as they are written, and no word that stands for an error alone.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +12,22 @@ from typing import NamedTuple
 
 
 class Remedy(NamedTuple):
-    """`words`: found anywhere in a reason, however they are written; `advice`: a sentence."""
+    """`words`: found anywhere in a reason; `advice`: a sentence."""
 
     words: re.Pattern[str]
     advice: str
 
 
 def _remedy(words: str, advice: str) -> Remedy:
-    return Remedy(re.compile(words, re.IGNORECASE), advice)
+    return Remedy(re.compile(rf"(?<![\w.-])(?:{words})"), advice)
 
 
 REMEDIES: Sequence[Remedy] = (
     _remedy("reset policy", "`lockstep offsets` says which, and why: docs/offsets.md."),
     _remedy("neither side", "Set them on the source, or read docs/configs.md on defaults that differ."),
-    _remedy("paused", "Resume it once what it was paused for is over; `lockstep audit` has what was done before."),
+    _remedy("paused[:;]", "Resume it once what it was paused for is over; `lockstep audit` has what was done before."),
     _remedy(
-        "AUTHORIZATION_FAILED|no right to|grant ",
+        r"\w*AUTHORIZATION_FAILED|no right to|grant ",
         "Grant it: `lockstep rights --principal …` prints the commands, `lockstep validate --rights` what is missing.",
     ),
     _remedy(
@@ -44,7 +48,7 @@ REMEDIES: Sequence[Remedy] = (
         "INVALID_REPLICATION_FACTOR|NOT_ENOUGH_REPLICAS",
         "Set replication.factor to what the target's brokers can hold.",
     ),
-    _remedy("ledger", "Read docs/safety.md first: the flow writes nothing until its ledger is in order."),
+    _remedy("the ledger ", "Read docs/safety.md first: the flow writes nothing until its ledger is in order."),
     _remedy(
         "cluster.id|another cluster|pinned",
         "Make sure where the address leads: docs/safety.md, before anything else is done.",

@@ -49,10 +49,11 @@ def grouped(counts: Mapping[DifferingConfig, int]) -> tuple[DriftGroup, ...]:
     return tuple(sorted(groups, key=lambda group: (-group.configs, group.case)))
 
 
-def effective_as_json(groups: Iterable[DriftGroup]) -> dict[str, Any]:
-    """The `effective` of a status: how many configs it is, and the most frequent groups."""
-    every = list(groups)
+def effective_as_json(groups: Iterable[DriftGroup] | None) -> dict[str, Any]:
+    """The `effective` of a status: how many configs it is, null where that is not known, and the most frequent
+    groups."""
+    every = list(groups or ())
     return {
-        "drift": sum(group.configs for group in every),
+        "drift": None if groups is None else sum(group.configs for group in every),
         "configs": [group.as_json() for group in every[:MOST_SHOWN]],
     }

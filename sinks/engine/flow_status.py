@@ -51,7 +51,7 @@ class KnownStatus:
             self._failed_at: datetime | None = None
             self._standby: str | None = None
             self._missing: tuple[str, ...] = ()
-            self._effective: tuple[DriftGroup, ...] = ()
+            self._effective: tuple[DriftGroup, ...] | None = None
             self._failover = NEVER_READ
             self._commits: CommitsFrom | None = None
 
@@ -131,7 +131,7 @@ class KnownStatus:
                 replication_latency_ms=beat.latency_ms if beat else None,
                 reason=error or self._standby or self._query or self._waits_for() or silence(state, age),
                 kinds=as_far_as_known(self._kinds, state, since),
-                effective=self._effective,
+                effective=None if error or self._standby else self._effective,
                 leader=leader,
                 failure=failure,
                 failover=failover,

@@ -191,7 +191,10 @@ class Metrics:
             self._failover.labels(*flow, step.value).set(step is failover.record.state if known else math.nan)
         self._verify.show(status.flow, status.verify)
         self._leads.labels(*flow).set(status.leader is not None and status.leader.here)
-        self._drift.labels(*flow, EFFECTIVE).set(sum(group.configs for group in status.effective))
+        effective = status.effective
+        self._drift.labels(*flow, EFFECTIVE).set(
+            math.nan if effective is None else sum(group.configs for group in effective)
+        )
         for kind, of_kind in status.kinds.items():
             self._kind(flow, kind, of_kind.task)
             self._drift.labels(*flow, kind.value).set(math.nan if of_kind.drift is None else of_kind.drift)

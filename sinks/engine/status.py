@@ -148,11 +148,11 @@ class Failing:
 
 @dataclass(frozen=True, slots=True)
 class FlowStatus:
-    """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first;
-    nothing is pending for them, so they count for no kind. `leader`: who leads the flow; None where nobody does, or
-    nobody knows. `failure`: what the reason of ERROR is to programs. `failover`: how far one is, and what it would
-    cost. `verify`: how its records stand, None where the job does not compare them. `commits`: where those of groups
-    come from; None where groups are not compared."""
+    """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first,
+    None while that is not known; nothing is pending for them, so they count for no kind. `leader`: who leads the flow;
+    None where nobody does, or nobody knows. `failure`: what the reason of ERROR is to programs. `failover`: how far one
+    is, and what it would cost. `verify`: how its records stand, None where the job does not compare them. `commits`:
+    where those of groups come from; None where groups are not compared."""
 
     flow: Flow
     state: FlowState
@@ -160,7 +160,7 @@ class FlowStatus:
     replication_latency_ms: int | None = None
     reason: str | None = None
     kinds: Mapping[Kind, KindStatus] = field(default_factory=dict)
-    effective: tuple[DriftGroup, ...] = ()
+    effective: tuple[DriftGroup, ...] | None = None
     leader: Leader | None = None
     failure: Failing | None = None
     failover: FailoverStatus = field(default_factory=FailoverStatus)

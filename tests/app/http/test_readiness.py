@@ -11,7 +11,7 @@ from app.http.readiness import ReadinessAnswer, readiness
 from app.http.remedies import OTHERWISE, advice
 from sinks.engine.effective_drift import DifferingConfig, DriftGroup
 from sinks.engine.model import Kind
-from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
+from sinks.engine.status import Failing, FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
 from sinks.engine.times import utc_now
 from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover.checks import Check, CheckResult
@@ -54,6 +54,12 @@ def test_a_state_other_than_live_is_a_no_with_its_reason(state: FlowState, words
     found = readiness(status, {}, 1)
     assert found.answer is ReadinessAnswer.NO
     assert words in found.headline
+
+
+def test_an_error_that_stopped_the_flow_comes_with_its_own_remedy() -> None:
+    stopped = Failing("CLUSTER_UNREACHABLE", "check that the cluster is up")
+    status = replace(IN_STEP, state=FlowState.ERROR, reason="cluster b: the ledger host: no answer", failure=stopped)
+    assert readiness(status, {}, 1).findings[0].as_json()["remedy"] == stopped.remedy
 
 
 @pytest.mark.parametrize("task", [Task.PAUSED, Task.FAULTED])
@@ -143,6 +149,8 @@ def test_groups_without_an_offset_and_defaults_that_differ_are_remarks() -> None
         ("the ledger x is not compacted", "docs/safety.md"),
         ("MirrorMaker 2 is not heard: its newest heartbeat is 94 s old", "MirrorMaker 2 runs"),
         ("4 partitions of groups would begin by their reset policy", "lockstep offsets"),
+        ("a.general-ledger: TOPIC_EXCEPTION", OTHERWISE),
+        ("a.paused-extra-heartbeats: TOPIC_EXCEPTION", OTHERWISE),
         ("something new", OTHERWISE),
         (None, OTHERWISE),
     ],

@@ -66,7 +66,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
                 "since": None,
             }
         },
-        "effective": {"drift": 0, "configs": []},
+        "effective": {"drift": None, "configs": []},
         "verify": None,
     }
 
