@@ -51,11 +51,11 @@ HEAD = (
 
 PREDICTION = """## What is predicted without the source
 
-{command}: {rounds} rounds, with the same moments. What `failover` predicts from what the job
-had kept in the ledger, and from the copies, is compared with what was missing of what the job had seen of the source.
-Of what came to the source later, up to 10 s here, nobody knows; partitions of which the job had kept nothing yet, as
-the first ones of a round that are a few seconds old, are left out. The full comparison came every 5 s
-(`lockstep.full.comparison.interval`, 60 s by default).
+{command}: {rounds} rounds, with the same
+moments. What `failover` predicts from what the job had kept in the ledger, and from the copies, is compared with what
+was missing of what the job had seen of the source. Of what came to the source later, up to 10 s here,
+nobody knows; partitions of which the job had kept nothing yet, a few seconds old, are left out. The full comparison
+came every 5 s (`lockstep.full.comparison.interval`, 60 s by default).
 
 Records; partitions in brackets.
 
