@@ -41,6 +41,10 @@ ExportOption = Annotated[
 DiscardOption = Annotated[int | None, typer.Option("--discard", min=0, help="So many of them may stay behind.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="The file of the flow the other way round.")]
 DoneOption = Annotated[bool, typer.Option("--done", help="The source leads again: mirror as before.")]
+LeadsOption = Annotated[
+    str | None,
+    typer.Option("--yes", help="With --done, where the way back was not cut over: its state, typed back."),
+]
 
 
 def failover(
@@ -117,6 +121,7 @@ def failback(
     discard: DiscardOption = None,
     out: OutOption = None,
     done: DoneOption = False,
+    yes: LeadsOption = None,
     why: WhyOption = "",
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
@@ -124,7 +129,7 @@ def failback(
     """Leads back once the source is there again: counts what it alone has, and writes the reverse flow's file."""
     run = called(config, flow, output, FailoverCall(why), dry=dry)
     if done:
-        run.carry_out([Command.RESUME], lambda scene: resume(scene, take_over=take_over))
+        run.carry_out([Command.RESUME], lambda scene: resume(scene, typed=yes, take_over=take_over))
         return
     names = run.flow.flow
     target = out or config.with_name(f"{config.stem}-{names.target}-to-{names.source}.properties")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.reverse_flow import check_source_leads
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
 from sinks.failover.unreplicated import Unreplicated, unreplicated
@@ -67,11 +68,17 @@ def describe(scene: Scene, found: Unreplicated) -> str:
     return f"{records} never reached {scene.settings.flow.target}{': ' + topics if topics else ''}"
 
 
-def resume(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
-    """The source leads again: the fence goes, and the flow is kept in step as before. Raises NotNow, LockstepError."""
+def resume(scene: Scene, *, typed: str | None = None, take_over: bool = False) -> FailoverRecord:
+    """The source leads again: the fence goes, and the flow is kept in step as before. Raises NotNow, LockstepError.
+
+    `typed`: the state of the flow the other way round, by whoever knows that the source leads although it was not cut
+    over.
+    """
     if done := scene.journal.has_done(State.MIRRORING):
         return done
     if scene.journal.record.state is not State.REVERSING:
         raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
+    if scene.journal.record.doing is not Command.RESUME:
+        check_source_leads(scene, typed)
     scene.journal.begin(Command.RESUME, take_over=take_over)
     return scene.journal.run(scene.steps())

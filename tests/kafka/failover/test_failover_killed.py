@@ -102,7 +102,11 @@ def test_a_failover_and_the_way_back_killed_around_each_step_end_as_if_they_had_
     done = killed_at(FAILBACK, flow, commands, *call, config=flow.config).flow()
     assert done["state"] == commands.run("failback", config=flow.config).flow()["state"] == State.REVERSING
     assert f"{TARGET}->{SOURCE}.enabled=true" in reverse.read_text()
-    done = killed_at([Step.LIFT_FENCE], flow, commands, "failback", "--done", config=flow.config).flow()
+    refused = commands.run("failback", "--done", config=flow.config)
+    assert refused.code == 1
+    assert "say --yes unknown" in refused.err
+    call = ("failback", "--done", "--yes", "unknown")
+    done = killed_at([Step.LIFT_FENCE], flow, commands, *call, config=flow.config).flow()
     assert (done["state"], flow.ledger().values(Entry.DIVERGENCE)) == (State.MIRRORING, {})
     leaving.start()
 

@@ -156,7 +156,7 @@ def test_with_nothing_lost_failback_writes_the_reverse_flow_and_done_mirrors_aga
     lose_the_source(built, reachable=True)
     record = failback(built.scene(), export=None, discard=None, write_reverse=lambda: written.append("the file"))
     assert (record.state, written) == (State.REVERSING, ["the file"])
-    assert resume(built.scene()).state is State.MIRRORING
+    assert resume(built.scene(), typed="unknown").state is State.MIRRORING
     assert divergences(built.ledger()) == {}
     assert not built.record().has_ended
 
@@ -171,7 +171,7 @@ def test_a_failover_and_a_failback_that_are_done_are_done_once() -> None:
     for _ in range(2):
         assert failback(built.scene(), export=None, discard=3, write_reverse=lambda: None).state is State.REVERSING
     for _ in range(2):
-        assert resume(built.scene()).state is State.MIRRORING
+        assert resume(built.scene(), typed="unknown").state is State.MIRRORING
     assert divergences(built.ledger()) == {}
 
 

@@ -1,0 +1,69 @@
+"""`failback --done` begins only once the way back was cut over, as the ledger of that flow says on the source."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
+from sinks.failover.commands import cutover
+from sinks.failover.failing_back import failback, resume
+from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.states import Command, State
+from tests.sinks.builders import NOON
+from tests.sinks.failover.scenes import Stage, stage
+
+
+def reversing() -> Stage:
+    built = stage()
+    cutover(built.scene())
+    failback(built.scene(), export=None, discard=None, write_reverse=lambda: None)
+    return built
+
+
+def way_back_is(built: Stage, record: FailoverRecord) -> None:
+    topic = built.world.settings.internal.reverse_ledger
+    ledger = Ledger(topic, built.world.source, built.world.source, 1, lambda: NOON)
+    ledger.put({(Entry.FAILOVER, ("state",)): record.to_text()})
+
+
+@pytest.mark.parametrize("state", [State.PROMOTED, State.FAILED_OVER, State.INVALIDATED, State.REVERSING])
+def test_flow_mirrors_again_once_the_way_back_has_taken_over(state: State) -> None:
+    built = reversing()
+    way_back_is(built, FailoverRecord(state))
+    assert resume(built.scene()).state is State.MIRRORING
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        FailoverRecord(),
+        FailoverRecord(State.DRAINED),
+        FailoverRecord(State.DRAINED, Command.PROMOTE),
+        FailoverRecord(State.FAILING_OVER, Command.FAIL_OVER),
+    ],
+)
+def test_flow_whose_target_still_leads_does_not_mirror_again_unless_that_state_is_typed_back(
+    record: FailoverRecord,
+) -> None:
+    built = reversing()
+    way_back_is(built, record)
+    fenced = set(built.world.source_acls.bindings)
+    for typed in (None, "unknown", "PROMOTED"):
+        with pytest.raises(NotNow, match=f"b->a is {record.state}.*--yes {record.state}"):
+            resume(built.scene(), typed=typed)
+    assert (built.record().state, built.record().has_ended) == (State.REVERSING, True)
+    assert built.world.source_acls.bindings == fenced
+    assert resume(built.scene(), typed=str(record.state)).state is State.MIRRORING
+
+
+@pytest.mark.parametrize("there", [b"damaged", None])
+def test_where_nobody_can_tell_whether_the_source_leads_that_is_typed_back(there: bytes | None) -> None:
+    built = reversing()
+    if there is not None:
+        topic = built.world.settings.internal.reverse_ledger
+        way_back_is(built, FailoverRecord(State.PROMOTED))
+        built.world.source.append_log(topic, [(b'["FAILOVER","state"]', there)])
+    with pytest.raises(NotNow, match=r"nobody can tell whether a leads again.*--yes unknown"):
+        resume(built.scene())
+    assert resume(built.scene(), typed="unknown").state is State.MIRRORING
