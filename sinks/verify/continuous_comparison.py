@@ -16,7 +16,7 @@ from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
-from sinks.verify.log_survey import SurveyedSide, compacted_topics, moved_starts
+from sinks.verify.log_survey import SurveyedSide, compacted_topics, moved_starts, surplus_partitions
 from sinks.verify.newly_exact import NewlyExact
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_progress import Cut, PartitionProgress
@@ -87,7 +87,8 @@ class ContinuousComparison:
             for topic, name in remote.items()
             for number in range(min(listed.source[topic], listed.target[name]))
         ]
-        unmirrored = len(listed.desired.remote) - len(remote)
+        unmirrored = len(listed.desired.remote) - len(remote) + len(listed.desired.shared)
+        unmirrored += len(surplus_partitions(target.records, listed, remote))
         unmirrored += sum(max(0, listed.source[topic] - listed.target[name]) for topic, name in remote.items())
         self._recognize(remote)
         # The target's ends first: what it has by then, the source has when its ends are read.

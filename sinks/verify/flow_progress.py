@@ -16,7 +16,8 @@ MOST_PARTITIONS = 500
 """Partitions in one round."""
 
 NOT_COMPARED = "NOT_COMPARED"
-"""As a verdict: partitions, or whole topics, that are on the source alone, or that could not be read."""
+"""As a verdict: partitions, or whole topics, that are on one side alone, that share a name on the target, or that could
+not be read."""
 
 PartitionPair = tuple[TopicPartition, TopicPartition]
 
@@ -50,7 +51,7 @@ class FlowProgress:
         """The partitions that are on both sides now; those of which the target lost its tail.
 
         `found`: the logs of those that could be read. One that could not, for want of a leader say, stands as
-        before. `unmirrored`: topics and partitions that are on the source alone.
+        before. `unmirrored`: topics and partitions that cannot be compared.
         """
         there = {where for where, _ in listed}
         self.partitions = {where: one for where, one in self.partitions.items() if where in there}

@@ -13,6 +13,7 @@ from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.translation import without_truncated
 from sinks.kinds.offsets.verified_stretches import unverified_from
+from sinks.verify.differences import Difference
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.windows import cut
@@ -72,6 +73,7 @@ def survey(
     found = LogSurvey()
     remote = _chosen(settings, listed, scope.topics, found.reports)
     there = _partitions(listed, remote, found.reports)
+    found.reports += foreign_partitions(target.records, listed, remote)
     # The target's ends first: what it has by then, the source has when its ends are read.
     theirs = target.records.readable([TopicPartition(remote[where.topic], where.partition) for where in there])
     ours = source.records.readable(there)
@@ -103,12 +105,20 @@ def _chosen(
     settings: FlowSettings, listed: Listed, topics: Sequence[str], reports: list[PartitionReport]
 ) -> dict[str, str]:
     """Remote names by names on the source, of what is to be compared and on both sides."""
-    wanted = topics or sorted(listed.desired.remote)
+    shared = listed.desired.shared
+    wanted = topics or sorted({*listed.desired.remote, *shared})
     chosen: dict[str, str] = {}
     for topic in wanted:
         remote = listed.desired.remote.get(topic)
         if remote is not None and remote in listed.target:
             chosen[topic] = remote
+        elif topic in shared:
+            others = " and ".join(sorted(one for one, name in shared.items() if name == shared[topic] and one != topic))
+            reason = (
+                f"{others} would be {shared[topic]} on the target as well: there nobody can tell their records apart"
+            )
+            where = TopicPartition(topic, 0)
+            reports.append(PartitionReport(where, shared[topic], PartitionVerdict.UNVERIFIABLE, reason))
         else:
             reason = _why_not(settings, listed, topic, remote)
             reports.append(
@@ -144,6 +154,36 @@ def _partitions(listed: Listed, remote: Mapping[str, str], reports: list[Partiti
                 reason = f"{name} has {number_of(there, 'partition')} only"
                 reports.append(PartitionReport(where, name, PartitionVerdict.NOT_MIRRORED, reason))
     return found
+
+
+def surplus_partitions(
+    records: RecordReader, listed: Listed, remote: Mapping[str, str]
+) -> dict[TopicPartition, LogRange]:
+    """Partitions that only the copies have, by the source's name of the topic, and what clients get of them; none that
+    is empty."""
+    only = {
+        TopicPartition(name, number): TopicPartition(topic, number)
+        for topic, name in sorted(remote.items())
+        if listed.source[topic]
+        for number in range(listed.source[topic], listed.target[name])
+    }
+    if not only:
+        return {}
+    return {only[across]: log for across, log in records.readable(list(only)).items.items() if log.end > log.start}
+
+
+def foreign_partitions(records: RecordReader, listed: Listed, remote: Mapping[str, str]) -> list[PartitionReport]:
+    """Of partitions that only the copies have: what is in them came from nowhere on the source."""
+    return [
+        PartitionReport(
+            where,
+            remote[where.topic],
+            PartitionVerdict.DIFFERENT,
+            f"the source has no such partition; the target has offsets {log.start} to {log.end - 1} there",
+            differences={Difference.EXTRA: log.end - log.start},
+        )
+        for where, log in surplus_partitions(records, listed, remote).items()
+    ]
 
 
 def _recreated(source: Reader, target: Reader, memory: OffsetMemory, remote: Mapping[str, str]) -> set[str]:
