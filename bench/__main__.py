@@ -18,7 +18,6 @@ from app.local.jars import PROJECT
 from app.local.local_cluster import LocalCluster
 from bench import groups_page
 from bench.acl_scenario import measure_acls
-from bench.drill import run
 from bench.group_scenario import FULL, WAYS, measure_groups
 from bench.page import render
 from bench.results import Result, read, save
@@ -34,16 +33,15 @@ def main(
     changes: Annotated[int, typer.Option(help="Changes whose arrival is timed, in each way.")] = 50,
     acls: Annotated[bool, typer.Option(help="Whether ACLs are measured as well.")] = True,
     only: Annotated[str, typer.Option(help="Only ways whose name contains one of these, separated by `|`.")] = "",
-    drill: Annotated[
-        int, typer.Option(help="Rounds of the failover drill, and nothing but what is about offsets.")
-    ] = 0,
     groups: Annotated[bool, typer.Option("--groups", help="The age of synced offsets, and nothing else.")] = False,
     render_only: Annotated[bool, typer.Option("--render", help="Write the page from docs/benchmarks.json.")] = False,
 ) -> None:
     """Measures, saves after each way, and writes the page."""
     results, facts = read(RESULTS)
-    _offsets(drill, groups)
-    if not (render_only or drill or groups):
+    if groups:
+        # Kept in a file of its own.
+        groups_page.save(groups_page.RESULTS, measure_groups(FULL, [*WAYS], ["lockstep", "stream"]))
+    if not (render_only or groups):
         # Ways that are measured no more would stand beside those of another run.
         results = [row for row in results if row.name in {scenario.name for scenario in SCENARIOS}]
         facts |= _facts() | {"decoding": _decoding()}
@@ -57,14 +55,6 @@ def main(
                 results.append(result)
                 save(RESULTS, results, facts)
     render(results, facts, PROJECT / "docs")
-
-
-def _offsets(rounds: int, groups: bool) -> None:
-    """What is kept in files of their own."""
-    if rounds:
-        run.drill(rounds, run.Way(), run.FULL, run.RESULTS)
-    if groups:
-        groups_page.save(groups_page.RESULTS, measure_groups(FULL, [*WAYS], ["lockstep", "stream"]))
 
 
 def _measure(topics: int, changes: int, only: str) -> Iterator[Result]:

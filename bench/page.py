@@ -8,8 +8,6 @@ from typing import Any
 
 from bench import endurance_page, groups_page
 from bench.acl_scenario import section
-from bench.drill import run as drill
-from bench.drill import section as drill_section
 from bench.results import MIB, Result, plot, quantile, table
 from bench.scenario import DEFAULT
 
@@ -62,9 +60,9 @@ def render(results: Sequence[Result], facts: dict[str, Any], folder: Path) -> No
 
 
 def _offsets(folder: Path) -> list[str]:
-    """What was measured of synced offsets, each from its own file."""
-    moved, ages = drill.read(folder / drill.RESULTS.name), groups_page.read(folder / groups_page.RESULTS.name)
-    return [*([drill_section.section(moved)] if moved else []), *([groups_page.section(ages)] if ages else [])]
+    """What was measured of synced offsets, from its own file."""
+    ages = groups_page.read(folder / groups_page.RESULTS.name)
+    return [groups_page.section(ages)] if ages else []
 
 
 def _endurance(folder: Path) -> list[str]:
@@ -86,7 +84,7 @@ def _goals(results: Sequence[Result]) -> str:
         if ours is not None and theirs is not None:
             ratio = read(ours) / read(theirs)
             verdict = "reached" if ratio <= goal else f"missed by {ratio - goal:.2f}"
-            figures = f"{ratio:.2f} ({read(ours):.2f} to {read(theirs):.2f})"
+            figures = f"{ratio:.2f} ({read(ours):.2f} against {read(theirs):.2f})"
             rows.append(f"| {what} | {topics:,} | ≤ {goal} of MM2's at 1 s | {figures} | {verdict} |")
     rows += _idle_writes(results)
     return "\n".join(rows) + "\n"

@@ -166,5 +166,5 @@ def goals(found: Sequence[Row]) -> list[tuple[str, str, bool]]:
         *([by_verify] if verified else []),
         (GOALS[0], f"{skipped} (goal: 0)", skipped == 0),
         (GOALS[1], f"{at_end} at most (goal: 0)", at_end == 0),
-        (GOALS[2], f"{ours:g} to {mm2:g}", ours <= mm2 / 10),
+        (GOALS[2], f"{ours:g}, MM2 {mm2:g}", ours <= mm2 / 10),
     ]

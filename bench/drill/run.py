@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import orjson
 
-from app.local.jars import PROJECT
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong
@@ -23,7 +22,7 @@ from bench.drill.round import DrillSize, Ground, Played, play
 from bench.drill.source_load import CLEANER
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 
-RESULTS: Final = PROJECT / "docs" / "benchmarks-drill.json"
+RESULTS: Final = Path("benchmarks-drill.json")
 FULL: Final = DrillSize(seconds=40.0, groups=4, settle=10.0)
 SMOKE: Final = DrillSize(seconds=10.0, groups=1, settle=4.0)
 MANY: Final = DrillSize(seconds=12.0, groups=1, settle=10.0)
