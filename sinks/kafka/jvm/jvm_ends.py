@@ -53,7 +53,8 @@ class JvmEnds:
         left = [one for one in partitions if one not in known]
         if not left:
             return Observed(known)
-        seen = others(left)
+        # librdkafka has another word for partitions that are gone where it is asked for no other one.
+        seen = others([*left, *list(known)[:1]])
         # One that is gone must not cost the others their answer the next time.
         self._troubled = self._troubled.difference(seen.items).union(seen.errors)
         return Observed({**known, **seen.items}, seen.errors)
@@ -87,16 +88,18 @@ class _Client:
         kafka = jvm.org.apache.kafka
         self._spec, self._options = kafka.clients.admin.OffsetSpec, kafka.clients.admin.ListOffsetsOptions
         self._isolation = kafka.common.IsolationLevel
-        self._spark, self._map = jvm.org.apache.spark.sql.kafka010.JsonUtils, jvm.java.util.concurrent.ConcurrentHashMap
+        self._spark = jvm.org.apache.spark.sql.kafka010.JsonUtils
+        self._java = jvm.scala.jdk.javaapi.CollectionConverters
+        self._map = jvm.java.util.concurrent.ConcurrentHashMap
 
     def ranges(self, partitions: Collection[TopicPartition], committed: bool) -> dict[TopicPartition, LogRange]:
         """Raises Py4JJavaError where one of them has none, ValueError, KeyError and TypeError for what is not
         understood."""
-        by_topic: dict[str, list[int]] = defaultdict(list)
+        by_topic: dict[str, dict[str, int]] = defaultdict(dict)
         for one in partitions:
-            by_topic[one.topic].append(one.partition)
-        # As Spark's option `assign` has it: any number of partitions by one call.
-        asked = self._jvm.java.util.Arrays.asList(self._spark.partitions(orjson.dumps(by_topic).decode()))
+            by_topic[one.topic][str(one.partition)] = 0
+        # As Spark's option `startingOffsets` has it: any number of partitions by one call.
+        asked = self._java.asJavaCollection(self._spark.partitionOffsets(orjson.dumps(by_topic).decode()).keySet())
         level = self._isolation.READ_COMMITTED if committed else self._isolation.READ_UNCOMMITTED
         starts = self._asked(asked, self._spec.earliest(), self._isolation.READ_UNCOMMITTED)
         ends = self._asked(asked, self._spec.latest(), level)
