@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from app.failover_claims import claim_of_this_process, may_be_alive
 from app.failover_verify import CopyComparison
 from app.passes import single_pass
 from app.settings import Settings
@@ -28,8 +27,6 @@ from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
 
-PID = re.compile("[1-9][0-9]*")
-
 
 @dataclass(frozen=True)
 class FailoverCall:
@@ -43,24 +40,6 @@ class FailoverCall:
     verifies: bool = False
     say: Callable[[str], None] = lambda line: None
     on_state: StateObserver = lambda before, after: None
-
-
-def claim_of_this_process() -> str:
-    """`user@host:pid`."""
-    return f"{process_identity()}:{os.getpid()}"
-
-
-def may_be_alive(claim: str) -> bool:
-    """Whether the process of a claim may still run: one of this machine is looked up, others may."""
-    where, _, pid = claim.rpartition(":")
-    if where.rpartition("@")[2] != process_identity().rpartition("@")[2] or not PID.fullmatch(pid):
-        return True
-    with suppress(PermissionError):
-        try:
-            os.kill(int(pid), 0)
-        except (ProcessLookupError, OverflowError):
-            return False
-    return True
 
 
 @contextmanager

@@ -21,7 +21,8 @@ class NotNow(LockstepError):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Who began a command, when (UTC), and why; `claim`: the process that is at it, as `user@host:pid`."""
+    """Who began a command, when (UTC), and why; `claim`: the process that is at it, as
+    `user@host/place:pid`."""
 
     who: str = ""
     at: str = ""

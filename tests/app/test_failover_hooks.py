@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from app.failover_claims import claim_of_this_process, may_be_alive
 from app.failover_hooks import failover_hooks
-from app.failover_session import claim_of_this_process, may_be_alive
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import State
 from sinks.flow_settings import FailoverRules
@@ -65,3 +66,18 @@ def test_a_hook_that_fails_is_logged_and_stops_nothing(tmp_path: Path, caplog: p
 def test_a_claim_with_an_impossible_process_stops_no_command(pid: str, alive: bool) -> None:
     here, _, _ = claim_of_this_process().rpartition(":")
     assert may_be_alive(f"{here}:{pid}") is alive
+
+
+def test_the_same_process_id_in_a_container_of_the_same_host_is_another_process() -> None:
+    here, _, _ = claim_of_this_process().partition("/")
+    elsewhere = f"{here}/0badc0de"
+    assert claim_of_this_process().startswith(f"{here}/")
+    assert not may_be_alive(f"{claim_of_this_process().rpartition(':')[0]}:{'9' * 30}")
+    assert may_be_alive(f"{elsewhere}:{'9' * 30}")
+    assert claim_of_this_process() != f"{elsewhere}:{os.getpid()}"
+
+
+def test_claim_of_an_earlier_version_is_looked_up_by_its_host() -> None:
+    here, _, _ = claim_of_this_process().partition("/")
+    assert may_be_alive(f"{here}:{os.getpid()}")
+    assert not may_be_alive(f"{here}:{'9' * 30}")
