@@ -29,6 +29,11 @@ class CellRows:
         """Whether there are more runs than came."""
         return self.sums.records > sum(row.length for row in self.runs)
 
+    @property
+    def appended(self) -> bool:
+        """Whether the target's broker gave a record without a counterpart its timestamp."""
+        return any(row.appended for row in self.contents)
+
 
 @dataclass(frozen=True)
 class MatchedRows:

@@ -205,6 +205,7 @@ class PartitionCheck:
         """What was found in a window that was read again."""
         result, matched, sums = self.results[reread.number], found.matched, found.sums
         result.matched, result.uncounted, result.order_unknown = matched, found.uncounted, found.order_unknown
+        result.appended = max(result.appended, not reread.times)
         result.differs = bool(matched.findings) or any(found.uncounted.values())
         result.runs += matched.runs
         result.records += max(sums.records, sum(run.length for run in matched.runs))

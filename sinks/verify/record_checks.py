@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sinks.verify.digest_rules import NONE, Digest
 from sinks.verify.last_records import last_records
@@ -48,11 +48,10 @@ class RecordChecks:
         return found + (last_records(jobs, keyed, notes, self._most) if keyed else [])
 
     def _read(self, jobs: RecordJobs, checks: Sequence[PartitionCheck]) -> None:
-        again = self._digests(jobs, checks)
+        due = [one for one in self._digests(jobs, checks) if self._is_due(one.reread)]
         for times in (True, False):
-            chosen = [one for one in again if one.reread.times is times and self._is_due(one.reread)]
-            if chosen:
-                self._match(jobs, checks, chosen, times)
+            if chosen := [one for one in due if one.reread.times is times]:
+                due += self._match(jobs, checks, chosen, times)
         self._find_copies(jobs, checks)
 
     def _is_due(self, reread: Reread) -> bool:
@@ -95,8 +94,8 @@ class RecordChecks:
 
     def _match(
         self, jobs: RecordJobs, checks: Sequence[PartitionCheck], windows: Sequence[_Window], times: bool
-    ) -> None:
-
+    ) -> list[_Window]:
+        """Those to be matched once more without timestamps, which the target's brokers turn out to give."""
         of_check: dict[int, list[_Window]] = {}
         for one in windows:
             of_check.setdefault(one.check, []).append(one)
@@ -108,10 +107,15 @@ class RecordChecks:
             ours.append(PartitionRead(number, plan.where.topic, plan.where.partition, up))
             theirs.append(PartitionRead(number, plan.remote.topic, plan.remote.partition, down))
         rows = jobs.pairs(ours, theirs, times, self._most)
+        untimed: list[_Window] = []
         for number, found in of_check.items():
             for at, one in enumerate(found):
                 brought = of_cell(rows, (number, 2 * at))
+                if times and brought.appended:
+                    untimed.append(replace(one, reread=replace(one.reread, times=False)))
+                    continue
                 checks[number].take_match(one.reread, matched_rows(brought, one.reread.edges, times))
+        return untimed
 
 
 def _alternating(windows: Iterable[_Window]) -> tuple[list[int], list[int]]:

@@ -85,7 +85,7 @@ class SparkJobs:
         equal = runs(contents).persist()
         try:
             first = F.coalesce(F.get("upstreams", F.lit(0)), F.get("downstreams", F.lit(0)))
-            digests = ("key_digest", "value_digest", "headers_digest", "ms")
+            digests = ("key_digest", "value_digest", "headers_digest", "ms", "appended")
             # Of both sides as many, so that there is what a changed record may have been.
             odd = first_of_each(unequal(contents), ["id", "cell", F.size("upstreams") > 0], first, most)
             rows = odd.select("id", "cell", "upstreams", "downstreams", *digests).collect()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
-from streaming.verify.record_digests import field_digests, with_digests
+from streaming.verify.record_digests import APPEND_TIME, field_digests, with_digests
 from streaming.verify.rows import SOURCE, TARGET
 
 
@@ -22,6 +22,7 @@ def identified(frame: DataFrame, side: int, times: bool) -> DataFrame:
         "content",
         F.xxhash64("mixed", stamp).alias("identity"),
         F.col("ms").alias("ms"),
+        ((F.col("timestampType") == APPEND_TIME) & F.lit(side == TARGET)).alias("appended"),
         *[column.alias(name) for name, column in field_digests().items()],
     )
 
@@ -33,6 +34,7 @@ def by_content(records: DataFrame) -> DataFrame:
     return records.groupBy("id", "cell", "content", "identity").agg(
         F.sort_array(F.collect_list(ours)).alias("upstreams"),
         F.sort_array(F.collect_list(theirs)).alias("downstreams"),
+        F.max("appended").alias("appended"),
         *[F.first(name).alias(name) for name in ("key_digest", "value_digest", "headers_digest", "ms")],
     )
 

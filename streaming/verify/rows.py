@@ -55,7 +55,8 @@ class RunRow(NamedTuple):
 
 
 class ContentRow(NamedTuple):
-    """A content that is not as often on one side as on the other, with the digests of its fields."""
+    """A content that is not as often on one side as on the other, with the digests of its fields. `appended`: of the
+    target's records with it, whether the broker gave one its timestamp (LogAppendTime)."""
 
     id: int
     cell: int
@@ -65,6 +66,7 @@ class ContentRow(NamedTuple):
     value: int
     headers: int
     ms: int
+    appended: bool = False
 
 
 class SoughtRecord(NamedTuple):

@@ -50,7 +50,7 @@ class RecordedJobs(SparkJobs):
 
 def row(topic: str, record: Record) -> tuple[Any, ...]:
     at = datetime.fromtimestamp(record.ms / 1000, tz=timezone.utc)
-    return (topic, 0, record.offset, record.key, record.value, at, 0, record.headers)
+    return (topic, 0, record.offset, record.key, record.value, at, int(record.appended), record.headers)
 
 
 def jobs_on(spark: SparkSession, logs: Sequence[MirroredLog]) -> RecordedJobs:

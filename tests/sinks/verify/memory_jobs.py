@@ -57,7 +57,10 @@ def digest(records: Sequence[Record], base: int) -> Digest:
             sums[at] += half
         sums[6] ^= mixed_up(2, one)
     times = [record.ms for record in records]
-    return Digest(len(records), sums[0], sums[1], sums[6], *sums[2:6], 0, min(times), max(times), SIZE * len(records))
+    appended = sum(record.appended for record in records)
+    return Digest(
+        len(records), sums[0], sums[1], sums[6], *sums[2:6], appended, min(times), max(times), SIZE * len(records)
+    )
 
 
 @dataclass
@@ -87,6 +90,12 @@ class MemoryJobs:
                 if cell % 2 == 0:
                     for one in records:
                         cells[read.id, cell].setdefault(one.without_place(times), ([], []))[side].append(one.offset)
+        appended = {
+            (read.id, cell, one.without_place(times))
+            for read, cell, records in self._cells(TARGET, target)
+            for one in records
+            if one.appended
+        }
         rows = RecordRows([], [], [], [])
         for (number, cell), contents in cells.items():
             pairs = []
@@ -94,7 +103,8 @@ class MemoryJobs:
                 if len(ours) == len(theirs):
                     pairs += list(zip(ours, theirs, strict=True))
                 else:
-                    rows.contents.append(ContentRow(number, cell, ours, theirs, *fields(one), one.ms))
+                    late = (number, cell, one) in appended
+                    rows.contents.append(ContentRow(number, cell, ours, theirs, *fields(one), one.ms, late))
             pairs.sort()
             rows.runs.extend(RunRow(number, cell, upstream, downstream, 1, 0) for upstream, downstream in pairs)
             descents = sum(one[1] > other[1] for one, other in pairwise(pairs))

@@ -34,16 +34,17 @@ class Record:
     value: bytes | None
     headers: Headers | None
     ms: int
+    appended: bool = False
 
     def without_place(self, times: bool = True) -> Record:
         """All that two copies have in common."""
-        return replace(self, offset=0, ms=self.ms if times else 0)
+        return replace(self, offset=0, ms=self.ms if times else 0, appended=False)
 
 
 @dataclass
 class MirroredLog:
     """One partition. `found`: the name and the source's offset of each difference; `pending`: records to be copied.
-    `syncs`: as MM2 wrote them.
+    `syncs`: as MM2 wrote them. `times`: timestamps count; else the target's broker gave them.
     """
 
     number: int
@@ -55,6 +56,7 @@ class MirroredLog:
     syncs: list[tuple[int, int]] = field(default_factory=list)
     found: set[tuple[str, int]] = field(default_factory=set)
     pending: int = 0
+    times: bool = True
 
     @property
     def verdict(self) -> PartitionVerdict:
@@ -73,8 +75,8 @@ class MirroredLog:
         records = {record.offset: record for record in self.source}
         if offset not in records:
             return offset
-        same = records[offset].without_place()
-        return next(record.offset for record in self.source if record.without_place() == same)
+        same = records[offset].without_place(self.times)
+        return next(record.offset for record in self.source if record.without_place(self.times) == same)
 
     def plan(self, least: int, cell: int) -> PartitionPlan:
         ours = LogRange(self.starts[0], self.source_end)
@@ -142,23 +144,27 @@ def _mirrored_log(number: int, dice: random.Random) -> MirroredLog:
     count = len(log.source)
     copied = count - (dice.randint(0, count) if dice.random() < 0.4 else 0)
     log.pending = count - copied
-    faults = {} if dice.random() < 0.3 else _faults(dice, log.source, copied)
+    log.times = dice.random() >= 0.1
+    faults = {} if dice.random() < 0.3 else _faults(dice, log, copied)
     copies = [[record] for record in log.source[:copied]]
     for at, fault in faults.items():
         _break(copies, at, fault, log)
     clean = set(range(copied)) - {at + near for at in faults for near in range(2)}
     _copy(log, copies, clean, dice)
+    if not log.times:
+        log.target = [replace(one, ms=1_800_000_000_000 + one.offset, appended=True) for one in log.target]
     _delete_old(log, dice, faults)
     return log
 
 
-def _faults(dice: random.Random, source: list[Record], copied: int) -> dict[int, str]:
+def _faults(dice: random.Random, log: MirroredLog, copied: int) -> dict[int, str]:
     """By index of the record; not among the first and the last ones, of which nobody can tell."""
     chosen: dict[int, str] = {}
+    plain = [one.without_place(log.times) for one in log.source]
     for at in range(GROUP, copied - GROUP, GROUP):
-        alone = all(source[at].without_place() != source[other].without_place() for other in (at - 1, at + 1, at + 2))
-        if alone and source[at + 1].without_place() != source[at + 2].without_place() and dice.random() < 0.15:
-            chosen[at] = dice.choice(FAULTS)
+        alone = all(plain[at] != plain[other] for other in (at - 1, at + 1, at + 2))
+        if alone and plain[at + 1] != plain[at + 2] and dice.random() < 0.15:
+            chosen[at] = dice.choice([fault for fault in FAULTS if log.times or fault != "timestamp"])
     return chosen
 
 
