@@ -20,11 +20,12 @@ from sinks.kinds.offsets.exact_runs import remember
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import read_memory
 from sinks.kinds.offsets.mirror_records import mirror_topics
-from sinks.verify.log_survey import ComparisonScope, LogSurvey, SurveyedSide, moved_starts, survey
+from sinks.verify.log_survey import ComparisonScope, LogSurvey, survey
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_report import counted
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, PartitionVerdict, VerifyLevel
 from sinks.verify.record_checks import RecordChecks
+from sinks.verify.surveyed_sides import SurveyedSide, changed_meanwhile
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -120,7 +121,8 @@ class _FlowCheck:
                     reports += found.reports
                 plans = [plan for plan in found.plans if only is None or plan.where in only]
                 done = self._compare(plans, found)
-                only = moved_starts(plans, ours, theirs) if scope.level is not VerifyLevel.COUNTS else set()
+                read = scope.level is not VerifyLevel.COUNTS
+                only = changed_meanwhile(plans, *sides, found.ids) if read else set()
                 stayed = [one for one in done if one.where not in only]
                 reports += stayed
                 _remember(opened, stayed, memory)

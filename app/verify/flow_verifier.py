@@ -24,7 +24,7 @@ from sinks.kinds.offsets.mirror_records import mirror_topics
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.continuous_comparison import ComparedFlow, ContinuousComparison
 from sinks.verify.flow_progress import FlowProgress
-from sinks.verify.log_survey import SurveyedSide
+from sinks.verify.surveyed_sides import SurveyedSide
 from streaming.errors import LockstepError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.verify.byte_budget import ByteBudget
 from sinks.verify.flow_progress import FlowProgress, PartitionPair
-from sinks.verify.log_survey import SurveyedSide, compacted_topics, moved_starts, surplus_partitions
+from sinks.verify.log_survey import compacted_topics, surplus_partitions
 from sinks.verify.newly_exact import NewlyExact
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_progress import Cut, PartitionProgress
@@ -24,6 +24,7 @@ from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, V
 from sinks.verify.piece_selection import SelectedPiece, select_pieces
 from sinks.verify.record_checks import RecordChecks
 from sinks.verify.record_jobs import MeteredJobs, RecordJobs
+from sinks.verify.surveyed_sides import NO_IDS, SurveyedSide, changed_meanwhile, ids_on_both
 from sinks.verify.windows import LEAST_WINDOW, Window, cut
 from streaming.mm2.records import TopicPartition
 
@@ -65,6 +66,7 @@ class ContinuousComparison:
         self._memory = OffsetMemory()
         self._reading = MirrorReading(self._memory, both.topics)
         self._reading.load(both.ledger)
+        self._ids = NO_IDS
         self._policies: dict[str, tuple[float, bool]] = {}
         self._newly, self._written_at = NewlyExact(self._memory.histories.position), now
 
@@ -106,8 +108,7 @@ class ContinuousComparison:
         self._newly.forget(lost)
 
     def _recognize(self, remote: Mapping[str, str]) -> None:
-        source, target = self._both.source.reader, self._both.target.reader
-        here, there = source.topic_ids(remote), target.topic_ids(remote.values())
+        here, there = self._ids = ids_on_both(self._both.source.reader, self._both.target.reader, remote)
         self._memory.recognize(remote, here, there)
         recreated = self._progress.recognize(
             {topic: (here.get(topic, ""), there.get(name, "")) for topic, name in remote.items()}
@@ -122,7 +123,7 @@ class ContinuousComparison:
         position = self._memory.histories.position
         plans = {one.progress.where: _plan(one) for one in chosen}
         reports = self._reports(chosen, plans, compacted)
-        moved = moved_starts(plans.values(), self._both.source.records, self._both.target.records)
+        moved = changed_meanwhile(plans.values(), self._both.source, self._both.target, self._ids)
         for one in chosen:
             where = one.progress.where
             report = reports[where]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import PartitionTime, RecordReader
 from sinks.kinds.listing import Listed
@@ -16,6 +15,7 @@ from sinks.kinds.offsets.verified_stretches import unverified_from
 from sinks.verify.differences import Difference
 from sinks.verify.partition_check import PartitionPlan
 from sinks.verify.partition_verdicts import PartitionReport, PartitionVerdict, VerifyLevel
+from sinks.verify.surveyed_sides import NO_IDS, IdsOnBoth, SurveyedSide, ids_on_both
 from sinks.verify.windows import cut
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
@@ -38,20 +38,13 @@ class ComparisonScope:
     whole: bool = False
 
 
-@dataclass(frozen=True)
-class SurveyedSide:
-    """One cluster, with a reader that gets what MM2 gets there, or what consumers of its copies get."""
-
-    reader: Reader
-    records: RecordReader
-
-
 @dataclass
 class LogSurvey:
     """`plans`: partitions to be compared. `reports`: of those of which there is nothing to compare.
 
-    `compacted`: topics that lose records from their midst on either side, by their names on the source. `truncated`:
-    partitions whose target has lost its tail since MM2 wrote its newest offset-sync. `recreated`: topics.
+    `ids`: of topics, before anything is read. `compacted`: topics that lose records from their midst on either side, by
+    their names on the source. `truncated`: partitions whose target has lost its tail since MM2 wrote its newest
+    offset-sync. `recreated`: topics.
     """
 
     plans: list[PartitionPlan] = field(default_factory=list)
@@ -59,6 +52,7 @@ class LogSurvey:
     compacted: set[str] = field(default_factory=set)
     truncated: set[TopicPartition] = field(default_factory=set)
     recreated: set[str] = field(default_factory=set)
+    ids: IdsOnBoth = NO_IDS
 
 
 def survey(
@@ -74,10 +68,11 @@ def survey(
     remote = _chosen(settings, listed, scope.topics, found.reports)
     there = _partitions(listed, remote, found.reports)
     found.reports += foreign_partitions(target.records, listed, remote)
+    found.ids = ids_on_both(source.reader, target.reader, remote)
     # The target's ends first: what it has by then, the source has when its ends are read.
     theirs = target.records.readable([TopicPartition(remote[where.topic], where.partition) for where in there])
     ours = source.records.readable(there)
-    found.recreated = _recreated(source.reader, target.reader, memory, remote)
+    found.recreated = _recreated(memory, remote, found.ids)
     found.compacted = compacted_topics(source, target, remote)
     since = _since(source.records, {where: ours.items[where] for where in there if where in ours.items}, memory, scope)
     for where in there:
@@ -186,12 +181,10 @@ def foreign_partitions(records: RecordReader, listed: Listed, remote: Mapping[st
     ]
 
 
-def _recreated(source: Reader, target: Reader, memory: OffsetMemory, remote: Mapping[str, str]) -> set[str]:
+def _recreated(memory: OffsetMemory, remote: Mapping[str, str], ids: IdsOnBoth) -> set[str]:
     """Topics that were recreated since they were remembered; their syncs are forgotten."""
     known = {topic: name for topic, name in remote.items() if topic in memory.topics()}
-    if not known:
-        return set()
-    return memory.recognize(known, source.topic_ids(known), target.topic_ids(known.values()))
+    return memory.recognize(known, ids.source, ids.target) if known else set()
 
 
 def compacted_topics(source: SurveyedSide, target: SurveyedSide, remote: Mapping[str, str]) -> set[str]:
@@ -224,17 +217,3 @@ def _since(
 
 def _or(offset: int | None, otherwise: int) -> int:
     return otherwise if offset is None else offset
-
-
-def moved_starts(plans: Iterable[PartitionPlan], source: RecordReader, target: RecordReader) -> set[TopicPartition]:
-    """Partitions of which records that were to be read have been deleted meanwhile, by retention or by somebody."""
-    chosen: Collection[PartitionPlan] = [plan for plan in plans if plan.windows]
-    ours = source.readable([plan.where for plan in chosen]).items
-    theirs = target.readable([plan.remote for plan in chosen]).items
-    gone = LogRange(2**63 - 1, 2**63 - 1)
-    return {
-        plan.where
-        for plan in chosen
-        if ours.get(plan.where, gone).start > plan.windows[0].upstream
-        or theirs.get(plan.remote, gone).start > plan.windows[0].downstream
-    }
