@@ -1,4 +1,4 @@
-"""`python -m bench.drill`: failovers tried out; prints what came out, and keeps it in `benchmarks-drill.json`, or `--out`."""
+"""`python -m bench.drill`: failovers tried out; prints what came out, and keeps it in a file of JSON."""
 
 from __future__ import annotations
 
