@@ -58,9 +58,13 @@ class ArrivalMemory:
         read = arrivals(AsItWas(source, cuts[0]), AsItWas(target, cuts[1]), moved) if moved else {}
         found = {where: Arrival(where, ALL_THERE) for where in pairs} | read
         self._arrived = {where: logs[where] for where, one in found.items() if one.arrived and where in logs}
+        waiting = {where.topic for where, one in found.items() if one.behind is not None and one.behind.records}
+        # MM2 may have read what compaction has taken since, and copy it yet.
+        compacted = source.compacted(waiting) if waiting else set()
         positions = {
             where: KnownPosition(readable[where].end, there[copy].end, behind.records)
             for where, copy in pairs.items()
             if where in readable and copy in there and (behind := found[where].behind) is not None
+            if not behind.records or where.topic not in compacted
         }
         return ArrivalsSeen(found, here, there, len(moved), positions)

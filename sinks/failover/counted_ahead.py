@@ -1,7 +1,8 @@
 """Records of the source that wait to be copied, counted one by one where offsets say more than there are. Bounded.
 
-Markers of transactions and what compaction took have offsets, too. Where a partition has such gaps and MM2's
-offset-syncs bring nothing newer, what waits is read: once, for what was counted before is not read again.
+Markers of transactions, and aborted records, have offsets, too. Where a partition has such gaps and MM2's offset-syncs
+bring nothing newer, what waits is read: once, for what was counted before is not read again. What compaction or
+retention took may be on the target, and counts.
 """
 
 from __future__ import annotations
@@ -25,16 +26,12 @@ def counted_ahead(
 ) -> dict[TopicPartition, KnownPosition]:
     """The positions up to the source's ends, or to where that could be read. `source` reads as MM2 does.
 
-    The shortest stretches come first; what is too long for the limits is left out. Raises ClusterUnreachable,
-    RightsMissing.
+    The shortest stretches come first; what is too long for the limits is left out, and so is what may have lost
+    records. Raises ClusterUnreachable, RightsMissing.
     """
-    spans: dict[TopicPartition, tuple[int, int | None]] = {}
-    left = limits.most
-    for length, where in sorted((ends[where] - one.source, where) for where, one in positions.items() if where in ends):
-        if length > left:
-            break
-        left -= length
-        spans[where] = (positions[where].source, ends[where])
+    compacted = source.compacted({where.topic for where in positions})
+    whole = {where: one for where, one in positions.items() if where in ends and where.topic not in compacted}
+    spans = _chosen(whole, ends, limits.most)
     counts = dict.fromkeys(spans, 0)
 
     def taker(where: TopicPartition) -> Callable[[Record], None]:
@@ -43,11 +40,27 @@ def counted_ahead(
 
         return take
 
+    endings = read_records(source, spans, limits, taker)
+    # Afterwards: what retention took meanwhile was not read either.
+    logs = source.ends(list(endings)).items if endings else {}
     found = {}
-    for where, ending in read_records(source, spans, limits, taker).items():
-        before = positions[where]
-        if ending.why is not Why.FAULT:
+    for where, ending in endings.items():
+        before = whole[where]
+        if ending.why is not Why.FAULT and where in logs and logs[where].start <= before.source:
             # Before an open transaction, whose records may come yet.
             reached = max(before.source, min(ending.position, ends[where]))
             found[where] = KnownPosition(reached, before.target, before.missing + counts[where])
     return found
+
+
+def _chosen(
+    positions: Mapping[TopicPartition, KnownPosition], ends: Mapping[TopicPartition, int], most: int
+) -> dict[TopicPartition, tuple[int, int | None]]:
+    """The shortest stretches, of so many offsets together."""
+    spans: dict[TopicPartition, tuple[int, int | None]] = {}
+    for length, where in sorted((ends[where] - one.source, where) for where, one in positions.items()):
+        if length > most:
+            break
+        most -= length
+        spans[where] = (positions[where].source, ends[where])
+    return spans

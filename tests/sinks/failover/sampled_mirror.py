@@ -52,8 +52,14 @@ class SampledMirror:
         """The end of a transaction."""
         self.here.skip()
 
+    def expire(self, records: int) -> None:
+        """Retention takes the oldest ones, as far as they were copied."""
+        self.here.cut(min(self.here.start + records, self.reached))
+
     def compact(self) -> None:
-        """Keeps the newest record of each key."""
+        """Keeps the newest record of each key, where the topic is compacted."""
+        if not self.source.compacting:
+            return
         newest = {record.key: record.offset for record in self.here.records}
         gone = [record.offset for record in self.here.records if record.offset != newest[record.key]]
         self.here.lose(*gone)

@@ -47,3 +47,8 @@ def test_what_lies_behind_an_open_transaction_is_not_counted_yet() -> None:
 
 def test_a_log_that_cannot_be_read_stays_as_it_was() -> None:
     assert counted_ahead(MemoryRecords("a", {Y: log(4)}), AT, ENDS).keys() == {Y}
+
+
+def test_what_compaction_or_retention_may_have_taken_is_not_counted_for_it_may_have_been_copied() -> None:
+    source = MemoryRecords("a", {X: log(9).cut(2), Y: log(4)}, {"y"})
+    assert counted_ahead(source, AT, ENDS) == {}

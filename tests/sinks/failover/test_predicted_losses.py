@@ -30,17 +30,19 @@ HARMLESS: list[st.SearchStrategy[Step]] = [
     st.builds(lambda number: lambda one: one.sample(number), few),
     st.builds(lambda number: lambda one: one.kill(number), st.integers(0, 2)),
 ]
-steps = st.lists(
-    st.one_of(
-        *HARMLESS, st.just(SampledMirror.mark), st.just(SampledMirror.compact), st.just(SampledMirror.restart_job)
-    ),
-    max_size=40,
-)
+HARMFUL: list[st.SearchStrategy[Step]] = [
+    st.builds(lambda number: lambda one: one.expire(number), few),
+    st.just(SampledMirror.mark),
+    st.just(SampledMirror.compact),
+    st.just(SampledMirror.restart_job),
+]
+steps = st.lists(st.one_of(*HARMLESS, *HARMFUL), max_size=40)
 
 
-def played(taken: list[Step]) -> SampledMirror:
+def played(taken: list[Step], *, compacted: bool = False) -> SampledMirror:
     """After these, at least one sample among them."""
     mirror = SampledMirror()
+    mirror.source.compacting = {"x"} if compacted else set()
     for step in taken:
         step(mirror)
     if not mirror.kept:
@@ -49,9 +51,11 @@ def played(taken: list[Step]) -> SampledMirror:
 
 
 @settings(max_examples=1000)
-@given(steps)
-def test_a_prediction_is_never_less_than_what_is_missing_of_what_the_job_had_seen(taken: list[Step]) -> None:
-    mirror = played(taken)
+@given(steps, st.booleans())
+def test_a_prediction_is_never_less_than_what_is_missing_of_what_the_job_had_seen(
+    taken: list[Step], compacted: bool
+) -> None:
+    mirror = played(taken, compacted=compacted)
     assert mirror.predicted >= mirror.missing
 
 
