@@ -204,8 +204,8 @@ class OffsetController:
             return ControllerStatus(refused=refused, errors=errors, groups=self._summary, due=context.now)
         if self._summary is None and self._active:
             self._summary = summary_of([row for rows in self._rows.values() for row in rows])
-        if self._summary is not None:
-            self._summary = replace(self._summary, commits=self._ends.followed.commits)
+        if self._summary is not None and self._summary.commits != (commits := self._ends.followed.commits):
+            self._summary = replace(self._summary, commits=commits)
         moved = bool(self._waiting) and self._stream.moved(context.now, self._memory.histories.position)
         return ControllerStatus(refused=refused, groups=self._summary, due=self._due(context), stream_moved=moved)
 

@@ -65,6 +65,11 @@ def test_commit_on_the_source_is_followed_in_the_next_pass(world: World) -> None
     assert world.target_groups.offsets["g"][AX] == 90
 
 
+def test_what_is_said_of_groups_is_the_same_value_while_nothing_changes(world: World) -> None:
+    world.settle()
+    assert world.run_pass().groups is world.run_pass().groups
+
+
 def test_with_nothing_committed_nothing_is_written_or_asked_of_the_target(world: World) -> None:
     world.source_groups.offsets["g"][X] = 100
     world.settle()
