@@ -6,7 +6,7 @@ copies in order: once one record has arrived, all before it have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -109,13 +109,8 @@ def compacted_report(
     counts = {kind: sum(one.difference is kind for one in findings) for kind in Difference}
     # Those that were cut off are most likely of the same kinds; how many of each is not known.
     counts[Difference.CHANGED] += keys.odd - seen if findings else 0
-    said = [*notes, f"compacted: the last record of each of {number_of(keys.keys, 'key')} was compared"]
-    said += ["timestamps are left out: the target's brokers give them (LogAppendTime)"] if not keys.times else []
-    said += [f"{number_of(expired, 'key is', 'keys are')} on one side alone, by retention"] if expired else []
-    said += [f"left out: {number_of(len(findings) - most, 'more finding')}"] if len(findings) > most else []
-    unseen = keys.odd - seen
-    reason = UNSEEN.format(number_of(unseen, "more key does", "more keys do")) if unseen else None
-    reason = reason or (UNPROVEN_DELETION if unproven else None)
+    said = [*notes, *_notes(keys, expired, len(findings) - most)]
+    reason = _reason(keys.odd - seen, unproven)
     if keys.odd == keys.keys and (expired or (pending and plan.may_have_expired)):
         reason = NOTHING_LEFT
     unsure = PartitionVerdict.UNVERIFIABLE if reason else PartitionVerdict.VERIFIED
@@ -135,6 +130,23 @@ def compacted_report(
         times=keys.times,
         notes=tuple(said),
     )
+
+
+def _notes(keys: Keys, expired: int, left_out: int) -> Iterator[str]:
+    yield f"compacted: the last record of each of {number_of(keys.keys, 'key')} was compared"
+    if not keys.times:
+        yield "timestamps are left out: the target's brokers give them (LogAppendTime)"
+    if expired:
+        yield f"{number_of(expired, 'key is', 'keys are')} on one side alone, by retention"
+    if left_out > 0:
+        yield f"left out: {number_of(left_out, 'more finding')}"
+
+
+def _reason(unseen: int, unproven: bool) -> str | None:
+    """Why nothing is proved, whatever was found."""
+    if unseen:
+        return UNSEEN.format(number_of(unseen, "more key does", "more keys do"))
+    return UNPROVEN_DELETION if unproven else None
 
 
 def _is_expired(plan: PartitionPlan, key: OddKey) -> bool:
