@@ -9,6 +9,8 @@ TOGETHER := --dist loadscope --no-loadscope-reorder
 # Most of a test's time is waiting: four processes keep two cores busy.
 WORKERS ?= 4
 ROUNDS ?= 3
+# Every command and job that a test starts would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test tests endurance check lint unit fuzz format docs screenshots checksums package bench clean

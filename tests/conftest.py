@@ -31,7 +31,8 @@ hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, p
 hypothesis.settings.load_profile("same")
 
 # Every Spark that a test starts, its own or a job's, lives for a minute or two.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(QUICK_START))
+for options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+    os.environ.setdefault(options, " ".join(QUICK_START))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So a shell starts what runs in the background, and what tests start would ignore Ctrl-C, too.

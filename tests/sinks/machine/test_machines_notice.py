@@ -25,7 +25,7 @@ from tests.sinks.machine.test_machine_topics import TopicsMachine
 # Without shrinking: what counts is that it is found.
 UNSHRUNK = settings(
     max_examples=150,
-    stateful_step_count=40,
+    stateful_step_count=60,
     deadline=None,
     phases=(Phase.generate,),
     report_multiple_bugs=False,

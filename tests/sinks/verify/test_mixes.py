@@ -42,7 +42,7 @@ def test_every_fault_of_any_mix_is_found_and_no_other(seed: int) -> None:
     check(mixes(seed, 5), VerifyLevel.RECORDS, seed)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.integers(0, 2**32), st.integers(0, 60))
 def test_however_few_rows_come_no_fault_is_called_whole_and_no_lost_record_pending(seed: int, most: int) -> None:
     logs = mixes(seed, 5)
