@@ -24,7 +24,7 @@ python -m bench.scale
 ```
 writes this page and `benchmarks-scale.json`. One job has four flows into one target: five clusters of one broker. Topics (of one partition and one record) are counted over all four sources; each has five ACLs and a group that has read it. First the target is empty, and the job makes everything. Then another job finds all in step: its start, full comparisons (`POST /look`), changes of `retention.ms` of topics drawn at random, at random moments, each timed until `DescribeConfigs` on the target shows it (looked at every 20 ms), and a minute without a change. Then MM2 runs alone, the same four flows in one process, with `sync.topic.configs`, `sync.topic.acls` and `refresh.topics` at 1 s and everything else at its defaults, so that it emits checkpoints once a minute and syncs no group offsets. No MM2 runs beside the job; what it would take of the brokers is not in the job's row.
 
-Measured on {cores} cores and {memory_gib} GiB with five brokers, MM2 or Spark on the same machine, Python {python}, beside other work: compare rows of one column, not machines.
+Measured on {cores} cores and {memory_gib} GiB with five brokers, MM2 or Spark on the same machine, Python {python}: compare rows of one column, not machines.
 """
 
 Row = tuple[str, Callable[[Mapping[str, Any]], float]]
