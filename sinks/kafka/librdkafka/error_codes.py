@@ -26,17 +26,23 @@ LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FA
 REFUSED_CERTIFICATE = re.compile(r"(tls|ssl)v?\S* alert", re.IGNORECASE)
 """In the text of a connection that broke off: the broker does not take the client's certificate, or wants one."""
 
-RETRIABLE_CODES = UNREACHABLE | frozenset(
-    {
-        KafkaError.NOT_CONTROLLER,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.NOT_ENOUGH_REPLICAS,
-        KafkaError.THROTTLING_QUOTA_EXCEEDED,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-    }
+NO_COORDINATOR = frozenset(
+    {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
+)
+"""Of a request about groups: whoever knows them comes up, or is another one now."""
+
+RETRIABLE_CODES = (
+    UNREACHABLE
+    | NO_COORDINATOR
+    | frozenset(
+        {
+            KafkaError.NOT_CONTROLLER,
+            KafkaError.REQUEST_TIMED_OUT,
+            KafkaError.NOT_ENOUGH_REPLICAS,
+            KafkaError.THROTTLING_QUOTA_EXCEEDED,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+        }
+    )
 )
 """UNKNOWN_TOPIC_OR_PART: metadata lags behind creation, so a topic that is missing now may be there in a moment."""
 
@@ -64,7 +70,7 @@ def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
         return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")
     if error.code() in DENIED_CLUSTER:
         return RightsMissing(f"{text}; grant the principal this right on the cluster {alias}")
-    if error.code() in UNREACHABLE or error.retriable():
+    if error.code() in UNREACHABLE | NO_COORDINATOR or error.retriable():
         return ClusterUnreachable(f"{text}; {where_it_is(alias)}")
     return LockstepError(text)
 
