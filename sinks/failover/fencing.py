@@ -64,6 +64,14 @@ class Proof:
     grace: float = 5.0
 
 
+class Denied(NamedTuple):
+    """A fence that is set: how many ACLs that took. `left`: those that were there, of which nobody can tell any more
+    who made them: `lift` leaves them."""
+
+    acls: int
+    left: Collection[AclBinding] = ()
+
+
 class Lifted(NamedTuple):
     """What became of a fence. `left`: ACLs of which nobody can tell any more who made them; `shared`: those with which
     another flow fences as well."""
@@ -95,8 +103,8 @@ class Fence:
             raise FenceCopied(f"{MM2_COPIES_FENCE.format(flow=flow.name, target=flow.target)}: {MM2_ACLS_OFF}")
         return existing
 
-    def deny(self, topics: Collection[str]) -> int:
-        """Denies writes to these topics; how many ACLs that took. Raises NoAuthorizer, FenceCopied,
+    def deny(self, topics: Collection[str]) -> Denied:
+        """Denies writes to these topics. Raises NoAuthorizer, FenceCopied,
         LockstepError.
 
         A DENY that somebody else made stays theirs, and `lift` leaves it; one of another flow is shared with it.
@@ -104,12 +112,13 @@ class Fence:
         existing = self.check()
         wanted = fence_acls(topics)
         missing = [acl for acl in wanted if acl not in existing]
-        self._settle([acl for acl in wanted if acl in existing])
+        left = self._settle([acl for acl in wanted if acl in existing])
         self._note(missing, intent_at(self._now()))
         try:
             faults = self._acls.create(missing)
         except RightsMissing:
-            self._forget(missing)
+            # Some of them may have been made: a refused login can end a request that was sent.
+            self._forget(set(missing) - self._existing())
             raise
         self._forget([acl for acl, fault in faults.items() if fault is not None and not fault.unknown])
         self._note([acl for acl, fault in faults.items() if fault is None], OWNED)
@@ -120,15 +129,17 @@ class Fence:
                 f"the fence of {acl.resource_name} and {len(refused) - 1} more topics on {self._source} was refused: "
                 f"{fault}. `lockstep unfence` takes away what was set; grant ALTER on the CLUSTER and run it again"
             )
-        return len(missing)
+        return Denied(len(missing), left)
 
-    def _settle(self, existing: Collection[AclBinding]) -> None:
-        """Of ACLs that are there already: what a crash left open is decided, and another flow's are shared."""
+    def _settle(self, existing: Collection[AclBinding]) -> Collection[AclBinding]:
+        """Of ACLs that are there already: what a crash left open is decided, and another flow's are shared; those of
+        which nobody can tell any more who made them."""
         open_ones = {acl: note for acl in existing if is_intent(note := note_of(self._ledger, acl.key))}
         stale = [acl for acl, note in open_ones.items() if is_stale(note, self._now())]
         self._forget(stale)
         shared = [acl for acl in existing if any(claims(other, acl.key) for other in self._others)]
         self._note([*(open_ones.keys() - set(stale)), *shared], OWNED)
+        return stale
 
     def _existing(self) -> set[AclBinding]:
         try:

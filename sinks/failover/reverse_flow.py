@@ -16,14 +16,17 @@ LEADS = ENDED - {State.FAILING_OVER}
 
 
 def check_source_leads(scene: Scene, typed: str | None) -> None:
-    """Raises NotNow where the way back was not cut over, or nobody can tell, unless that state is `typed` back."""
+    """Raises NotNow where the way back was not cut over since it was led through, or nobody can tell, unless that state
+    is `typed` back."""
     flow = scene.settings.flow
     reverse = Flow(flow.target, flow.source)
     try:
         record, why = _record_of(scene, reverse), "it is not there"
     except (LedgerUntrusted, RightsMissing) as error:
         record, why = None, str(error)
-    if record is not None and record.state in LEADS:
+    # It stays as it ended the last time that it led back, until it is led back itself.
+    before = record is not None and record.begun.at < scene.journal.record.begun.at
+    if record is not None and record.state in LEADS and not before:
         scene.say(f"{flow.source} leads again: {reverse.name} is {record.describe()}")
         return
     word = record.state.value if record else TYPED_UNKNOWN
@@ -33,7 +36,8 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
         topic = scene.settings.internal.reverse_ledger
         said = f"nobody can tell whether {flow.source} leads again, by {topic} of {reverse.name} there: {why}"
     else:
-        said = f"{reverse.name} is {record.describe()}: {flow.target} still leads"
+        since = ", which is of an earlier time" if before else ""
+        said = f"{reverse.name} is {record.describe()}{since}: {flow.target} still leads"
     raise NotNow(
         f"{said}. Once {flow.name} mirrors again, Lockstep and MM2 write on {flow.target} what {flow.source} has: run "
         f"`lockstep cutover` with the file of {reverse.name} first. If {flow.source} leads all the same, say "

@@ -59,10 +59,11 @@ def _deny_writes(scene: Scene) -> None:
         return
     topics = scene.topics(scene.listed())
     with _fence(scene) as fence:
-        made = fence.deny(topics)
+        denial = fence.deny(topics)
     _wait(scene, partial(_shows, scene, topics), SHOWN_WITHIN, "the source to show the fence")
-    denied = f"{number_of(len(topics), 'topic')} ({number_of(made, 'ACL')} made)"
+    denied = f"{number_of(len(topics), 'topic')} ({number_of(denial.acls, 'ACL')} made)"
     scene.say(f"on {scene.settings.flow.source} everybody is denied to write {denied}")
+    _name_left(scene, {acl.resource_name for acl in denial.left})
 
 
 def _shows(scene: Scene, topics: Collection[str]) -> bool:
@@ -119,11 +120,15 @@ def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
     if lifted.shared:
         topics = shown(sorted(acl.resource_name for acl in lifted.shared))
         scene.say(f"{topics} on {source} stay closed: another flow from there is fenced, too")
-    if lifted.left:
-        topics = shown(sorted(acl.resource_name for acl in lifted.left))
+    _name_left(scene, {acl.resource_name for acl in lifted.left})
+
+
+def _name_left(scene: Scene, topics: Collection[str]) -> None:
+    if topics:
         scene.say(
-            f"CAREFUL: the DENY WRITE for User:* on {topics} stays on {source}: a command died before it learned who "
-            "made it. If it is nobody's, remove it with kafka-acls.sh --remove --deny-principal 'User:*'"
+            f"CAREFUL: the DENY WRITE for User:* on {shown(sorted(topics))} stays on {scene.settings.flow.source}, "
+            "after `unfence` as well: a command died before it learned who made it. If it is nobody's, remove it with "
+            "kafka-acls.sh --remove --deny-principal 'User:*' once producers may write there again"
         )
 
 

@@ -146,7 +146,9 @@ class Admin:
     def _login_refused(self, api: str) -> LockstepError | None:
         self._client.poll(0)
         refused = self._reason
-        return raised(self.alias, api, refused) if refused is not None and refused.code() in LOGIN else None
+        # A handshake that breaks off is also what a broker does that ends.
+        wrong = refused is not None and refused.code() in LOGIN - {KafkaError._SSL}
+        return raised(self.alias, api, refused) if refused is not None and wrong else None
 
     def _stopped(self, api: str, error: KafkaError, waited: float) -> LockstepError:
         """A request says no more than that it timed out; why librdkafka cannot connect comes to its callback."""

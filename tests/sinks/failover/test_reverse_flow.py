@@ -8,7 +8,7 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from sinks.failover.commands import cutover
 from sinks.failover.failing_back import failback, resume
-from sinks.failover.record import FailoverRecord, NotNow
+from sinks.failover.record import Begun, FailoverRecord, NotNow
 from sinks.failover.states import Command, State
 from tests.sinks.builders import NOON
 from tests.sinks.failover.scenes import Stage, stage
@@ -30,8 +30,16 @@ def way_back_is(built: Stage, record: FailoverRecord) -> None:
 @pytest.mark.parametrize("state", [State.PROMOTED, State.FAILED_OVER, State.INVALIDATED, State.REVERSING])
 def test_flow_mirrors_again_once_the_way_back_has_taken_over(state: State) -> None:
     built = reversing()
-    way_back_is(built, FailoverRecord(state))
+    way_back_is(built, FailoverRecord(state, begun=built.record().begun))
     assert resume(built.scene()).state is State.MIRRORING
+
+
+def test_way_back_that_was_cut_over_before_this_one_was_led_through_is_none() -> None:
+    built = reversing()
+    way_back_is(built, FailoverRecord(State.PROMOTED, begun=Begun("al", "2020-01-01T00:00:00Z")))
+    with pytest.raises(NotNow, match=r"of an earlier time: b still leads.*--yes PROMOTED"):
+        resume(built.scene())
+    assert resume(built.scene(), typed="PROMOTED").state is State.MIRRORING
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from sinks.failover.journal import Journal
 from sinks.failover.record import Begun
 from sinks.failover.scene import Scene
 from sinks.failover.states import State
-from sinks.faults import ItemFault
+from sinks.faults import ItemFault, RightsMissing
+from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from streaming.errors import LockstepError
@@ -113,6 +114,24 @@ def test_a_deny_that_somebody_makes_after_a_refused_fence_is_theirs(monkeypatch:
     assert built.world.source_acls.bindings == FENCE
 
 
+def test_acls_that_were_made_although_a_right_was_said_to_be_missing_are_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built = stage()
+    acls = built.world.source_acls
+
+    def made_and_refused(bindings: Collection[AclBinding]) -> AclFaults:
+        MemoryAcls.create(acls, list(bindings)[:1])
+        raise RightsMissing("a login was refused meanwhile")
+
+    with monkeypatch.context() as patch, pytest.raises(RightsMissing):
+        patch.setattr(acls, "create", made_and_refused)
+        fence(ours(built))
+    fence(ours(built))
+    unfence(ours(built))
+    assert not acls.bindings
+
+
 @pytest.mark.parametrize(("minutes", "left"), [(9, set()), (11, FENCE)])
 @pytest.mark.parametrize("again", [False, True])
 def test_a_deny_that_is_there_long_after_a_fence_died_is_left_to_whoever_made_it(
@@ -134,4 +153,4 @@ def test_a_deny_that_is_there_long_after_a_fence_died_is_left_to_whoever_made_it
     unfence(later())
     assert built.world.source_acls.bindings == left
     assert not built.ledger().fences()
-    assert again or bool(left) == any("CAREFUL: the DENY WRITE" in line for line in built.said)
+    assert bool(left) == any("CAREFUL: the DENY WRITE" in line for line in built.said)
