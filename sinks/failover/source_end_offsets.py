@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -135,6 +136,7 @@ class SourceEndOffsetStore:
         self._written: dict[Key, tuple[float, object]] = {}
         self._known: dict[str, KeptEndOffsets] | None = None
         self._copied = PositionMemory({}, {})
+        self._lock = threading.Lock()
         self._counted: dict[TopicPartition, KnownPosition] = {}
         self._met, self._unborn = set[str](), set[str]()
         self._there: Collection[str] | None = None
@@ -142,7 +144,8 @@ class SourceEndOffsetStore:
 
     def note_counted(self, positions: Positions) -> None:
         """What somebody counted with both clusters. From any thread."""
-        self._counted = {**self._counted, **positions}
+        with self._lock:
+            self._counted |= positions
 
     def keep(self, context: PassContext) -> None:
         """Reads where it is time, and writes what moved. What goes wrong is logged: nothing depends on it now."""
@@ -153,7 +156,8 @@ class SourceEndOffsetStore:
                 self._read_at = context.now
                 counts = self._counts(context)
                 # Before the ends: what is known of a record must lie before the end of its log.
-                counted, self._counted = self._counted, {}
+                with self._lock:
+                    counted, self._counted = self._counted, {}
                 evidence = CopyEvidence(self._syncs(), counted, frozenset(self._unborn))
                 read = self._executor.submit(self._read, counts, evidence)
                 self._reading = _Reading(int(self._now_ms()), len(context.listed.source), read)

@@ -6,6 +6,7 @@ question does. Source: `Admin.listOffsets`.
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -41,6 +42,7 @@ class JvmEnds:
 
     def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
         self._alias, self._gateway, self._properties, self._count = alias, gateway, properties, count_request
+        self._lock = threading.Lock()
         self._client: _Client | None = None
         self._troubled: frozenset[TopicPartition] = frozenset()
 
@@ -56,15 +58,14 @@ class JvmEnds:
         # librdkafka has another word for partitions that are gone where it is asked for no other one.
         seen = others([*left, *list(known)[:1]])
         # One that is gone must not cost the others their answer the next time.
-        self._troubled = self._troubled.difference(seen.items).union(seen.errors)
+        with self._lock:
+            self._troubled = self._troubled.difference(seen.items).union(seen.errors)
         return Observed({**known, **seen.items}, seen.errors)
 
     def _told(self, partitions: Collection[TopicPartition], committed: bool) -> dict[TopicPartition, LogRange]:
         """Of all of these, or of none."""
         try:
-            if self._client is None:
-                self._client = _Client(self._alias, self._gateway.jvm, self._properties)
-            found = self._client.ranges(partitions, committed) if partitions else {}
+            found = self._opened().ranges(partitions, committed) if partitions else {}
         except Py4JJavaError as error:
             self._count(self._alias, API, cause_of(error))
             return {}
@@ -74,6 +75,12 @@ class JvmEnds:
         self._count(self._alias, API, "ok")
         return found
 
+    def _opened(self) -> _Client:
+        with self._lock:
+            if self._client is None:
+                self._client = _Client(self._alias, self._gateway.jvm, self._properties)
+            return self._client
+
     def close(self) -> None:
         """Lets go of the client."""
         if self._client is not None:
@@ -82,9 +89,10 @@ class JvmEnds:
 
 class _Client:
     def __init__(self, alias: str, jvm: Any, properties: Mapping[str, str]) -> None:
+        # First, for it raises where the client is of another version; nobody would close one that was opened by then.
+        self._json, self._unit = FieldJson(jvm, LEFT_OUT), jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         self._jvm, self._admin = jvm, java_admin(alias, jvm, properties)
         self._within = min(WITHIN_MS, timeout_ms(alias, properties))
-        self._json, self._unit = FieldJson(jvm, LEFT_OUT), jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         kafka = jvm.org.apache.kafka
         self._spec, self._options = kafka.clients.admin.OffsetSpec, kafka.clients.admin.ListOffsetsOptions
         self._isolation = kafka.common.IsolationLevel
