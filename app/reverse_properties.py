@@ -23,7 +23,7 @@ def reverse_properties(lines: dict[str, str], flow: Flow) -> dict[str, str]:
 
     What the file says of the reverse flow itself wins.
     """
-    reverse = Flow(flow.target, flow.source)
+    reverse = flow.reverse
     found: dict[str, str] = {}
     for name, value in lines.items():
         start, rest = _split(name, flow)

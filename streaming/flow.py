@@ -27,6 +27,11 @@ class Flow:
         """`a->b`, as the properties file writes it."""
         return f"{self.source}->{self.target}"
 
+    @property
+    def reverse(self) -> Flow:
+        """The flow the other way round."""
+        return Flow(self.target, self.source)
+
     @classmethod
     def parse(cls, text: str) -> Flow:
         """`a->b` to a flow; raises LockstepError where the arrow or an alias is missing."""

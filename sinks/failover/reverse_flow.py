@@ -19,7 +19,7 @@ def check_source_leads(scene: Scene, typed: str | None) -> None:
     """Raises NotNow where the way back was not cut over since it was led through, or nobody can tell, unless that state
     is `typed` back."""
     flow = scene.settings.flow
-    reverse = Flow(flow.target, flow.source)
+    reverse = flow.reverse
     try:
         record, why = _record_of(scene, reverse), "it is not there"
     except (LedgerUntrusted, RightsMissing) as error:
