@@ -10,6 +10,7 @@ from typing import Final
 
 import typer
 
+from sinks.engine.times import time_of
 from streaming.durations import seconds_of
 
 ALLOWED: Final = "a time ago such as 90s, 15m, 1h or 2d, or a time in UTC such as 2026-11-22 or 2026-11-22T14:30:00Z"
@@ -26,8 +27,7 @@ def parse_since(text: str | None, now: datetime) -> datetime:
     except (ValueError, OverflowError):
         pass
     try:
-        # Python 3.10 knows no Z.
-        found = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        found = time_of(text)
     except ValueError:
         raise typer.BadParameter(f"{text}: write {ALLOWED}", param_hint="--since") from None
     found = found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)

@@ -17,6 +17,12 @@ def milliseconds(at: datetime) -> int:
     return round(at.timestamp() * 1000)
 
 
+def time_of(text: str) -> datetime:
+    """The time that an ISO 8601 text tells, with its zone if it has one. Raises ValueError."""
+    # Python reads `Z` from 3.11 on.
+    return datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+
+
 def utc_text(at: datetime) -> str:
     """E.g. `2024-02-29T12:00:00Z`. A time without a zone counts as UTC."""
     utc = at.astimezone(timezone.utc) if at.tzinfo is not None else at

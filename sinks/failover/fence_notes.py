@@ -22,7 +22,7 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Key
 from sinks.engine.ownership import FRESH
-from sinks.engine.times import utc_text
+from sinks.engine.times import time_of, utc_text
 from sinks.failover.states import Command, State
 
 OWNED, INTENT, UNNAMED = "OWNED", "INTENT", ""
@@ -51,7 +51,7 @@ def is_stale(note: str | None, now: datetime) -> bool:
     if note is None or not is_intent(note):
         return False
     try:
-        return now - datetime.fromisoformat(note.removeprefix(INTENT).strip().replace("Z", "+00:00")) > FRESH
+        return now - time_of(note.removeprefix(INTENT)) > FRESH
     except (ValueError, TypeError):
         return True
 
