@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 from sinks.failover.arrival import arrivals
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.divergence import divergences, takeover_ends
@@ -26,9 +24,6 @@ def _drained_ends(scene: Scene, pairs: Pairs) -> dict[TopicPartition, int]:
     drained = {where: copy for where, copy in pairs.items() if copy in taken}
     if not drained:
         return {}
-    with (
-        closing(scene.source.records(scene.settings.isolation)) as source,
-        closing(scene.target.records("read_uncommitted")) as target,
-    ):
+    with scene.readers() as (source, target):
         found = arrivals(source, AsItWas(target, taken), drained)
     return {copy: taken[copy] for where, copy in drained.items() if found[where].arrived}

@@ -104,8 +104,7 @@ class Fence:
         return existing
 
     def deny(self, topics: Collection[str]) -> Denied:
-        """Denies writes to these topics. Raises NoAuthorizer, FenceCopied,
-        LockstepError.
+        """Denies writes to these topics. Raises NoAuthorizer, FenceCopied, LockstepError.
 
         A DENY that somebody else made stays theirs, and `lift` leaves it; one of another flow is shared with it.
         """
@@ -137,8 +136,7 @@ class Fence:
         open_ones = {acl: note for acl in existing if is_intent(note := note_of(self._ledger, acl.key))}
         stale = [acl for acl, note in open_ones.items() if is_stale(note, self._now())]
         self._forget(stale)
-        shared = [acl for acl in existing if any(claims(other, acl.key) for other in self._others)]
-        self._note([*(open_ones.keys() - set(stale)), *shared], OWNED)
+        self._note([*(open_ones.keys() - set(stale)), *self._shared(existing)], OWNED)
         return stale
 
     def _existing(self) -> set[AclBinding]:
@@ -149,15 +147,20 @@ class Fence:
 
     def _note(self, acls: Collection[AclBinding], value: str) -> None:
         """As this flow's here; the other ledgers, where it is not their flow's as well, say whose it is."""
-        for other in self._others:
-            other.put({(Entry.FENCE, acl.key): self._flow for acl in acls if not claims(other, acl.key)})
-        self._ledger.put({(Entry.FENCE, acl.key): value for acl in acls})
+        self._put(acls, value, self._flow)
 
     def _forget(self, acls: Collection[AclBinding]) -> None:
         """No fence of this flow's, and of nobody's unless another ledger says so."""
+        self._put(acls, None, None)
+
+    def _put(self, acls: Collection[AclBinding], here: str | None, elsewhere: str | None) -> None:
         for other in self._others:
-            other.put({(Entry.FENCE, acl.key): None for acl in acls if not claims(other, acl.key)})
-        self._ledger.put({(Entry.FENCE, acl.key): None for acl in acls})
+            other.put({(Entry.FENCE, acl.key): elsewhere for acl in acls if not claims(other, acl.key)})
+        self._ledger.put({(Entry.FENCE, acl.key): here for acl in acls})
+
+    def _shared(self, acls: Collection[AclBinding]) -> list[AclBinding]:
+        """Those of them with which another flow fences."""
+        return [acl for acl in acls if any(claims(other, acl.key) for other in self._others)]
 
     def lift(self, only: Collection[Key] | None = None) -> Lifted:
         """Takes away what `deny` made, now or in a run before, or of that `only` these. Raises LockstepError.
@@ -166,7 +169,7 @@ class Fence:
         """
         keys = [key for key in own_fences(self._ledger, self._others) if only is None or key in only]
         bindings = [AclBinding.from_key(key) for key in keys]
-        shared = [acl for acl in bindings if any(claims(other, acl.key) for other in self._others)]
+        shared = self._shared(bindings)
         self._ledger.put({(Entry.FENCE, acl.key): ANOTHERS for acl in shared})
         stale = [acl for acl in bindings if is_stale(note_of(self._ledger, acl.key), self._now())]
         existing = self._existing() if stale else set()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from sinks.engine.ledger import Ledger
@@ -14,6 +14,7 @@ from sinks.failover.journal import Journal
 from sinks.failover.states import Step
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
+from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.listing import Listed, list_both
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -108,6 +109,15 @@ class Scene:
     def listed(self) -> Listed:
         """The topics of both clusters now."""
         return list_both(self.settings, self.source.cluster, self.target.cluster)
+
+    @contextmanager
+    def readers(self) -> Iterator[tuple[RecordReader, RecordReader]]:
+        """Of the source, as MM2 reads it, and of the target: all that it brought, whatever became of a transaction."""
+        with (
+            closing(self.source.records(self.settings.isolation)) as source,
+            closing(self.target.records("read_uncommitted")) as target,
+        ):
+            yield source, target
 
     def topics(self, listed: Listed) -> list[str]:
         """Those that the failover is about: the fenced ones, or all that producers write."""

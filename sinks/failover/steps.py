@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 
 from sinks.engine.ledger_entries import Entry, EntryKey
@@ -137,10 +137,7 @@ def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]
 
     Topics whose clients may have moved already, of an earlier batch, count as they were then.
     """
-    with (
-        closing(scene.source.records(scene.settings.isolation)) as source,
-        closing(scene.target.records("read_uncommitted")) as target,
-    ):
+    with scene.readers() as (source, target):
         found = arrivals_at_takeover(scene.journal.ledger, source, target, pairs)
         return [one for one in found.values() if not one.arrived]
 

@@ -67,10 +67,7 @@ def _counted(scene: Scene, wanted: Collection[str]) -> Prediction:
     pairs = pairs_of(remote, listed.source, topics)
     told = {where: copy for where, copy in pairs.items() if where.topic not in shared}
     mixed = sharing({topic: shared[topic] for topic in topics if topic in shared}, listed.source)
-    with (
-        closing(scene.source.records(scene.settings.isolation)) as source,
-        closing(scene.target.records("read_uncommitted")) as target,
-    ):
+    with scene.readers() as (source, target):
         found = arrivals_at_takeover(scene.journal.ledger, source, target, told)
         ends = source.ends(list(pairs)).items
     counts = {where.topic: listed.source[where.topic] for where in pairs}

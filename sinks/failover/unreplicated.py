@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 
 from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
@@ -56,10 +55,7 @@ def unreplicated(scene: Scene) -> Unreplicated:
     # Where several topics are one on the target its end says of none of them how far it was copied.
     whole = {where for where, copy in pairs.items() if names[copy] > 1}
     absent = {where for where, copy in pairs.items() if copy not in taken and _is_absent(copy, listed)}
-    with (
-        closing(scene.source.records(scene.settings.isolation)) as source,
-        closing(scene.target.records("read_uncommitted")) as target,
-    ):
+    with scene.readers() as (source, target):
         told = {where: copy for where, copy in pairs.items() if where not in whole | absent}
         seen = arrivals(source, AsItWas(target, taken), told)
         open_ones = {where for where, copy in told.items() if copy not in taken and not _is_certain(seen[where])}
