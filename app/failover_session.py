@@ -15,7 +15,8 @@ from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.audit import process_identity
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
-from sinks.failover.fencing import Proof
+from sinks.failover.fence_notes import OtherLedgers
+from sinks.failover.fence_proof import Proof
 from sinks.failover.journal import Journal, StateObserver
 from sinks.failover.record import Begun
 from sinks.failover.scene import Choices, CopyCheck, Scene
@@ -67,26 +68,40 @@ def failover_session(
                 last_offsets=partial(write_last_offsets, settings, flow),
                 does=failover_steps,
                 source_answers=needs_source or _answers(clusters),
-                other_ledgers=partial(other_ledgers, settings, flow, call.say),
+                other_ledgers=partial(other_ledgers, settings, flow, call.say, writes=writes),
             )
         finally:
             events.close()
 
 
 @contextmanager
-def other_ledgers(settings: Settings, flow: FlowSettings, say: Callable[[str], None]) -> Iterator[list[Ledger]]:
-    """Those of the other flows from the same source, to write. One that cannot be opened is told of, and left out."""
+def other_ledgers(
+    settings: Settings, flow: FlowSettings, say: Callable[[str], None], *, writes: bool = True
+) -> Iterator[OtherLedgers]:
+    """Those of the other flows from the same source. One that cannot be opened is told of; it is `unread` unless it is
+    certain that there is none yet."""
     with ExitStack() as stack:
-        found = []
+        found, unread = list[Ledger](), dict[str, str]()
         for other in settings.flows:
             if other.flow.source != flow.flow.source or other.flow == flow.flow:
                 continue
+            clusters = None
             try:
                 clusters = stack.enter_context(both_clusters(settings, other))
-                found.append(_opened(other, clusters, needs_source=False, writes=True))
+                found.append(_opened(other, clusters, needs_source=False, writes=writes))
             except LockstepError as error:
                 say(f"{other.flow.name} may copy the fence while {other.flow.target} cannot be told of it: {error}")
-        yield found
+                if clusters is None or not _has_none(other, clusters):
+                    unread[other.flow.name] = str(error)
+        yield OtherLedgers(found, unread)
+
+
+def _has_none(flow: FlowSettings, clusters: FlowClusters) -> bool:
+    """Whether there is no ledger yet, as where the right to make one is missing: it was never there."""
+    try:
+        return not _opened(flow, clusters, needs_source=False, writes=False).exists
+    except LockstepError:
+        return False
 
 
 def _answers(clusters: FlowClusters) -> bool:

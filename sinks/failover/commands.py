@@ -7,13 +7,15 @@ from collections.abc import Collection
 from sinks.engine.model import Key
 from sinks.failover.compared_copies import compare_copies
 from sinks.failover.divergence import divergences
+from sinks.failover.fence_lifting import check_liftable, lift_fence
 from sinks.failover.fence_notes import own_fences
+from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fence_rules import fence_acls, shown
-from sinks.failover.fencing import FenceBroken, FenceCopied, NoAuthorizer
+from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
-from sinks.failover.steps import NotDrained, describe_missing, lift_fence, missing_records, prove_fence, wanted_pairs
+from sinks.failover.steps import NotDrained, describe_missing, missing_records, prove_fence, wanted_pairs
 from streaming.number_of import number_of
 
 
@@ -29,7 +31,11 @@ def fence(
     try:
         return _fenced(scene, topics, without_fence=without_fence, take_over=take_over)
     except (FenceBroken, FenceCopied, NoAuthorizer) as error:
-        raise type(error)(f"{error}. {_taken_back(scene, known, before)}") from error
+        try:
+            became = _taken_back(scene, known, before)
+        except FenceUnclear as unclear:
+            became = str(unclear)
+        raise type(error)(f"{error}. {became[:1].upper()}{became[1:]}") from error
 
 
 def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) -> str:
@@ -60,7 +66,10 @@ def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_
 
 
 def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
-    """Takes the fence away. Raises NotNow, LockstepError."""
+    """Takes the fence away. Raises NotNow, FenceUnclear, LockstepError."""
+    scene.journal.check(Command.UNFENCE, take_over=take_over)
+    # Half done it would stand in the way of another `fence`.
+    check_liftable(scene)
     scene.journal.begin(Command.UNFENCE, take_over=take_over)
     return scene.journal.run(scene.steps())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_rules import fence_acls
@@ -80,10 +80,13 @@ class DrillTopic:
 
     def _lift(self) -> list[str]:
         scene, keys = self.scene, {acl.key for acl in fence_acls([self.topic])}
+        if not keys & own_fences(scene.journal.ledger):
+            return []
         try:
             with scene.other_ledgers() as others:
-                if keys & own_fences(scene.journal.ledger, others):
-                    Fence(scene.settings, scene.source.acls, scene.journal.ledger, others).lift(keys)
+                # The topic goes as well: no other flow can rely on its fence, whatever a ledger would say.
+                known = replace(others, unread={})
+                Fence(scene.settings, scene.source.acls, scene.journal.ledger, known).lift(keys)
         except LockstepError as error:
             return [f"{error}: `lockstep unfence` takes the fence of {self.topic} on {scene.source.alias} away"]
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sinks.failover.fence_lifting import check_liftable
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.reverse_flow import check_source_leads
 from sinks.failover.scene import Scene
@@ -69,10 +70,10 @@ def describe(scene: Scene, found: Unreplicated) -> str:
 
 
 def resume(scene: Scene, *, typed: str | None = None, take_over: bool = False) -> FailoverRecord:
-    """The source leads again: the fence goes, and the flow is kept in step as before. Raises NotNow, LockstepError.
+    """The source leads again: the fence goes, and the flow is kept in step as before.
 
     `typed`: the state of the flow the other way round, by whoever knows that the source leads although it was not cut
-    over.
+    over. Raises NotNow, FenceUnclear, LockstepError.
     """
     if done := scene.journal.has_done(State.MIRRORING):
         return done
@@ -80,5 +81,6 @@ def resume(scene: Scene, *, typed: str | None = None, take_over: bool = False) -
         raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
     if scene.journal.record.doing is not Command.RESUME:
         check_source_leads(scene, typed)
+    check_liftable(scene)
     scene.journal.begin(Command.RESUME, take_over=take_over)
     return scene.journal.run(scene.steps())

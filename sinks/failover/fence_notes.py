@@ -15,7 +15,8 @@ An intent without an outcome (a crash, a time-out) counts as ownership only whil
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sinks.engine.ledger import Ledger
@@ -56,9 +57,26 @@ def is_stale(note: str | None, now: datetime) -> bool:
         return True
 
 
-def own_fences(ledger: Ledger, others: Collection[Ledger] = ()) -> set[Key]:
-    """The ACLs that are this flow's, as their keys. `others`: ledgers of the other flows from the same source."""
-    return {key for key in ledger.fences() if _is_own(ledger, key, others)}
+@dataclass(frozen=True)
+class OtherLedgers:
+    """Those of the other flows from the same source. `unread`: by the name of a flow, why its ledger, which is there or
+    may be, cannot be read: nobody can tell what it claims."""
+
+    ledgers: Sequence[Ledger] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    def claim(self, key: Key) -> bool:
+        """Whether one of those that are read claims this ACL."""
+        return any(claims(ledger, key) for ledger in self.ledgers)
+
+
+NO_OTHERS = OtherLedgers()
+"""Where no other flow comes from the same source."""
+
+
+def own_fences(ledger: Ledger, claimed: Callable[[Key], bool] = lambda key: False) -> set[Key]:
+    """The ACLs that are this flow's, as their keys. `claimed`: whether another flow has one as its own."""
+    return {key for key in ledger.fences() if _is_own(ledger, key, claimed)}
 
 
 def claims(ledger: Ledger, key: Key) -> bool:
@@ -67,10 +85,10 @@ def claims(ledger: Ledger, key: Key) -> bool:
     return note == OWNED or is_intent(note) or (note == UNNAMED and not _mirrors(ledger))
 
 
-def _is_own(ledger: Ledger, key: Key, others: Collection[Ledger]) -> bool:
+def _is_own(ledger: Ledger, key: Key, claimed: Callable[[Key], bool]) -> bool:
     note = note_of(ledger, key)
     if note == UNNAMED and _mirrors(ledger):
-        return not any(claims(other, key) for other in others)
+        return not claimed(key)
     return note in (OWNED, UNNAMED) or is_intent(note)
 
 

@@ -102,3 +102,9 @@ NO_AUTHORIZER = (
     "one of 0). Stop the producers themselves, or close the listener or the network to them, and then say "
     "`lockstep cutover --without-fence`, which proves by the topics' ends alone that nobody writes"
 )
+
+STAYS_CLOSED = (
+    "the fence on {source} stays: whether {flows} relies on it as well cannot be told, for that ledger cannot be read "
+    "({why}). Run the same again once it can; if {flows} is not fenced for certain, run it with a copy of the file "
+    "that does not enable {flows}"
+)

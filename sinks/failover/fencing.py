@@ -1,10 +1,8 @@
-"""Sets a fence on the source, proves it, takes it away; the ledger has each of its ACLs before the source does."""
+"""Sets a fence on the source, and takes it away; the ledger has each of its ACLs before the source does."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -12,28 +10,24 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Key
 from sinks.engine.times import utc_now
-from sinks.failover.fence_notes import ANOTHERS, OWNED, claims, intent_at, is_intent, is_stale, note_of, own_fences
-from sinks.failover.fence_rules import MM2_ACLS_OFF, MM2_COPIES_FENCE, NO_AUTHORIZER, fence_acls, shown, topics_of
+from sinks.failover.fence_notes import (
+    ANOTHERS,
+    NO_OTHERS,
+    OWNED,
+    OtherLedgers,
+    claims,
+    intent_at,
+    is_intent,
+    is_stale,
+    note_of,
+    own_fences,
+)
+from sinks.failover.fence_rules import MM2_ACLS_OFF, MM2_COPIES_FENCE, NO_AUTHORIZER, STAYS_CLOSED, fence_acls
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls
-from sinks.kafka.ports.groups import LogRange
-from sinks.kafka.ports.record_reader import RecordReader, Span, Why
 from streaming.errors import LockstepError
-from streaming.mm2.records import TopicPartition
-
-PROOF_POLL_INTERVAL = 1.0
-"""Seconds between two readings of the end offsets."""
-
-FENCE_READ_WITHIN = 30.0
-"""Seconds to read what came behind an end."""
-
-
-class FenceBroken(LockstepError):
-    """Somebody goes on writing in spite of the fence."""
-
-    code = "FENCE_BROKEN"
 
 
 class NoAuthorizer(LockstepError):
@@ -48,20 +42,10 @@ class FenceCopied(LockstepError):
     code = "FENCE_COPIED"
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """How time passes: a monotonic clock, and how to wait, in seconds."""
+class FenceUnclear(LockstepError):
+    """Whether another flow relies on the fence cannot be told, so that it stays."""
 
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Ends must stand still for `still` seconds; what comes in the first `grace` seconds was under way already."""
-
-    still: float = 10.0
-    grace: float = 5.0
+    code = "FENCE_UNCLEAR"
 
 
 class Denied(NamedTuple):
@@ -89,7 +73,7 @@ class Fence:
         settings: FlowSettings,
         acls: Acls,
         ledger: Ledger,
-        others: Collection[Ledger] = (),
+        others: OtherLedgers = NO_OTHERS,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self._settings, self._source, self._flow = settings, settings.flow.source, settings.flow.name
@@ -154,21 +138,28 @@ class Fence:
         self._put(acls, None, None)
 
     def _put(self, acls: Collection[AclBinding], here: str | None, elsewhere: str | None) -> None:
-        for other in self._others:
+        for other in self._others.ledgers:
             other.put({(Entry.FENCE, acl.key): elsewhere for acl in acls if not claims(other, acl.key)})
         self._ledger.put({(Entry.FENCE, acl.key): here for acl in acls})
 
     def _shared(self, acls: Collection[AclBinding]) -> list[AclBinding]:
         """Those of them with which another flow fences."""
-        return [acl for acl in acls if any(claims(other, acl.key) for other in self._others)]
+        return [acl for acl in acls if self._others.claim(acl.key)]
+
+    def liftable(self, only: Collection[Key] | None = None) -> list[AclBinding]:
+        """What `lift` would let go of; writes nothing. Raises FenceUnclear."""
+        keys = [key for key in own_fences(self._ledger, self._others.claim) if only is None or key in only]
+        if keys and (unread := self._others.unread):
+            flows, why = ", ".join(unread), "; ".join(f"{flow}: {reason}" for flow, reason in unread.items())
+            raise FenceUnclear(STAYS_CLOSED.format(source=self._source, flows=flows, why=why))
+        return [AclBinding.from_key(key) for key in keys]
 
     def lift(self, only: Collection[Key] | None = None) -> Lifted:
-        """Takes away what `deny` made, now or in a run before, or of that `only` these. Raises LockstepError.
+        """Takes away what `deny` made, now or in a run before, or of that `only` these.
 
-        What another flow fences with as well stays until that one lets go of it.
+        What another flow fences with as well stays until that one lets go of it. Raises FenceUnclear, LockstepError.
         """
-        keys = [key for key in own_fences(self._ledger, self._others) if only is None or key in only]
-        bindings = [AclBinding.from_key(key) for key in keys]
+        bindings = self.liftable(only)
         shared = self._shared(bindings)
         self._ledger.put({(Entry.FENCE, acl.key): ANOTHERS for acl in shared})
         stale = [acl for acl in bindings if is_stale(note_of(self._ledger, acl.key), self._now())]
@@ -180,51 +171,3 @@ class Fence:
             if fault is not None:
                 raise LockstepError(f"the fence of {acl.resource_name} on {self._source} could not be lifted: {fault}")
         return Lifted(len(ours), [acl for acl in stale if acl in existing], shared)
-
-
-def prove_still(
-    records: RecordReader, partitions: Collection[TopicPartition], proof: Proof, waiting: Waiting
-) -> Mapping[TopicPartition, int]:
-    """Returns the partitions' ends once nobody has written for so long; raises FenceBroken with the topics that move.
-
-    A transaction's markers may still come, for its coordinator writes them: they are no records.
-    """
-    began = since = waiting.clock()
-    ends = _ends(records, partitions)
-    while True:
-        waiting.sleep(PROOF_POLL_INTERVAL)
-        after = _ends(records, partitions)
-        written = _written(records, ends, after)
-        now = waiting.clock()
-        if written and now - began > proof.grace:
-            raise FenceBroken(
-                f"somebody goes on writing to {shown(topics_of(written))}: a super user, whom no ACL stops, or through "
-                "a broker that does not know the fence yet. Stop that producer"
-            )
-        ends = after
-        if written:
-            since = now
-        elif now - since >= proof.still:
-            return {where: log.end for where, log in ends.items()}
-
-
-def _ends(records: RecordReader, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
-    seen = records.ends(partitions)
-    if seen.errors:
-        where, fault = next(iter(seen.errors.items()))
-        raise LockstepError(f"the end of {where} on {records.alias} cannot be read, so nothing is proven: {fault}")
-    return seen.items
-
-
-def _written(
-    records: RecordReader, before: Mapping[TopicPartition, LogRange], after: Mapping[TopicPartition, LogRange]
-) -> list[TopicPartition]:
-    """Partitions that got records, markers not counted."""
-    spans = [
-        Span(where, before[where].end, log.end, 1, lambda record: True)
-        for where, log in after.items()
-        if log.end > before[where].end
-    ]
-    endings = records.scan(spans, FENCE_READ_WITHIN) if spans else {}
-    # What could not be read counts as a record.
-    return [span.where for span, ending in endings.items() if ending.why in (Why.TAKEN, Why.TIME, Why.FAULT)]

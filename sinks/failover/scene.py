@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import pairs_of, unlisted
+from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
+from sinks.failover.fence_proof import Proof, Waiting
 from sinks.failover.fence_rules import check_names, fenced_topics, shown
-from sinks.failover.fencing import Proof, Waiting
 from sinks.failover.journal import Journal
 from sinks.failover.states import Step
 from sinks.flow_settings import FlowSettings
@@ -99,7 +99,7 @@ class Scene:
     last_offsets: Callable[[], str] = lambda: ""
     does: Callable[[Scene], Mapping[Step, Callable[[], None]]] = lambda scene: {}
     source_answers: bool = True
-    other_ledgers: Callable[[], AbstractContextManager[Sequence[Ledger]]] = lambda: nullcontext(())
+    other_ledgers: Callable[[], AbstractContextManager[OtherLedgers]] = lambda: nullcontext(NO_OTHERS)
     verify: CopyCheck | None = None
 
     def steps(self) -> Mapping[Step, Callable[[], None]]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from sinks.engine.ledger_entries import Entry, EntryKey
-from sinks.engine.model import Key, Kind
+from sinks.engine.model import Kind
 from sinks.failover.arrival import Arrival
 from sinks.failover.compared_copies import compare_copies
 from sinks.failover.copies_there import with_all_copies
 from sinks.failover.divergence import arrivals_at_takeover, divergences, forget_divergences
+from sinks.failover.fence_lifting import lift_fence, name_left, open_fence
+from sinks.failover.fence_proof import prove_still
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
-from sinks.failover.fencing import Fence, prove_still
 from sinks.failover.moved_clients import WrittenSince, written_since
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step
@@ -48,22 +48,16 @@ def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
     }
 
 
-@contextmanager
-def _fence(scene: Scene) -> Iterator[Fence]:
-    with scene.other_ledgers() as others:
-        yield Fence(scene.settings, scene.source.acls, scene.journal.ledger, others, scene.journal.now)
-
-
 def _deny_writes(scene: Scene) -> None:
     if scene.journal.record.without_fence:
         return
     topics = scene.topics(scene.listed())
-    with _fence(scene) as fence:
+    with open_fence(scene) as fence:
         denial = fence.deny(topics)
     _wait(scene, partial(_shows, scene, topics), SHOWN_WITHIN, "the source to show the fence")
     denied = f"{number_of(len(topics), 'topic')} ({number_of(denial.acls, 'ACL')} made)"
     scene.say(f"on {scene.settings.flow.source} everybody is denied to write {denied}")
-    _name_left(scene, {acl.resource_name for acl in denial.left})
+    name_left(scene, {acl.resource_name for acl in denial.left})
 
 
 def _shows(scene: Scene, topics: Collection[str]) -> bool:
@@ -108,27 +102,6 @@ def _warn_of_moved(scene: Scene) -> None:
         scene.say(
             f"CAREFUL: of {shown(topics_of(found.unknown))} on {target} cannot be told whether clients that have moved "
             "wrote there since it was drained: see that none is left there"
-        )
-
-
-def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
-    """Takes its DENY ACLs away, or `only` these of them. Raises LockstepError."""
-    with _fence(scene) as fence:
-        lifted = fence.lift(only)
-    source = scene.settings.flow.source
-    scene.say(f"{number_of(lifted.acls, 'DENY ACL was', 'DENY ACLs were')} taken away on {source}")
-    if lifted.shared:
-        topics = shown(sorted(acl.resource_name for acl in lifted.shared))
-        scene.say(f"{topics} on {source} stay closed: another flow from there is fenced, too")
-    _name_left(scene, {acl.resource_name for acl in lifted.left})
-
-
-def _name_left(scene: Scene, topics: Collection[str]) -> None:
-    if topics:
-        scene.say(
-            f"CAREFUL: the DENY WRITE for User:* on {shown(sorted(topics))} stays on {scene.settings.flow.source}, "
-            "after `unfence` as well: a command died before it learned who made it. If it is nobody's, remove it with "
-            "kafka-acls.sh --remove --deny-principal 'User:*' once producers may write there again"
         )
 
 

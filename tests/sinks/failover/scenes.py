@@ -9,7 +9,7 @@ from typing import Any
 
 from sinks.engine.audit import Audit
 from sinks.engine.ledger import Ledger
-from sinks.failover.fencing import Proof, Waiting
+from sinks.failover.fence_proof import Proof, Waiting
 from sinks.failover.journal import Journal
 from sinks.failover.known_positions import LatestSync
 from sinks.failover.record import Begun, FailoverRecord

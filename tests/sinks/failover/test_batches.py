@@ -8,8 +8,8 @@ import pytest
 
 from sinks.failover.commands import cutover, drain, fence, unfence
 from sinks.failover.divergence import divergences
+from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fence_rules import fence_acls
-from sinks.failover.fencing import FenceBroken
 from sinks.failover.record import FailoverRecord
 from sinks.failover.states import State, Step
 from streaming.mm2.records import TopicPartition

@@ -11,8 +11,10 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
 from sinks.failover.commands import cutover, drain, fence, promote, unfence
+from sinks.failover.fence_notes import OtherLedgers
+from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fence_rules import fence_acls
-from sinks.failover.fencing import FenceBroken, NoAuthorizer
+from sinks.failover.fencing import NoAuthorizer
 from sinks.failover.record import Begun, NotNow
 from sinks.failover.states import Command, State, Step
 from sinks.failover.steps import NotDrained
@@ -215,10 +217,10 @@ def test_heartbeats_and_copies_from_other_clusters_are_not_fenced() -> None:
 def test_ledgers_of_other_flows_from_the_source_are_told_of_a_fence_and_of_its_end() -> None:
     built = stage()
     other = Ledger("lockstep-ledger.a.other", built.world.target, built.world.target, 1, lambda: NOON)
-    scene = replace(built.scene(), other_ledgers=lambda: nullcontext([other]))
+    scene = replace(built.scene(), other_ledgers=lambda: nullcontext(OtherLedgers([other])))
     fence(scene)
     assert other.fences() == {acl.key for acl in FENCE}
-    unfence(replace(built.scene(), other_ledgers=lambda: nullcontext([other])))
+    unfence(replace(built.scene(), other_ledgers=lambda: nullcontext(OtherLedgers([other]))))
     assert other.fences() == set()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sinks.failover.commands import cutover, drain, fence, promote
-from sinks.failover.fencing import FenceBroken
+from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.record import NotNow
 from sinks.failover.states import State
 from tests.sinks.failover.scenes import Stage, stage

@@ -13,9 +13,9 @@ from sinks.engine.audit import Audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from sinks.failover.commands import cutover, fence, unfence
-from sinks.failover.fence_notes import own_fences
+from sinks.failover.fence_notes import OtherLedgers, own_fences
+from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fence_rules import fence_acls
-from sinks.failover.fencing import FenceBroken
 from sinks.failover.journal import Journal
 from sinks.failover.record import Begun
 from sinks.failover.scene import Scene
@@ -40,7 +40,7 @@ def other_ledger(built: Stage) -> Ledger:
 
 def ours(built: Stage) -> Scene:
     """A process that leads a->b, and opens the ledger of a->c."""
-    return replace(built.scene(), other_ledgers=lambda: nullcontext([other_ledger(built)]))
+    return replace(built.scene(), other_ledgers=lambda: nullcontext(OtherLedgers([other_ledger(built)])))
 
 
 def theirs(built: Stage) -> Scene:
@@ -49,7 +49,9 @@ def theirs(built: Stage) -> Scene:
     audit = Audit(built.world.settings.internal.audit, built.world.target, 1, "c", lambda: NOON)
     settings = replace(scene.settings, flow=Flow("a", "c"))
     journal = Journal(settings.flow, other_ledger(built), audit, Begun("c", "", "", "c@here:2"), now=lambda: NOON)
-    return replace(scene, settings=settings, journal=journal, other_ledgers=lambda: nullcontext([built.ledger()]))
+    return replace(
+        scene, settings=settings, journal=journal, other_ledgers=lambda: nullcontext(OtherLedgers([built.ledger()]))
+    )
 
 
 def test_to_unfence_a_flow_that_never_fenced_leaves_the_fence_of_another_one() -> None:
