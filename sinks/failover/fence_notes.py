@@ -10,7 +10,8 @@
 Any other text is another flow's, too.
 
 An intent without an outcome (a crash, a time-out) counts as ownership only while it is fresh, as those of
-`sinks.engine.ownership`: later, somebody else may have made the same.
+`sinks.engine.ownership`: later, somebody else may have made the same. Nor does it then keep another flow from taking
+away what that one made for certain, for the `fence` that left it never came to its end.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ class OtherLedgers:
     ledgers: Sequence[Ledger] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
 
-    def claim(self, key: Key) -> bool:
-        """Whether one of those that are read claims this ACL."""
-        return any(claims(ledger, key) for ledger in self.ledgers)
+    def claim(self, key: Key, now: datetime) -> bool:
+        """Whether one of those that are read claims this ACL, by more than an intent that is no longer fresh."""
+        return any(claims(ledger, key) and not is_stale(note_of(ledger, key), now) for ledger in self.ledgers)
 
 
 NO_OTHERS = OtherLedgers()
@@ -80,7 +81,7 @@ def own_fences(ledger: Ledger, claimed: Callable[[Key], bool] = lambda key: Fals
 
 
 def claims(ledger: Ledger, key: Key) -> bool:
-    """Whether this ledger has an ACL as its own flow's for certain, or as nobody's while its flow is fenced."""
+    """Whether this ledger has an ACL as its own flow's, be it an intent, or as nobody's while its flow is fenced."""
     note = note_of(ledger, key)
     return note == OWNED or is_intent(note) or (note == UNNAMED and not _mirrors(ledger))
 

@@ -144,11 +144,14 @@ class Fence:
 
     def _shared(self, acls: Collection[AclBinding]) -> list[AclBinding]:
         """Those of them with which another flow fences."""
-        return [acl for acl in acls if self._others.claim(acl.key)]
+        return [acl for acl in acls if self._is_claimed(acl.key)]
+
+    def _is_claimed(self, key: Key) -> bool:
+        return self._others.claim(key, self._now())
 
     def liftable(self, only: Collection[Key] | None = None) -> list[AclBinding]:
         """What `lift` would let go of; writes nothing. Raises FenceUnclear."""
-        keys = [key for key in own_fences(self._ledger, self._others.claim) if only is None or key in only]
+        keys = [key for key in own_fences(self._ledger, self._is_claimed) if only is None or key in only]
         if keys and (unread := self._others.unread):
             flows, why = ", ".join(unread), "; ".join(f"{flow}: {reason}" for flow, reason in unread.items())
             raise FenceUnclear(STAYS_CLOSED.format(source=self._source, flows=flows, why=why))
