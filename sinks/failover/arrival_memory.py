@@ -21,7 +21,7 @@ ALL_THERE = Behind(0, None, True)
 class ArrivalsSeen:
     """`arrivals` and `source` by partition of the source, `target` by that of the target: the logs as they were before
     any record was read. `read`: partitions whose records were. `positions`: what the count says of how far they were
-    copied."""
+    copied, where it is exact."""
 
     arrivals: Mapping[TopicPartition, Arrival]
     source: Mapping[TopicPartition, LogRange]
@@ -65,6 +65,7 @@ class ArrivalMemory:
             where: KnownPosition(readable[where].end, there[copy].end, behind.records)
             for where, copy in pairs.items()
             if where in readable and copy in there and (behind := found[where].behind) is not None
-            if not behind.records or where.topic not in compacted
+            # Another count may be too small, as where retention took the last copied record from the source.
+            if behind.exact and (not behind.records or where.topic not in compacted)
         }
         return ArrivalsSeen(found, here, there, len(moved), positions)

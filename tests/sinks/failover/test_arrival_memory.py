@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sinks.failover.arrival import pairs_of
-from sinks.failover.arrival_memory import ArrivalMemory
+from sinks.failover.arrival_memory import ALL_THERE, ArrivalMemory
 from sinks.failover.commands import drain, fence
 from sinks.failover.divergence import as_at_takeover
 from streaming.mm2.records import TopicPartition
@@ -81,3 +81,15 @@ def test_a_count_says_how_far_each_partition_was_copied_before_open_transactions
     for _ in range(2):
         seen = memory.observe(built.here, built.there, pairs, {})
         assert seen.positions == {TopicPartition("x", 0): (10, 10, 0), X1: (13, 10, 3), Y0: (11, 10, 1)}
+
+
+def test_a_count_that_may_be_too_small_says_nothing_of_how_far_a_partition_was_copied() -> None:
+    built, memory = stage(), ArrivalMemory()
+    log = built.here.logs[Y0]
+    for timestamp in (5, 9000):
+        log.append(b"late", b"%d" % timestamp, timestamp)
+    log.cut(10)
+    pairs = pairs_of({"x": "a.x", "y": "a.y"}, {"x": 2, "y": 1}, ["x", "y"])
+    seen = memory.observe(built.here, built.there, pairs, {})
+    assert (seen.arrivals[Y0].behind or ALL_THERE)[::2] == (1, False)
+    assert Y0 not in seen.positions and X1 in seen.positions
