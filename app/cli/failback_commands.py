@@ -22,8 +22,8 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import Output, complain
 from app.failover_session import FailoverCall
 from app.reverse_properties import write_reverse
+from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
-from sinks.failover.failing_back import resume
 from sinks.failover.losses import losses_as_json, losses_of, untold
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
@@ -129,7 +129,11 @@ def failback(
     """Leads back once the source is there again: counts what it alone has, and writes the reverse flow's file."""
     run = called(config, flow, output, FailoverCall(why), dry=dry)
     if done:
-        run.carry_out([Command.RESUME], lambda scene: resume(scene, typed=yes, take_over=take_over))
+        run.carry_out(
+            [Command.RESUME],
+            lambda scene: resume(scene, typed=yes, take_over=take_over),
+            checks=lambda scene: check_resume(scene, yes),
+        )
         return
     names = run.flow.flow
     target = out or config.with_name(f"{config.stem}-{names.target}-to-{names.source}.properties")

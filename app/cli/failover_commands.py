@@ -22,6 +22,7 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import Output
 from app.failover_session import FailoverCall
 from sinks.failover import commands
+from sinks.failover.fence_lifting import check_liftable
 from sinks.failover.states import Command
 
 
@@ -50,7 +51,7 @@ def unfence(
 ) -> None:
     """Takes the fence away: producers may write on the source again."""
     run = called(config, flow, output, FailoverCall(why), dry=dry)
-    run.carry_out([Command.UNFENCE], lambda scene: commands.unfence(scene, take_over=take_over))
+    run.carry_out([Command.UNFENCE], lambda scene: commands.unfence(scene, take_over=take_over), checks=check_liftable)
 
 
 def cutover(

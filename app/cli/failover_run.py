@@ -40,19 +40,21 @@ class FailoverRun:
         does: Callable[[Scene], FailoverRecord],
         *,
         topics: Sequence[str] = (),
+        checks: Callable[[Scene], None] = lambda scene: None,
         foresees: Callable[[Scene], dict[str, Any]] = lambda scene: {},
         tells: Callable[[], dict[str, Any]] = nothing_more,
     ) -> None:
         """Prints what came of it, or would. `commands`: those that it leads through. `topics`: named by the caller.
 
-        `foresees` and `tells` add to the document of a dry run, and of one that was done. Raises WrongUsage, NotNow,
-        LockstepError.
+        `checks`: in a dry run, raises what the command itself would refuse; writes nothing. `foresees` and `tells` add
+        to the document of a dry run, and of one that was done. Raises WrongUsage, NotNow, LockstepError.
         """
         if self.dry:
             with failover_session(
                 self.settings, self.flow, self.call, needs_source=self.needs_source, writes=False
             ) as scene:
                 self._check(scene, topics)
+                checks(scene)
                 dry_run(scene, commands, self.output, **foresees(scene))
             return
         with (

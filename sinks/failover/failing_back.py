@@ -69,6 +69,15 @@ def describe(scene: Scene, found: Unreplicated) -> str:
     return f"{records} never reached {scene.settings.flow.target}{': ' + topics if topics else ''}"
 
 
+def check_resume(scene: Scene, typed: str | None = None) -> None:
+    """Whether `resume` may begin, or go on; writes nothing. Raises NotNow, FenceUnclear, LockstepError."""
+    if scene.journal.record.state is not State.REVERSING:
+        raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
+    if scene.journal.record.doing is not Command.RESUME:
+        check_source_leads(scene, typed)
+    check_liftable(scene)
+
+
 def resume(scene: Scene, *, typed: str | None = None, take_over: bool = False) -> FailoverRecord:
     """The source leads again: the fence goes, and the flow is kept in step as before.
 
@@ -77,10 +86,6 @@ def resume(scene: Scene, *, typed: str | None = None, take_over: bool = False) -
     """
     if done := scene.journal.has_done(State.MIRRORING):
         return done
-    if scene.journal.record.state is not State.REVERSING:
-        raise NotNow(f"the flow is {scene.journal.record.describe()}: only one that is REVERSING can mirror again")
-    if scene.journal.record.doing is not Command.RESUME:
-        check_source_leads(scene, typed)
-    check_liftable(scene)
+    check_resume(scene, typed)
     scene.journal.begin(Command.RESUME, take_over=take_over)
     return scene.journal.run(scene.steps())

@@ -1,0 +1,85 @@
+"""A dry run refuses what the command itself would refuse, and writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import failback_commands, failover_commands, failover_run
+from app.cli.failover_run import FailoverRun
+from app.cli.output import Output
+from app.failover_session import FailoverCall
+from sinks.failover.commands import cutover
+from sinks.failover.failing_back import failback
+from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
+from sinks.failover.fencing import FenceUnclear
+from sinks.failover.record import NotNow
+from sinks.failover.scene import Scene
+from tests.sinks.failover.scenes import Stage, stage
+
+FILE = Path("mm2.properties")
+UNREAD = OtherLedgers(unread={"a->c": "c does not answer"})
+
+Says = Callable[..., None]
+
+
+@pytest.fixture
+def built() -> Stage:
+    """A flow that waits for the source to lead again."""
+    there = stage()
+    cutover(there.scene())
+    failback(there.scene(), export=None, discard=None, write_reverse=lambda: None)
+    return there
+
+
+@pytest.fixture
+def on_stage(built: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[OtherLedgers], None]:
+    """Lets commands run on the flow in memory, beside these ledgers of others."""
+
+    def with_others(others: OtherLedgers) -> None:
+        @contextmanager
+        def opened(*given: Any, **options: Any) -> Iterator[Scene]:
+            yield replace(built.scene(), other_ledgers=lambda: nullcontext(others))
+
+        def called(*given: Any, dry: bool, **options: Any) -> FailoverRun:
+            settings: Any = None
+            return FailoverRun(settings, built.world.settings, Output.TEXT, FailoverCall(), dry)
+
+        monkeypatch.setattr(failover_run, "failover_session", opened)
+        for commands in (failback_commands, failover_commands):
+            monkeypatch.setattr(commands, "called", called)
+
+    return with_others
+
+
+def test_dry_failback_done_asks_whether_the_source_leads(
+    built: Stage, on_stage: Callable[[OtherLedgers], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    on_stage(NO_OTHERS)
+    before = built.world.source.writes, built.world.target.writes, built.record()
+    with pytest.raises(NotNow, match=r"nobody can tell whether a leads again.*--yes unknown"):
+        failback_commands.failback(FILE, done=True, dry=True)
+    failback_commands.failback(FILE, done=True, dry=True, yes="unknown")
+    assert "and be MIRRORING" in capsys.readouterr().out
+    assert (built.world.source.writes, built.world.target.writes, built.record()) == before
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        lambda: failback_commands.failback(FILE, done=True, dry=True, yes="unknown"),
+        lambda: failover_commands.unfence(FILE, dry=True),
+    ],
+    ids=["failback --done", "unfence"],
+)
+def test_dry_run_that_would_take_the_fence_away_asks_whether_another_flow_relies_on_it(
+    says: Says, on_stage: Callable[[OtherLedgers], None]
+) -> None:
+    on_stage(UNREAD)
+    with pytest.raises(FenceUnclear):
+        says()
