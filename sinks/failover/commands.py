@@ -85,7 +85,7 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
 
     It insists that all is fenced, or proves again that nobody writes, and looks once more whether a record came since.
     """
-    if done := scene.journal.has_done(State.PROMOTED):
+    if done := _promoted(scene):
         return done
     record = scene.journal.check(Command.PROMOTE, take_over=take_over)
     if Step.LAST_OFFSETS not in record.done:
@@ -100,6 +100,19 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
     return scene.journal.run(scene.steps())
 
 
+def _promoted(scene: Scene) -> FailoverRecord | None:
+    """The record of a flow that is PROMOTED: one that died right after, or of another time, which nobody can tell."""
+    done = scene.journal.has_done(State.PROMOTED)
+    if done is not None:
+        flow = scene.settings.flow
+        scene.say(
+            f"nothing is left to do: {flow.target} has taken over, by what began at {done.begun.at}. If this is "
+            f"another time, {flow.name} must mirror again first: `lockstep failback`, and once {flow.source} leads "
+            "again `lockstep failback --done`"
+        )
+    return done
+
+
 def cutover(
     scene: Scene, *, without_fence: bool = False, take_over: bool = False, batch: int | None = None
 ) -> FailoverRecord:
@@ -107,6 +120,8 @@ def cutover(
 
     `batch`: so many topics are fenced and drained at a time; whoever is told of states moves their clients meanwhile.
     """
+    if done := _promoted(scene):
+        return done
     record = scene.journal.record
     if record.doing is Command.UNFENCE:
         record = unfence(scene, take_over=take_over)

@@ -47,6 +47,17 @@ def test_a_cutover_that_is_done_is_done_once() -> None:
     assert len(built.states()) == events
 
 
+def test_a_cutover_of_a_promoted_flow_says_since_when_and_what_another_one_needs_first() -> None:
+    built = stage()
+    cutover(built.scene())
+    for command in (cutover, promote):
+        built.said.clear()
+        command(built.scene())
+        assert len(built.said) == 1
+        assert built.record().begun.at in built.said[0]
+        assert "a->b must mirror again first: `lockstep failback`" in built.said[0]
+
+
 def test_every_step_is_an_audit_event_with_the_state_that_it_led_to() -> None:
     built = stage()
     cutover(built.scene())
