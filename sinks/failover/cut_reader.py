@@ -16,6 +16,16 @@ CUT_LIMITS = ReadLimits(most=1_000_000, seconds=300.0)
 """More cannot be held at once."""
 
 
+class TooManyRecords(LockstepError):
+    """A partition has more records to be read than can be held at once."""
+
+    def __init__(self, where: TopicPartition, alias: str) -> None:
+        super().__init__(
+            f"{where} on {alias} has more than {CUT_LIMITS.most:,} records to read, too many to hold at once"
+        )
+        self.where = where
+
+
 class AsItWas:
     """A reader of a cluster whose partitions ended at these offsets; what came behind is not there."""
 
@@ -51,10 +61,15 @@ class AsItWas:
 def all_records(
     reader: RecordReader, starts: Mapping[TopicPartition, int], stops: Mapping[TopicPartition, int] | None = None
 ) -> dict[TopicPartition, list[Record]]:
-    """All records from these offsets on, before `stops` where they are given. Raises LockstepError."""
+    """All records from these offsets on, before `stops` where they are given.
+
+    Raises TooManyRecords, LockstepError.
+    """
     found: dict[TopicPartition, list[Record]] = {where: [] for where in starts}
     spans = {where: (start, (stops or {}).get(where)) for where, start in starts.items()}
     for where, ending in read_records(reader, spans, CUT_LIMITS, lambda where: found[where].append).items():
+        if ending.why is Why.MOST:
+            raise TooManyRecords(where, reader.alias)
         if ending.why not in (Why.END, Why.STOP):
             fault = ending.fault or ItemFault("NOT_READ", ending.why.value)
             raise LockstepError(f"{where} on {reader.alias} could not be read to its end: {fault}")

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sinks.failover.arrival import Arrival, arrivals, pairs_of, unlisted
-from sinks.failover.cut_reader import AsItWas, all_records
+from sinks.failover.cut_reader import AsItWas, TooManyRecords, all_records
 from sinks.failover.divergence import Divergence, divergences, takeover_ends
-from sinks.failover.fence_rules import fenced_topics, topics_of
+from sinks.failover.fence_rules import fenced_topics, shown, topics_of
 from sinks.failover.kept_end_offsets import UNSEEN
 from sinks.failover.scene import Scene
 from sinks.failover.tails import fingerprint_of
 from sinks.kafka.ports.record_reader import Record
 from sinks.kinds.listing import Listed
+from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 
@@ -62,14 +63,33 @@ def unreplicated(scene: Scene) -> Unreplicated:
         seen = {where: one for where, one in seen.items() if where not in open_ones}
         whole |= open_ones
         since = {where: one.behind.since for where, one in seen.items() if one.behind and one.behind.since is not None}
-        here = all_records(source, since | dict.fromkeys(whole | absent, 0))
         starts = {copy: taken[copy] for where in since if (copy := pairs[where]) in taken}
-        later = all_records(target, starts | {pairs[where]: 0 for where in whole})
+        try:
+            here = all_records(source, since | dict.fromkeys(whole | absent, 0))
+            later = all_records(target, starts | {pairs[where]: 0 for where in whole})
+        except TooManyRecords as error:
+            raise LockstepError(f"{error}. {_way_out(error.where, pairs, known)}") from error
     left = {where: not_among(records, later.get(pairs[where], [])) for where, records in here.items()}
     found = {**seen, **unlisted(listed.source, wanted)}
     problems = {where: one.problem for where, one in found.items() if one.problem}
     exact = not whole and all(one.behind is None or one.behind.exact for one in seen.values())
     return Unreplicated({where: records for where, records in left.items() if records}, problems, exact)
+
+
+def _way_out(
+    where: TopicPartition, pairs: Mapping[TopicPartition, TopicPartition], known: Mapping[str, Divergence]
+) -> str:
+    """What to do about a partition of either cluster that has too many records."""
+    topics = {one.topic for one, copy in pairs.items() if where in (one, copy)}
+    if topics & known.keys():
+        return (
+            "They came behind what was copied at the failover. Hand them on in another way, by kafka-delete-records.sh "
+            "take off the source what was handed on, and run it again"
+        )
+    return (
+        f"Nobody had seen {shown(sorted(topics))} before the failover, so that all of it is compared record by record. "
+        "Compare it in another way, leave it out (add it to topics.exclude in the file), and run it again"
+    )
 
 
 def counted_topics(scene: Scene) -> list[str]:

@@ -8,11 +8,13 @@ import pytest
 
 from sinks.failover.divergence import divergences
 from sinks.failover.failing_back import failback
+from sinks.failover.read_records import ReadLimits
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.states import State
 from sinks.failover.unplanned import failover
 from sinks.failover.unreplicated import Unreplicated
 from sinks.kafka.memory.memory_records import MemoryLog
+from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import put_topic
 from tests.sinks.failover.scenes import Stage, look, stage
@@ -43,6 +45,15 @@ def a_new_partition() -> Stage:
     look(built, 1000.0)
     built.mirrors = False
     add(built, "y", 1)
+    return built
+
+
+def one_that_goes_on() -> Stage:
+    """Seen before, and written since."""
+    built = stage()
+    look(built, 1000.0)
+    built.mirrors = False
+    built.write("y", 0, 5)
     return built
 
 
@@ -126,4 +137,17 @@ def test_topic_whose_partitions_the_source_does_not_list_is_not_taken_for_copied
     put_topic(built.world.source, "z", 1)
     built.world.source.topics["z"].partitions = 0
     with pytest.raises(NotNow, match="nobody can tell, z"):
+        led_back(built)
+
+
+@pytest.mark.parametrize(
+    ("setting", "advice"),
+    [(a_new_topic, r"add it to topics\.exclude"), (one_that_goes_on, r"kafka-delete-records\.sh")],
+)
+def test_partition_with_too_many_records_to_hold_is_named_with_what_helps(
+    setting: Setting, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = taken_over(setting())
+    monkeypatch.setattr("sinks.failover.cut_reader.CUT_LIMITS", ReadLimits(most=4, seconds=300.0))
+    with pytest.raises(LockstepError, match=rf"[zy]-0 on a has more than 4 records to read.*{advice}"):
         led_back(built)
