@@ -8,7 +8,8 @@ from dataclasses import replace
 from sinks.failover.read_records import ReadLimits, read_records
 from sinks.faults import ItemFault, Observed
 from sinks.kafka.ports.groups import LogRange
-from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, RecordReader, Span, Why
+from sinks.kafka.ports.record_reader import Record, RecordReader, Why
+from sinks.kafka.ports.record_reader_around import RecordReaderAround
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
@@ -26,17 +27,18 @@ class TooManyRecords(LockstepError):
         self.where = where
 
 
-class AsItWas:
+class AsItWas(RecordReaderAround):
     """A reader of a cluster whose partitions ended at these offsets; what came behind is not there."""
 
     def __init__(self, reader: RecordReader, ends: Mapping[TopicPartition, int]) -> None:
-        self._reader, self._ends, self.alias = reader, ends, reader.alias
+        super().__init__(reader)
+        self._ends = ends
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        return self._cut(self._reader.ends(partitions))
+        return self._cut(self._records.ends(partitions))
 
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        return self._cut(self._reader.readable(partitions))
+        return self._cut(self._records.readable(partitions))
 
     def _cut(self, seen: Observed[TopicPartition, LogRange]) -> Observed[TopicPartition, LogRange]:
         items = {
@@ -44,18 +46,6 @@ class AsItWas:
             for where, log in seen.items.items()
         }
         return Observed(items, seen.errors)
-
-    def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
-        return self._reader.offsets_for_times(times)
-
-    def compacted(self, topics: Collection[str]) -> set[str]:
-        return self._reader.compacted(topics)
-
-    def scan(self, spans: Collection[Span], seconds: float) -> dict[Span, Ending]:
-        return self._reader.scan(spans, seconds)
-
-    def close(self) -> None:
-        self._reader.close()
 
 
 def all_records(

@@ -19,7 +19,8 @@ from sinks.kafka.jvm.field_json import FieldJson
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.groups import LogRange
-from sinks.kafka.ports.record_reader import Ending, PartitionTime, RecordReader, Span
+from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kafka.ports.record_reader_around import RecordReaderAround
 from streaming.mm2.records import TopicPartition
 
 API = "ListOffsets"
@@ -131,31 +132,16 @@ class _Client:
         self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
 
 
-class JvmRecords:
+class JvmRecords(RecordReaderAround):
     """A `RecordReader` that asks for the ends of many logs through the JVM, and reads as it did."""
 
     def __init__(self, records: RecordReader, ends: JvmEnds, isolation: str) -> None:
         """`isolation`: as the other reads."""
-        self._records, self._ends, self._isolation = records, ends, isolation
-
-    @property
-    def alias(self) -> str:
-        return self._records.alias
+        super().__init__(records)
+        self._ends, self._isolation = ends, isolation
 
     def ends(self, partitions: Collection[TopicPartition]) -> Ends:
         return self._ends.of(partitions, self._records.ends)
 
     def readable(self, partitions: Collection[TopicPartition]) -> Ends:
         return self._ends.of(partitions, self._records.readable, committed=self._isolation == "read_committed")
-
-    def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
-        return self._records.offsets_for_times(times)
-
-    def compacted(self, topics: Collection[str]) -> set[str]:
-        return self._records.compacted(topics)
-
-    def scan(self, spans: Collection[Span], seconds: float) -> dict[Span, Ending]:
-        return self._records.scan(spans, seconds)
-
-    def close(self) -> None:
-        self._records.close()
