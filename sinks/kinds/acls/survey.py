@@ -56,20 +56,20 @@ def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
     )
 
 
-def principals_of(settings: FlowSettings, source: AclReader, listed: Listed) -> Mapping[str, str] | None:
-    """Those whose ACLs would be synced; None where the source shows none. Raises as `survey_acls`."""
-    bindings = source.recent()
-    if not (bindings and listed.source):
-        return None
-    return desired_acls(bindings, settings.acls, source_topics(settings, listed)).principals
-
-
 Translate = Callable[[AclList, FlowSettings, Listed], DesiredAcls]
 
 
 def translate(bindings: AclList, settings: FlowSettings, listed: Listed) -> DesiredAcls:
     """The source's ACLs in the target's terms."""
     return desired_acls(bindings, settings.acls, source_topics(settings, listed))
+
+
+def principals_of(settings: FlowSettings, source: AclReader, listed: Listed) -> Mapping[str, str] | None:
+    """Those whose ACLs would be synced; None where the source shows none. Raises as `survey_acls`."""
+    bindings = source.recent()
+    if not (bindings and listed.source):
+        return None
+    return translate(bindings, settings, listed).principals
 
 
 class KeptTranslation:
