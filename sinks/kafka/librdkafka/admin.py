@@ -16,7 +16,7 @@ from sinks.background import awaited
 from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.error_codes import (
-    LOGIN,
+    REFUSED_LOGIN,
     UNANSWERED,
     UNREACHABLE,
     error_of,
@@ -146,9 +146,9 @@ class Admin:
     def _login_refused(self, api: str) -> LockstepError | None:
         self._client.poll(0)
         refused = self._reason
-        # A handshake that breaks off is also what a broker does that ends.
-        wrong = refused is not None and refused.code() in LOGIN - {KafkaError._SSL}
-        return raised(self.alias, api, refused) if refused is not None and wrong else None
+        if refused is None or refused.code() not in REFUSED_LOGIN:
+            return None
+        return raised(self.alias, api, refused)
 
     def _stopped(self, api: str, error: KafkaError, waited: float) -> LockstepError:
         """A request says no more than that it timed out; why librdkafka cannot connect comes to its callback."""

@@ -23,6 +23,9 @@ UNANSWERED = frozenset({KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, Kaf
 
 DENIED_CLUSTER = frozenset({KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
+REFUSED_LOGIN = LOGIN - {KafkaError._SSL}
+"""What a broker answers; a handshake that breaks off is also what one does that ends."""
+
 REFUSED_CERTIFICATE = re.compile(r"(tls|ssl)v?\S* alert", re.IGNORECASE)
 """In the text of a connection that broke off: the broker does not take the client's certificate, or wants one."""
 
@@ -34,19 +37,17 @@ NO_COORDINATOR = frozenset(
 RETRIABLE_CODES = (
     UNREACHABLE
     | NO_COORDINATOR
-    | frozenset(
-        {
-            KafkaError.NOT_CONTROLLER,
-            KafkaError.REQUEST_TIMED_OUT,
-            KafkaError.NOT_ENOUGH_REPLICAS,
-            KafkaError.THROTTLING_QUOTA_EXCEEDED,
-            KafkaError.UNKNOWN_TOPIC_OR_PART,
-        }
-    )
+    | {
+        KafkaError.NOT_CONTROLLER,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.THROTTLING_QUOTA_EXCEEDED,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
 )
 """UNKNOWN_TOPIC_OR_PART: metadata lags behind creation, so a topic that is missing now may be there in a moment."""
 
-UNKNOWN_RESULT = UNREACHABLE | frozenset({KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION})
+UNKNOWN_RESULT = UNREACHABLE | {KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION}
 """What was asked for may have happened. All others are answers: nothing did."""
 
 
