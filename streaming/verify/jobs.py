@@ -94,7 +94,7 @@ class SparkJobs:
                 [PairSums(*row) for row in run_sums(equal).collect()],
                 _surplus(contents) if len(rows) == most else [],
                 [ContentRow(*row) for row in rows],
-                [RunRow(*row) for row in first_of_each(found, ["id", "cell"], "upstream", most).drop("rank").collect()],
+                [RunRow(*row) for row in first_of_each(found, ["id", "cell"], "upstream", most).collect()],
             )
         finally:
             equal.unpersist()

@@ -84,4 +84,4 @@ def first_of_each(rows: DataFrame, of: Sequence[str | Column], by: str | Column,
     Were they the first of all, one large group would leave nothing of the others.
     """
     rank = F.row_number().over(Window.partitionBy(*of).orderBy(by))
-    return rows.withColumn("rank", rank).where(F.col("rank") <= most).orderBy("rank").limit(most)
+    return rows.withColumn("rank", rank).where(F.col("rank") <= most).orderBy("rank").limit(most).drop("rank")
