@@ -30,6 +30,12 @@ class CellRows:
         return self.sums.records > sum(row.length for row in self.runs)
 
     @property
+    def cut_surplus(self) -> Surplus | None:
+        """The surplus where it has more contents than came; None: all of them came."""
+        surplus = self.surplus
+        return surplus if surplus is not None and surplus.contents > len(self.contents) else None
+
+    @property
     def appended(self) -> bool:
         """Whether the target's broker gave a record without a counterpart its timestamp."""
         return any(row.appended for row in self.contents)
@@ -68,10 +74,10 @@ def matched_rows(rows: CellRows, edges: Edges, times: bool) -> MatchedRows:
         # Nothing tells which of them are in order, so nothing proves that a record is only late, or too old.
         uncounted[Difference.REORDERED], known = rows.sums.descents, Edges()
     matched = match(runs, contents, known)
-    if rows.surplus is not None and rows.surplus.contents > len(contents):
+    if (surplus := rows.cut_surplus) is not None:
         seen = [(_more(one.upstreams, one.downstreams), _more(one.downstreams, one.upstreams)) for one in contents]
-        uncounted[Difference.MISSING] = rows.surplus.source - sum(ours for ours, _ in seen)
-        uncounted[Difference.EXTRA] = rows.surplus.target - sum(theirs for _, theirs in seen)
+        uncounted[Difference.MISSING] = surplus.source - sum(ours for ours, _ in seen)
+        uncounted[Difference.EXTRA] = surplus.target - sum(theirs for _, theirs in seen)
     return MatchedRows(matched, rows.sums, uncounted, rows.cut_off and _may_hide_order(rows))
 
 
@@ -87,7 +93,7 @@ def _known_runs(rows: CellRows) -> list[Run]:
 
 
 def _may_hide_order(rows: CellRows) -> bool:
-    if rows.surplus is not None and rows.surplus.contents > len(rows.contents):
+    if rows.cut_surplus is not None:
         return True
     ours = max((row.upstream + row.length for row in rows.runs), default=0)
     theirs = max((row.downstream + row.length for row in rows.runs), default=0)
