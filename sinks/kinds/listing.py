@@ -23,8 +23,8 @@ NOTHING_LISTED = Listed({}, {}, DesiredTopics({}))
 """Of a flow for which nothing is observed any more."""
 
 
-def list_both(settings: FlowSettings, source: Reader, target: Reader, anew: bool = True) -> Listed:
-    """The metadata of both clusters, listed now in any case. Raises ClusterUnreachable, RightsMissing."""
+def list_both(settings: FlowSettings, source: Reader, target: Reader) -> Listed:
+    """The metadata of both clusters, listed now. Raises ClusterUnreachable, RightsMissing."""
     listed = source.list_topics()
     return Listed(listed, target.list_topics(), desired_topics(listed, settings))
 

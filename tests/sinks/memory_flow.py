@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from sinks.flow_settings import FlowSettings
@@ -53,7 +52,7 @@ def lister(
 ) -> Callable[[bool], Listed]:
     """Lists both clusters: in each pass, or as a running job does where its listings are `shared`."""
     if shared is None:
-        return partial(list_both, settings, source, target)
+        return lambda anew: list_both(settings, source, target)
     return FlowListing(settings, source, target, shared, target.alias).list_topics
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 from sinks.engine.audit import Audit
 from sinks.engine.flow_components import FlowComponents
@@ -83,7 +82,7 @@ class BrokerWorld:
             [Kind.BROKER_CONFIG],
         )
         components = FlowComponents(
-            list_topics=partial(list_both, self.settings, upstream, self.topics),
+            list_topics=lambda anew: list_both(self.settings, upstream, self.topics),
             guard=Guard(self.settings.flow, upstream, self.topics),
             open_ledger=self.ledger,
             audit=Audit(internal.audit, self.topics, 1, "tester@here", lambda: NOON),
