@@ -32,36 +32,37 @@ def nothing_kept() -> Stage:
 
 def a_new_topic() -> Stage:
     """Made after the job saw the source last."""
-    built = stage()
-    look(built, 1000.0)
-    built.mirrors = False
-    add(built, "z", 0)
-    return built
+    return grown("z", 0)
 
 
 def a_new_partition() -> Stage:
     """Added after the job saw the source last."""
-    built = stage()
-    look(built, 1000.0)
-    built.mirrors = False
-    add(built, "y", 1)
-    return built
+    return grown("y", 1)
 
 
 def one_that_goes_on() -> Stage:
     """Seen before, and written since."""
-    built = stage()
-    look(built, 1000.0)
-    built.mirrors = False
+    built = seen()
     built.write("y", 0, 5)
     return built
 
 
-def add(built: Stage, topic: str, partition: int) -> None:
+def seen() -> Stage:
+    """The job saw the source last, and nothing is copied any more."""
+    built = stage()
+    look(built, 1000.0)
+    built.mirrors = False
+    return built
+
+
+def grown(topic: str, partition: int) -> Stage:
+    """Then this partition came, with records."""
+    built = seen()
     put_topic(built.world.source, topic)
     built.world.source.topics[topic].partitions = partition + 1
     built.here.logs[TopicPartition(topic, partition)] = MemoryLog()
     built.write(topic, partition, 5)
+    return built
 
 
 def answering(built: Stage, answers: bool) -> None:
