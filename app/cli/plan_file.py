@@ -73,14 +73,20 @@ class ReviewedPlan:
 
 def check_writable(path: Path, option: str = "--out") -> None:
     """Before anything is compared, which takes its time. Raises WrongUsage where no file can be written there."""
+    if why := _why_not_writable(path):
+        raise WrongUsage(f"{option} {path}: {why}")
+
+
+def _why_not_writable(path: Path) -> str | None:
     folder = path.parent
     try:
         if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise OSError(0, f"no file can be made in {folder}" if folder.is_dir() else f"there is no folder {folder}")
+            return os.strerror(errno.EISDIR)
+        if os.access(folder, os.W_OK | os.X_OK):
+            return None
+        return f"no file can be made in {folder}" if folder.is_dir() else f"there is no folder {folder}"
     except OSError as error:
-        raise WrongUsage(f"{option} {path}: {error.strerror}") from error
+        return error.strerror or str(error)
 
 
 def write_plan(path: Path, document: Mapping[str, Any]) -> None:
