@@ -19,12 +19,11 @@ import psutil
 import typer
 
 from app.local.local_mirror import LocalMirror, mirror_properties
-from bench.cost import idle_costs
 from bench.groups_page import read, save
 from bench.groups_pair import say
 from bench.pass_cost import resident
 from bench.scale_clusters import FLOWS, ScaleClusters, scale_clusters
-from bench.scale_job import IDLE, changed, first_contact, steady
+from bench.scale_job import changed, first_contact, idle_cpu, steady
 from bench.scale_page import FAST, PAGE, RESULTS, page
 from streaming.errors import LockstepError
 
@@ -98,9 +97,7 @@ def mirrored(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: 
     with LocalMirror(properties, folder, heap=MIRROR_HEAP) as mirror:
         say(f"MM2's connectors started after {time.monotonic() - began:.1f} s")
         latencies = changed(clusters, timed, seed)
-        price = idle_costs([mirror.pids, *clusters.pids], IDLE)
-        cpu = dict(zip(("job", "sources", "target"), (one.cpu_seconds for one in price), strict=True))
-        say(f"CPU of an idle minute: {cpu}")
+        cpu = idle_cpu(mirror.pids, clusters)
         return {"latencies": latencies, "cpu": cpu, "resident": dict(resident(mirror.pids)), "way": FAST}
 
 

@@ -65,9 +65,7 @@ def steady(clusters: ScaleClusters, timed: Sequence[tuple[float, int]], seed: in
         latencies = changed(clusters, timed, seed)
         acls = _granted(clusters)
         say(f"{IDLE:g} s without a change")
-        price = idle_costs([job.pids, *clusters.pids], IDLE)
-        cpu = dict(zip(("job", "sources", "target"), (one.cpu_seconds for one in price), strict=True))
-        say(f"CPU of an idle minute: {cpu}")
+        cpu = idle_cpu(job.pids, clusters)
         settled = dict(resident(job.pids))
         again = _full(job)
     return {"first": first, "full": full, "full_later": again, "latencies": latencies, "acls": acls, "cpu": cpu} | {
@@ -118,6 +116,14 @@ def _job(clusters: ScaleClusters, name: str) -> Iterator[tuple[LocalJob, float]]
     began = time.monotonic()
     with LocalJob(config, port, folder / "job.log") as job:
         yield job, began
+
+
+def idle_cpu(pids: Sequence[int], clusters: ScaleClusters) -> dict[str, float]:
+    """CPU seconds of an idle minute: of the `job` with these processes, or of MM2 in its place, and of the clusters."""
+    price = idle_costs([pids, *clusters.pids], IDLE)
+    cpu = dict(zip(("job", "sources", "target"), (one.cpu_seconds for one in price), strict=True))
+    say(f"CPU of an idle minute: {cpu}")
+    return cpu
 
 
 def _compared(job: LocalJob, began: float) -> dict[str, float]:
