@@ -89,7 +89,7 @@ def single_pass(
         for controller in made.controllers:
             stack.callback(controller.close)
         components = FlowComponents(
-            list_topics=lambda anew: list_both(flow, clusters.source, clusters.target),
+            list_topics=lambda _: list_both(flow, clusters.source, clusters.target),
             guard=guard(flow, clusters.source, clusters.target),
             open_ledger=partial(ledger, flow, clusters.target, to_write=writes is not None, permit=leadership.check),
             audit=audit(flow, clusters.target),

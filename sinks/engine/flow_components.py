@@ -17,22 +17,21 @@ from sinks.engine.report import Observer
 from sinks.failover.position_memory import Positions
 from sinks.kafka.ports.watches import MetadataSignal, NoSignal
 from sinks.kinds.controller import Controller, PassContext
-from sinks.kinds.listing import Listed
+from sinks.kinds.listing import Freshness, Listed
 
 
 @dataclass(frozen=True)
 class FlowComponents:
-    """What a flow's passes are made of. `list_topics`: both clusters' topics; all of them listed now where it is told
-    to, else the target's a few seconds ago perhaps. `topic_ids`: of topics on the
-    target, by name. `on_ledger`: called whenever the ledger was read, and may raise what stops the flow.
-    `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps in the ledger
-    what a failover will want to know; `note_counted`: called with how far partitions were copied, from any thread.
-    `leadership`: asked before anything is written. `is_awaited`: whether other flows
-    of this process wait for what this one claims. `on_stopped`: called with the
-    kinds that are paused, all where the flow has ended, as the ledger says. `close`: lets go of the clusters.
+    """What a flow's passes are made of. `list_topics`: both clusters' topics, as fresh as is told. `topic_ids`:
+    of topics on the target, by name. `on_ledger`: called whenever the ledger was read; may raise what stops the flow.
+    `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps in the ledger what a failover
+    will want to know; `note_counted`: called with how far partitions were copied, from any thread. `leadership`: asked
+    before anything is written. `is_awaited`: whether other flows of this process wait for what this one claims.
+    `on_stopped`: called with the kinds that are paused, all where the flow has ended, as the ledger says. `close`: lets
+    go of the clusters.
     """
 
-    list_topics: Callable[[bool], Listed]
+    list_topics: Callable[[Freshness], Listed]
     guard: Guard
     open_ledger: Callable[[], Ledger]
     audit: Audit

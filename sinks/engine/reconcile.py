@@ -27,13 +27,14 @@ from sinks.engine.leadership import Leader
 from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.next_pass import KindIntervals, due_at
 from sinks.engine.plan import join_plans
+from sinks.engine.quiet import Quiet
 from sinks.engine.recorder import Recorder
 from sinks.engine.report import Report, Stopwatch, notify, with_status
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.controller import PassContext, StreamListener
-from sinks.kinds.listing import NOTHING_LISTED, Listed, missing_internal_topics
+from sinks.kinds.listing import NOTHING_LISTED, Freshness, Listed, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -56,6 +57,7 @@ class FlowReconcile:
         self._ledger = FlowLedger(components.guard, opened, components.on_ledger, obeys_failover=obeys)
         self._compared_at: float | None = None
         self._lists_anew, self._claimed_at = True, float("-inf")
+        self._quiet = Quiet()
         self._intervals = KindIntervals(settings.pace.intervals)
         self._limit = DeletionLimit(settings.limits)
         self._attempts, self._recorder = Attempts(), Recorder(components.audit, components.topic_ids)
@@ -131,14 +133,21 @@ class FlowReconcile:
         resting = frozenset() if requested or everything else self._intervals.resting(self._clock())
         ledger = self._ledger.read(everything)
         self._components.on_stopped(frozenset(Kind) if self._ledger.ended else self._ledger.paused, ledger)
+        # Before anything is listed: a change that comes meanwhile is the next pass's.
+        signal, signalled = self._components.signal, self._components.signal.signalled()
+        self._quiet.sampled(self._clock(), signal.works and not signalled)
+        self._attempts.signal(self._components.controllers, signalled)
         listed = NOTHING_LISTED if self._ledger.ended else self._listed(everything or bool(requested))
-        now, signal = self._clock(), self._components.signal
         idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused
-        self._attempts.signal(self._components.controllers, signal.signalled())
-        return PassContext(now, listed, ledger, 0, signal.works, requested, everything, idle)
+        return PassContext(self._clock(), listed, ledger, 0, signal.works, requested, everything, idle)
 
     def _listed(self, anew: bool) -> Listed:
-        listed, self._lists_anew = self._components.list_topics(anew or self._lists_anew), False
+        began, is_quiet = self._clock(), self._quiet.is_since_listed
+        wanted = Freshness.QUIET if is_quiet else Freshness.SOURCE_NOW
+        listed = self._components.list_topics(Freshness.ALL_NOW if anew or self._lists_anew else wanted)
+        self._lists_anew = False
+        if anew or not is_quiet:
+            self._quiet.listed(began)
         return listed
 
     def apply(self, compared: Compared, progress: WriteProgress = lambda done, total: None) -> Report:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kinds.topics.rules import DesiredTopics, desired_topics
+
+
+class Freshness(Enum):
+    """What a pass needs of a listing."""
+
+    ALL_NOW = auto()
+    """Both clusters, listed and derived now."""
+    SOURCE_NOW = auto()
+    """The source as it is now; the target a few seconds ago perhaps."""
+    QUIET = auto()
+    """The source as it was listed last: its metadata log has moved no more since then."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from sinks.background import awaited
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
-from sinks.kinds.listing import Listed
+from sinks.kinds.listing import Freshness, Listed
 from sinks.kinds.topics.rules import DesiredTopics, desired_topics
 
-TARGET_LISTED_FOR = 5.0
+TARGET_LISTED_FOR = 15.0
 """Seconds for which a target's listing is good enough for a pass that compares not everything: no signal tells of the
 target's changes, so that one which another hand makes there waits for a pass anyway."""
 
@@ -65,7 +65,7 @@ class SharedListings:
 
 
 class FlowListing:
-    """What the passes of one flow list: its source in each, its target as seldom as is good enough."""
+    """What the passes of one flow list, as seldom as is good enough."""
 
     def __init__(
         self, settings: FlowSettings, source: Reader, target: Reader, shared: SharedListings, client: Hashable
@@ -76,12 +76,10 @@ class FlowListing:
         self._listed: Mapping[str, int] = {}
         self._desired = DesiredTopics({})
 
-    def list_topics(self, anew: bool = True) -> Listed:
-        """The metadata of both clusters. `anew`: all of it is listed, and derived, now.
-
-        Raises ClusterUnreachable, RightsMissing.
-        """
-        source = self._source.list_topics()
+    def list_topics(self, freshness: Freshness = Freshness.ALL_NOW) -> Listed:
+        """The metadata of both clusters. Raises ClusterUnreachable, RightsMissing."""
+        anew = freshness is Freshness.ALL_NOW
+        source = self._listed if freshness is Freshness.QUIET else self._source.list_topics()
         target = self._shared.topics(self._client, self._target, 0.0 if anew else TARGET_LISTED_FOR)
         if anew or source != self._listed:
             self._listed, self._desired = source, desired_topics(source, self._settings)

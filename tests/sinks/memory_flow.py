@@ -16,7 +16,7 @@ from sinks.kafka.ports.cluster import Cluster, Reader
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.users import LoginTrial, no_login
 from sinks.kafka.ports.watches import PlainGroupWatch
-from sinks.kinds.listing import Listed, list_both
+from sinks.kinds.listing import Freshness, Listed, list_both
 from sinks.kinds.shared_listings import FlowListing, SharedListings
 from sinks.kinds.users.credentials import Credential
 
@@ -49,10 +49,10 @@ class Clock:
 
 def lister(
     settings: FlowSettings, source: Reader, target: Reader, shared: SharedListings | None
-) -> Callable[[bool], Listed]:
+) -> Callable[[Freshness], Listed]:
     """Lists both clusters: in each pass, or as a running job does where its listings are `shared`."""
     if shared is None:
-        return lambda anew: list_both(settings, source, target)
+        return lambda _: list_both(settings, source, target)
     return FlowListing(settings, source, target, shared, target.alias).list_topics
 
 

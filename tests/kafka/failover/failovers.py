@@ -116,7 +116,7 @@ class Flow:
             assembly = Assembly(flow, *clusters.ports)
             made, syncs = assemble(assembly, [Kind.GROUP_OFFSET]), assembly.memory.histories.latest
             components = FlowComponents(
-                list_topics=lambda anew: list_both(flow, clusters.source, clusters.target),
+                list_topics=lambda _: list_both(flow, clusters.source, clusters.target),
                 guard=guard(flow, clusters.source, clusters.target),
                 open_ledger=partial(ledger, flow, clusters.target, to_write=True),
                 audit=audit(flow, clusters.target),

@@ -10,6 +10,7 @@ import pytest
 from sinks.background import begun
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kinds.listing import Freshness
 from sinks.kinds.shared_listings import TARGET_LISTED_FOR, FlowListing, SharedListings
 from streaming.flow import Flow
 from tests.sinks.builders import World, flow_settings, put_topic, set_config
@@ -45,11 +46,11 @@ def test_flows_list_their_target_once_while_that_is_young_enough() -> None:
     target, clock = CountedCluster("b"), Clock()
     first, second = flows(target, clock)
     for _ in range(3):
-        assert first.list_topics(anew=False).target == second.list_topics(anew=False).target == {}
+        assert first.list_topics(Freshness.SOURCE_NOW).target == second.list_topics(Freshness.SOURCE_NOW).target == {}
     assert target.listings == 1
     put_topic(target, "a.x")
     clock.now += TARGET_LISTED_FOR + 0.1
-    assert first.list_topics(anew=False).target == {"a.x": 1}
+    assert first.list_topics(Freshness.SOURCE_NOW).target == {"a.x": 1}
 
 
 def test_who_wants_it_anew_lists_anew_whatever_is_known() -> None:
@@ -58,21 +59,30 @@ def test_who_wants_it_anew_lists_anew_whatever_is_known() -> None:
     first.list_topics()
     put_topic(target, "a.x")
     clock.now += 0.1
-    assert second.list_topics(anew=True).target == {"a.x": 1}
+    assert second.list_topics(Freshness.ALL_NOW).target == {"a.x": 1}
 
 
 def test_topics_of_the_source_are_listed_in_each_pass() -> None:
     source, target = MemoryCluster("a"), MemoryCluster("b")
     flow = FlowListing(flow_settings(), source, target, SharedListings(Clock()), "b")
-    flow.list_topics(anew=False)
+    flow.list_topics(Freshness.SOURCE_NOW)
     put_topic(source, "new", 3)
-    assert flow.list_topics(anew=False).desired.partitions == {"a.new": 3}
+    assert flow.list_topics(Freshness.SOURCE_NOW).desired.partitions == {"a.new": 3}
+
+
+def test_a_quiet_source_is_not_listed_again() -> None:
+    source, target = CountedCluster("a"), MemoryCluster("b")
+    put_topic(source, "x", 3)
+    flow = FlowListing(flow_settings(), source, target, SharedListings(Clock()), "b")
+    flow.list_topics(Freshness.SOURCE_NOW)
+    assert flow.list_topics(Freshness.QUIET).desired.partitions == {"a.x": 3}
+    assert source.listings == 1
 
 
 def test_other_accounts_see_for_themselves() -> None:
     target, shared = CountedCluster("b"), SharedListings(Clock())
     for account in ("one", "other"):
-        FlowListing(flow_settings(), MemoryCluster("a"), target, shared, account).list_topics(anew=False)
+        FlowListing(flow_settings(), MemoryCluster("a"), target, shared, account).list_topics(Freshness.SOURCE_NOW)
     assert target.listings == 2
 
 
@@ -82,9 +92,9 @@ def test_a_target_that_does_not_answer_is_asked_again_by_the_next() -> None:
     target.reachable = False
     for flow in (first, second):
         with pytest.raises(ClusterUnreachable):
-            flow.list_topics(anew=False)
+            flow.list_topics(Freshness.SOURCE_NOW)
     target.reachable = True
-    assert first.list_topics(anew=False).target == {}
+    assert first.list_topics(Freshness.SOURCE_NOW).target == {}
 
 
 def test_who_comes_while_it_is_listed_gets_the_same_answer_without_another_question() -> None:
@@ -94,10 +104,10 @@ def test_who_comes_while_it_is_listed_gets_the_same_answer_without_another_quest
 
     def comes() -> None:
         target.meanwhile = lambda: None
-        others.append(begun(lambda: second.list_topics(anew=False), "the second flow"))
+        others.append(begun(lambda: second.list_topics(Freshness.SOURCE_NOW), "the second flow"))
 
     target.meanwhile = comes
-    assert first.list_topics(anew=False).target is others[0].result(10).target
+    assert first.list_topics(Freshness.SOURCE_NOW).target is others[0].result(10).target
     assert target.listings == 1
 
 

@@ -82,7 +82,7 @@ class BrokerWorld:
             [Kind.BROKER_CONFIG],
         )
         components = FlowComponents(
-            list_topics=lambda anew: list_both(self.settings, upstream, self.topics),
+            list_topics=lambda _: list_both(self.settings, upstream, self.topics),
             guard=Guard(self.settings.flow, upstream, self.topics),
             open_ledger=self.ledger,
             audit=Audit(internal.audit, self.topics, 1, "tester@here", lambda: NOON),
