@@ -29,6 +29,7 @@ from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.acls.left_out import left_out
 from sinks.kinds.acls.survey import source_topics
@@ -96,6 +97,7 @@ class ReadinessSurvey:
         `ledger`: of a flow whose topics may be moving already; their copies count as they were then.
         """
         flow, target = self._flow, self._clusters.target
+        here, there = self._clusters.ports
         aliases, shared = tuple(self._settings.clusters), listed.desired.shared
         topics = fenced_topics(flow, listed.desired.remote, aliases)
         pairs = pairs_of(listed.desired.remote, listed.source, topics)
@@ -104,7 +106,7 @@ class ReadinessSurvey:
         found = {**seen.arrivals, **unlisted(listed.source, topics), **sharing(mixed, listed.source)}
         remote = [listed.desired.remote[topic] for topic in topics]
         seldom = self._seldom = self._seen_seldom(listed, topics, remote)
-        opened = _open_transactions(target, seen.target)
+        opened = _open_transactions(there, seen.target)
         self.positions = {where: at for where, at in seen.positions.items() if pairs[where] not in opened}
         return ReadinessFacts(
             rules=flow.failover,
@@ -122,7 +124,7 @@ class ReadinessSurvey:
             replicas=target.brokers.replicas(),
             wanted_in_sync=seldom.wanted_in_sync,
             open_transactions={
-                self._clusters.source.alias: _open_transactions(self._clusters.source, seen.source),
+                self._clusters.source.alias: _open_transactions(here, seen.source),
                 target.alias: opened,
             },
             missing_rights=seldom.missing_rights,
@@ -133,9 +135,10 @@ class ReadinessSurvey:
         )
 
     def _arrivals(self, pairs: Mapping[TopicPartition, TopicPartition], ledger: Ledger | None) -> ArrivalsSeen:
+        here, there = self._clusters.ports
         with (
-            closing(self._clusters.source.records(self._flow.isolation)) as source,
-            closing(self._clusters.target.records("read_uncommitted")) as target,
+            closing(here.records(self._flow.isolation)) as source,
+            closing(there.records("read_uncommitted")) as target,
         ):
             then = as_at_takeover(ledger, target) if ledger is not None else target
             return self._memory.observe(source, then, pairs, self._ids(pairs))
@@ -175,10 +178,11 @@ def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:
     return [said for said in words.values() if said not in reads], reads
 
 
-def _open_transactions(cluster: KafkaCluster, ends: Mapping[TopicPartition, LogRange]) -> list[TopicPartition]:
+def _open_transactions(ports: ClusterPorts, ends: Mapping[TopicPartition, LogRange]) -> list[TopicPartition]:
     """`ends`: read before; what is written meanwhile moves the last stable offset as well."""
-    stable = cluster.brokers.stable_ends(list(ends)).items
-    return [where for where, end in ends.items() if stable.get(where, end.end) < end.end]
+    with closing(ports.records("read_committed")) as committed:
+        stable = committed.readable(list(ends)).items
+    return [where for where, end in ends.items() if stable.get(where, end).end < end.end]
 
 
 def _differing(listed: Listed, topics: list[str]) -> dict[str, tuple[int, int]]:

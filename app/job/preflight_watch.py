@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from app.failover_facts import ReadinessSurvey
 from app.http.page_history import FlowHistory
@@ -46,10 +47,12 @@ class PreflightWatch:
         task: FlowTask,
         history: FlowHistory,
         settings: Callable[[], Settings],
+        gateway: Any,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`settings`: those that are in force."""
+        """`settings`: those that are in force. `gateway`: py4j's, to the driver's JVM."""
         self._task, self._history, self._settings, self._clock = task, history, settings, clock
+        self._gateway = gateway
         self._due = float("-inf")
         self._trouble: str | None = None
         self._flow: FlowSettings | None = None
@@ -89,7 +92,7 @@ class PreflightWatch:
     def _observe(self, settings: Settings, flow: FlowSettings, began: float) -> Preflight:
         if flow is not self._flow or self._survey is None:
             self.close()
-            clusters = self._opened.enter_context(both_clusters(settings, flow))
+            clusters = self._opened.enter_context(both_clusters(settings, flow, self._gateway))
             survey = ReadinessSurvey(settings, flow, clusters, by_job=True)
             self._flow, self._survey, self._clusters = flow, survey, clusters
         status, groups = self._task.status(), self._history.groups()
@@ -115,7 +118,10 @@ class PreflightWatch:
 
 @contextmanager
 def preflights(
-    tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistory], settings: Callable[[], Settings]
+    tasks: Mapping[Flow, FlowTask],
+    histories: Mapping[Flow, FlowHistory],
+    settings: Callable[[], Settings],
+    gateway: Any,
 ) -> Iterator[None]:
     """For the length of a `with` block, a thread for each flow; the end waits for none of them."""
     ended = threading.Event()
@@ -126,7 +132,7 @@ def preflights(
         watch.close()
 
     for flow, task in tasks.items():
-        watch = PreflightWatch(task, histories[flow], settings)
+        watch = PreflightWatch(task, histories[flow], settings, gateway)
         threading.Thread(target=run, args=(watch,), name=f"preflight-{flow.name}", daemon=True).start()
     try:
         yield

@@ -175,7 +175,9 @@ class Job:
             stack.callback(self._end, supervisors, server)
             stack.enter_context(listening(self._spark, self._metrics))
             stack.enter_context(sampling(self._tasks, self._histories))
-            stack.enter_context(preflights({} if self._once else self._tasks, self._histories, lambda: self._settings))
+            watched = {} if self._once else self._tasks
+            gateway = self._spark.sparkContext._gateway
+            stack.enter_context(preflights(watched, self._histories, lambda: self._settings, gateway))
             stack.enter_context(self._verifiers.running(None if self._once else self._settings))
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
 

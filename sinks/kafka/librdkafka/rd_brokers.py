@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from sinks.faults import Observed
 from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.rd_offsets import COMMITTED, LATEST, offsets_of
 from sinks.kafka.ports.brokers import Replicas, Troubled
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
 from streaming.mm2.records import TopicPartition
@@ -31,9 +29,6 @@ class KafkaBrokers:
             offline |= {TopicPartition(name, one.id) for one in partitions if one.leader < 0}
             lagging |= {TopicPartition(name, one.id) for one in partitions if len(one.isrs) < len(one.replicas)}
         return Replicas(len(seen.brokers), factors, in_sync, frozenset(offline), frozenset(lagging))
-
-    def stable_ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        return offsets_of(self._admin, partitions, LATEST, COMMITTED)
 
     def _metadata(self) -> Any:
         return self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sinks.faults import Observed
 from streaming.mm2.records import TopicPartition
 
 
@@ -27,9 +26,6 @@ class Brokers(Protocol):
 
     def replicas(self) -> Replicas:
         """Of all topics that may be seen."""
-
-    def stable_ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        """Last stable offsets: before the end where a transaction is open (`read_committed`)."""
 
 
 Partition = tuple[str, int]
