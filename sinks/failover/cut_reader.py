@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sinks.failover.read_records import ReadLimits, read_records
 from sinks.faults import ItemFault, Observed
-from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import Record, RecordReader, Why
 from sinks.kafka.ports.record_reader_around import RecordReaderAround
 from streaming.errors import LockstepError
@@ -36,6 +36,9 @@ class AsItWas(RecordReaderAround):
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         return self._cut(self._records.ends(partitions))
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        return ends_of(self.ends(partitions))
 
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         return self._cut(self._records.readable(partitions))

@@ -29,7 +29,6 @@ from sinks.failover.kept_end_offsets import (
 )
 from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.position_memory import CopyEvidence, PositionMemory, Positions
-from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.absence import Absence
 from sinks.kinds.controller import PassContext
@@ -71,13 +70,10 @@ def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
     return SeenEndOffsets(ends, min(one.at_ms for one in kept.values())) if kept else None
 
 
-def end_offsets_by_topic(seen: Mapping[TopicPartition, LogRange], counts: Mapping[str, int]) -> dict[str, list[int]]:
+def end_offsets_by_topic(seen: Mapping[TopicPartition, int], counts: Mapping[str, int]) -> dict[str, list[int]]:
     """By topic, in the order of its partitions."""
     return {
-        topic: [
-            seen[where].end if (where := TopicPartition(topic, number)) in seen else UNSEEN
-            for number in range(partitions)
-        ]
+        topic: [seen.get(TopicPartition(topic, number), UNSEEN) for number in range(partitions)]
         for topic, partitions in counts.items()
     }
 
@@ -134,6 +130,7 @@ class SourceEndOffsetStore:
         self._read_at: float | None = None
         self._reading: _Reading | None = None
         self._written: dict[Key, tuple[float, object]] = {}
+        self._newest: tuple[object, object] | None = None
         self._known: dict[str, KeptEndOffsets] | None = None
         self._copied = PositionMemory({}, {})
         self._lock = threading.Lock()
@@ -188,13 +185,12 @@ class SourceEndOffsetStore:
 
     def _read(self, counts: Mapping[str, int], evidence: CopyEvidence) -> Read:
         where = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
-        seen = self._source.ends(where)
+        seen = self._source.latest(where)
         absent = {one for one, fault in seen.errors.items() if fault.code in TOPIC_GONE}
         gone = {topic for topic, count in counts.items() if {TopicPartition(topic, n) for n in range(count)} <= absent}
-        ends = {where: log.end for where, log in seen.items.items()}
-        positions = self._copied.renew(ends, evidence)
+        positions = self._copied.renew(seen.items, evidence)
         try:
-            self._copied.note_counted_ahead(counted_ahead(self._source, self._copied.to_count, ends))
+            self._copied.note_counted_ahead(counted_ahead(self._source, self._copied.to_count, seen.items))
         except LockstepError as error:
             # Offsets are counted then.
             log.debug("what waits to be copied is not counted: %s", error)
@@ -214,17 +210,28 @@ class SourceEndOffsetStore:
         self._copied.forget(gone)
         seen = {topic for topic, ends in read.ends.items() if UNSEEN not in ends}
         self._met, self._unborn = self._met - gone, self._unborn - gone - seen
+        newest = read.ends, read.positions
+        if newest == self._newest and not self._is_due(context.now):
+            return
         self._known = renewed_all(self._known or {}, read.ends, reading.at_ms, read.positions)
+        self._write(context, {(str(number),): chunk for number, chunk in enumerate(chunks(self._known))})
+        self._newest = newest
+
+    def _is_due(self, now: float) -> bool:
+        return any(now - written_at >= AT_LEAST_EVERY for written_at, _ in self._written.values())
+
+    def _write(self, context: PassContext, kept: Mapping[Key, Mapping[str, KeptEndOffsets]]) -> None:
         entries: dict[EntryKey, str | None] = {}
-        kept = {(str(number),): chunk for number, chunk in enumerate(chunks(self._known))}
+        writes: dict[Key, tuple[float, object]] = {}
         for key, chunk in kept.items():
             known = {topic: (one.ends, one.positions) for topic, one in chunk.items()}
             written_at, written = self._written.get(key, (0.0, None))
             if known != written or context.now - written_at >= AT_LEAST_EVERY:
                 entries[Entry.SOURCE_ENDS, key] = to_text(chunk)
-                self._written[key] = (context.now, known)
+                writes[key] = (context.now, known)
         old = context.ledger.values(Entry.SOURCE_ENDS).keys() - kept.keys()
         context.ledger.put(entries | {(Entry.SOURCE_ENDS, key): None for key in old})
+        self._written |= writes
 
     def close(self) -> None:
         """Lets go of the reader; what is being read is not waited for."""

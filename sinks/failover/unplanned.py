@@ -69,7 +69,7 @@ def _counted(scene: Scene, wanted: Collection[str]) -> Prediction:
     mixed = sharing({topic: shared[topic] for topic in topics if topic in shared}, listed.source)
     with scene.readers() as (source, target):
         found = arrivals_at_takeover(scene.journal.ledger, source, target, told)
-        ends = source.ends(list(pairs)).items
+        ends = source.latest(list(pairs)).items
     counts = {where.topic: listed.source[where.topic] for where in pairs}
     found |= unlisted(listed.source, topics) | mixed
     return Prediction(found, end_offsets_by_topic(ends, counts), remote, None)

@@ -9,11 +9,11 @@ import confluent_kafka as rd
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.kafka.jvm.jvm_ends import FEW, Ends, JvmEnds, JvmRecords
+from sinks.kafka.jvm.jvm_ends import FEW, Ends, JvmEnds, JvmRecords, Latest
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.librdkafka.rd_records import KafkaRecords
 from sinks.kafka.ports.cluster import TopicSpec
-from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.groups import LogRange, ends_of
 from streaming.mm2.records import TopicPartition
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -74,6 +74,32 @@ def test_a_partition_that_is_gone_is_an_error_and_costs_the_others_no_second_que
         return cluster.groups.ends(partitions)
 
     assert ends.of(asked, only_gone) == expected
+
+
+def test_the_ends_alone_are_those_of_the_logs(
+    ends: JvmEnds, many: list[TopicPartition], cluster: KafkaCluster, unique: str
+) -> None:
+    asked = [*many, TopicPartition(f"{unique}-none", 0)]
+    expected = ends_of(cluster.groups.ends(asked))
+    assert cluster.groups.latest(asked) == expected
+    for _ in range(2):
+        assert ends.latest(asked, cluster.groups.latest) == expected
+
+
+def test_an_answer_that_has_not_changed_is_the_same_object(
+    ends: JvmEnds, many: list[TopicPartition], request: pytest.FixtureRequest
+) -> None:
+    def none(partitions: Collection[TopicPartition]) -> Latest:
+        raise AssertionError(f"asked for {partitions}")
+
+    before, logs = ends.latest(many, none).items, ends.of(many, nobody).items
+    assert ends.latest(list(many), none).items is before
+    assert ends.of(list(many), nobody).items is logs
+    producer = rd.Producer({"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap, "acks": "all"})
+    producer.produce(many[0].topic, b"x", partition=0)
+    assert producer.flush(SOON) == 0
+    wait_for(lambda: ends.latest(many, none).items == {**before, many[0]: 1}, SOON, "the record to show")
+    assert ends.of(many, nobody).items == {**logs, many[0]: LogRange(0, 1)}
 
 
 def test_a_reader_of_records_in_a_job_tells_the_same_ends(

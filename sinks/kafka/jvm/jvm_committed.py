@@ -82,6 +82,10 @@ class BulkGroups(GroupReaderAround):
         """As `GroupReader` has it."""
         return self._ends.of(partitions, self._groups.ends)
 
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        """As `GroupReader` has it."""
+        return self._ends.latest(partitions, self._groups.latest)
+
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
         return self._written.commit(offsets)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import orjson
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -32,8 +33,16 @@ FEW = 50
 WITHIN_MS = 5000
 """How long an answer may take. Java's client asks for a topic that is gone until its time is over."""
 
+QUESTIONS = 4
+"""Partitions that were asked for together lately and are remembered with their answer: the same ones are asked about
+again and again, and seldom has any of them moved."""
+
+T = TypeVar("T")
 Ends = Observed[TopicPartition, LogRange]
+Latest = Observed[TopicPartition, int]
+Offsets = Mapping[TopicPartition, int]
 Others = Callable[[Collection[TopicPartition]], Ends]
+LatestOthers = Callable[[Collection[TopicPartition]], Latest]
 """Who knows what is wrong with each partition."""
 
 
@@ -50,9 +59,21 @@ class JvmEnds:
     def of(self, partitions: Collection[TopicPartition], others: Others, *, committed: bool = False) -> Ends:
         """Start and end of each log; `committed`: for who reads committed records alone. What the JVM does not tell
         the others are asked for, of few partitions all. Raises what they raise."""
+        return self._with_others(partitions, others, lambda client, some: client.ranges(some, committed))
+
+    def latest(self, partitions: Collection[TopicPartition], others: LatestOthers) -> Latest:
+        """The end alone, for half of what `of` costs; else as there."""
+        return self._with_others(partitions, others, _Client.latest)
+
+    def _with_others(
+        self,
+        partitions: Collection[TopicPartition],
+        others: Callable[[Collection[TopicPartition]], Observed[TopicPartition, T]],
+        ask: Callable[[_Client, Collection[TopicPartition]], Mapping[TopicPartition, T]],
+    ) -> Observed[TopicPartition, T]:
         if len(partitions) < FEW:
             return others(partitions)
-        known = self._told([one for one in partitions if one not in self._troubled], committed)
+        known = self._told([one for one in partitions if one not in self._troubled], ask)
         left = [one for one in partitions if one not in known]
         if not left:
             return Observed(known)
@@ -63,10 +84,14 @@ class JvmEnds:
             self._troubled = self._troubled.difference(seen.items).union(seen.errors)
         return Observed({**known, **seen.items}, seen.errors)
 
-    def _told(self, partitions: Collection[TopicPartition], committed: bool) -> dict[TopicPartition, LogRange]:
-        """Of all of these, or of none."""
+    def _told(
+        self,
+        partitions: Collection[TopicPartition],
+        ask: Callable[[_Client, Collection[TopicPartition]], Mapping[TopicPartition, T]],
+    ) -> Mapping[TopicPartition, T]:
+        """Of all of these, or of none; the same answer as before is the same object."""
         try:
-            found = self._opened().ranges(partitions, committed) if partitions else {}
+            found = ask(self._opened(), partitions) if partitions else {}
         except Py4JJavaError as error:
             self._count(self._alias, API, cause_of(error))
             return {}
@@ -88,6 +113,37 @@ class JvmEnds:
             self._client.close()
 
 
+class _Question:
+    """Partitions that are asked for together, and what was answered last. Of more than one thread the slower one may
+    overwrite what the other found: an answer goes with its text."""
+
+    def __init__(self, partitions: Collection[TopicPartition], asked: Any) -> None:
+        """`asked`: the same in the JVM."""
+        self.asked = asked
+        self._by_name = {f"{one.topic}-{one.partition}": one for one in partitions}
+        self._answers: dict[str, tuple[str, Offsets]] = {}
+        self._ranges: tuple[Offsets, Offsets, Mapping[TopicPartition, LogRange]] | None = None
+
+    def offsets(self, kind: str, text: str) -> Offsets:
+        """Of an answer as JSON; the same object where it is the last one's. Raises KeyError where one is missing."""
+        known = self._answers.get(kind)
+        if known is not None and known[0] == text:
+            return known[1]
+        found = orjson.loads(text)
+        offsets = {one: int(found[name]["offset"]) for name, one in self._by_name.items()}
+        self._answers[kind] = (text, offsets)
+        return offsets
+
+    def ranges(self, starts: Offsets, ends: Offsets) -> Mapping[TopicPartition, LogRange]:
+        """The same object where both are the last ones."""
+        known = self._ranges
+        if known is not None and known[0] is starts and known[1] is ends:
+            return known[2]
+        found = {one: LogRange(start, ends[one]) for one, start in starts.items()}
+        self._ranges = (starts, ends, found)
+        return found
+
+
 class _Client:
     def __init__(self, alias: str, jvm: Any, properties: Mapping[str, str]) -> None:
         # First, for it raises where the client is of another version; nobody would close one that was opened by then.
@@ -100,33 +156,40 @@ class _Client:
         self._spark = jvm.org.apache.spark.sql.kafka010.JsonUtils
         self._java = jvm.scala.jdk.javaapi.CollectionConverters
         self._map = jvm.java.util.concurrent.ConcurrentHashMap
+        self._question = lru_cache(QUESTIONS)(self._new_question)
 
-    def ranges(self, partitions: Collection[TopicPartition], committed: bool) -> dict[TopicPartition, LogRange]:
-        """Raises Py4JJavaError where one of them has none, ValueError, KeyError and TypeError for what is not
-        understood."""
+    def _new_question(self, partitions: tuple[TopicPartition, ...]) -> _Question:
         by_topic: dict[str, dict[str, int]] = defaultdict(dict)
         for one in partitions:
             by_topic[one.topic][str(one.partition)] = 0
         # As Spark's option `startingOffsets` has it: any number of partitions by one call.
-        asked = self._java.asJavaCollection(self._spark.partitionOffsets(orjson.dumps(by_topic).decode()).keySet())
-        level = self._isolation.READ_COMMITTED if committed else self._isolation.READ_UNCOMMITTED
-        starts = self._asked(asked, self._spec.earliest(), self._isolation.READ_UNCOMMITTED)
-        ends = self._asked(asked, self._spec.latest(), level)
-        first, last = self._offsets(starts), self._offsets(ends)
-        names = {one: f"{one.topic}-{one.partition}" for one in partitions}
-        return {one: LogRange(first[name], last[name]) for one, name in names.items()}
+        asked = self._spark.partitionOffsets(orjson.dumps(by_topic).decode()).keySet()
+        return _Question(partitions, self._java.asJavaCollection(asked))
 
-    def _asked(self, partitions: Any, spec: Any, level: Any) -> Any:
+    def ranges(self, partitions: Collection[TopicPartition], committed: bool) -> Mapping[TopicPartition, LogRange]:
+        """Raises Py4JJavaError where one of them has none, ValueError, KeyError and TypeError for what is not
+        understood."""
+        question = self._question(tuple(partitions))
+        starts = self._asked(question, self._spec.earliest(), committed=False)
+        ends = self._asked(question, self._spec.latest(), committed=committed)
+        first = question.offsets("start", self._text(starts))
+        return question.ranges(first, question.offsets(f"end {committed}", self._text(ends)))
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Offsets:
+        """Raises as `ranges` does."""
+        question = self._question(tuple(partitions))
+        return question.offsets("end False", self._text(self._asked(question, self._spec.latest(), committed=False)))
+
+    def _asked(self, question: _Question, spec: Any, *, committed: bool) -> Any:
         request = self._map()
         # A set that is a view of a map puts the same value to every key: a few calls for any number of partitions.
-        request.keySet(spec).addAll(partitions)
-        options = self._options(level)
+        request.keySet(spec).addAll(question.asked)
+        options = self._options(self._isolation.READ_COMMITTED if committed else self._isolation.READ_UNCOMMITTED)
         options.timeoutMs(self._jvm.java.lang.Integer.valueOf(self._within))
         return self._admin.listOffsets(request, options)
 
-    def _offsets(self, result: Any) -> dict[str, int]:
-        answer = result.all().get(self._within, self._unit)
-        return {name: int(found["offset"]) for name, found in orjson.loads(self._json.text_of(answer)).items()}
+    def _text(self, result: Any) -> str:
+        return self._json.text_of(result.all().get(self._within, self._unit))
 
     def close(self) -> None:
         self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
@@ -142,6 +205,9 @@ class JvmRecords(RecordReaderAround):
 
     def ends(self, partitions: Collection[TopicPartition]) -> Ends:
         return self._ends.of(partitions, self._records.ends)
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Latest:
+        return self._ends.latest(partitions, self._records.latest)
 
     def readable(self, partitions: Collection[TopicPartition]) -> Ends:
         return self._ends.of(partitions, self._records.readable, committed=self._isolation == "read_committed")

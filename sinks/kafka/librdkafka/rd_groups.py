@@ -69,6 +69,9 @@ class KafkaGroups:
         items = {where: LogRange(starts.items[where], latest.items[where]) for where in both}
         return Observed(items, {**starts.errors, **latest.errors})
 
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        return offsets_of(self._admin, partitions, LATEST)
+
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         names = sorted(topics)
         ids: dict[str, str] = {}

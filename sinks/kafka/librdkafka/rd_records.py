@@ -67,6 +67,9 @@ class KafkaRecords:
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         return self._groups.ends(partitions)
 
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        return self._groups.latest(partitions)
+
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         return self._groups.ends(partitions, committed=self._config["isolation.level"] == "read_committed")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sinks.faults import ItemFault, Observed
 from sinks.kafka.memory.memory_answers import GONE, answer
-from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
+from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets, ends_of
 from streaming.mm2.records import TopicPartition
 
 ACTIVE = ItemFault("UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member.")
@@ -48,6 +48,9 @@ class MemoryGroups:
         self._answer()
         found = {where: self.logs[where] for where in partitions if where in self.logs}
         return Observed(found, {where: GONE for where in partitions if where not in self.logs})
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        return ends_of(self.ends(partitions))
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         self._answer()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sinks.faults import Observed
 from sinks.kafka.memory.memory_answers import answer
 from sinks.kafka.memory.memory_groups import GONE
-from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
 from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
 from streaming.mm2.records import TopicPartition
@@ -71,6 +71,9 @@ class MemoryRecords:
             {where: LogRange(log.start, log.end) for where, log in there.items()},
             {where: GONE for where in partitions if where not in there},
         )
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        return ends_of(self.ends(partitions))
 
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         ends = self.ends(partitions)

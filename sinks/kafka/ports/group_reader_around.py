@@ -24,6 +24,9 @@ class GroupReaderAround:
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         return self._groups.ends(partitions)
 
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        return self._groups.latest(partitions)
+
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         return self._groups.topic_ids(topics)
 

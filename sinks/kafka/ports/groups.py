@@ -26,6 +26,11 @@ GroupFaults = dict[str, dict[TopicPartition, ItemFault | None]]
 """Per group and partition: `None` when it was written."""
 
 
+def ends_of(logs: Observed[TopicPartition, LogRange]) -> Observed[TopicPartition, int]:
+    """Without the starts."""
+    return Observed({where: log.end for where, log in logs.items.items()}, logs.errors)
+
+
 class GroupReader(Protocol):
     """Looks at the consumer groups of one cluster, and changes none. Raises ClusterUnreachable, RightsMissing.
 
@@ -44,6 +49,10 @@ class GroupReader(Protocol):
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         """Start and end (high watermark) of each log. One that is gone is an error `UNKNOWN_TOPIC_OR_PART`."""
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        """The end (high watermark) of each log, errors as `ends` has them; for who needs no starts, which cost as much
+        again."""
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """The id of each topic that is there (KIP-516): another one means that it was recreated. "" without ids."""

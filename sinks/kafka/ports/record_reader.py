@@ -47,6 +47,9 @@ class RecordReader(Protocol):
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         """Start and end (high watermark) of each log."""
 
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        """The end alone, for who needs no starts, which cost as much again."""
+
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         """The same, but the end up to which this reader gets records: before an open transaction, if it reads
         committed ones alone."""

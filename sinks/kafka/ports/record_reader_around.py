@@ -9,7 +9,7 @@ from sinks.kafka.ports.record_reader import Ending, PartitionTime, RecordReader,
 
 
 class RecordReaderAround:
-    """All but `ends` and `readable`, which its heirs answer; see `RecordReader` for meaning and errors."""
+    """All but `ends`, `latest` and `readable`, which its heirs answer; see `RecordReader` for meaning and errors."""
 
     def __init__(self, records: RecordReader) -> None:
         self._records = records

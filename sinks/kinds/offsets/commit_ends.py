@@ -107,7 +107,7 @@ class CommitEnds:
 
     def _seen(self, partitions: int) -> dict[int, int]:
         try:
-            found = self._groups.ends([TopicPartition(COMMITS_TOPIC, number) for number in range(partitions)])
+            found = self._groups.latest([TopicPartition(COMMITS_TOPIC, number) for number in range(partitions)])
         except RightsMissing:
             return {}
-        return {where.partition: log.end for where, log in found.items.items()}
+        return {where.partition: end for where, end in found.items.items()}
