@@ -145,7 +145,8 @@ class ReadinessSurvey:
 
     def _ids(self, pairs: Mapping[TopicPartition, TopicPartition]) -> dict[str, tuple[str, str]]:
         names = {where.topic: copy.topic for where, copy in pairs.items()}
-        here, there = self._clusters.source.topic_ids(names), self._clusters.target.topic_ids(names.values())
+        source, target = (ports.groups for ports in self._clusters.ports)
+        here, there = source.topic_ids(names), target.topic_ids(names.values())
         return {topic: (here.get(topic, ""), there.get(name, "")) for topic, name in names.items()}
 
     def _seen_seldom(self, listed: Listed, topics: list[str], remote: list[str]) -> _Seldom:

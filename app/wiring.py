@@ -24,6 +24,7 @@ from sinks.engine.pins import PinFile
 from sinks.engine.seal import Seal
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.java_client import JavaAdmin
+from sinks.kafka.jvm.jvm_committed import BulkGroups
 from sinks.kafka.jvm.jvm_ends import JvmEnds, JvmRecords
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.librdkafka.client_config import client_config
@@ -103,7 +104,7 @@ class FlowClusters:
 @contextmanager
 def both_clusters(settings: Settings, flow: FlowSettings, running: Any = None) -> Iterator[FlowClusters]:
     """Opens both clusters of a flow, and closes them. `running`: py4j's gateway to a Java process that is there already
-    and is asked where logs end; without it one is started for what only Java's client knows."""
+    and is asked for what concerns many topics; without it one is started for what only Java's client knows."""
     with ExitStack() as stack:
         jvm = LazyJvm(stack)
         clusters = [connect(settings, alias, flow.flow) for alias in (flow.flow.source, flow.flow.target)]
@@ -111,16 +112,20 @@ def both_clusters(settings: Settings, flow: FlowSettings, running: Any = None) -
             stack.callback(cluster.close)
         source, target = (_unwatched_ports(settings, flow, cluster, jvm) for cluster in clusters)
         if running is not None:
-            source, target = (_ends_by_jvm(settings, flow, ports, running, stack) for ports in (source, target))
+            source, target = (_through_jvm(settings, flow, ports, running, stack) for ports in (source, target))
         yield FlowClusters(clusters[0], clusters[1], (source, target))
 
 
-def _ends_by_jvm(
+def _through_jvm(
     settings: Settings, flow: FlowSettings, ports: ClusterPorts, gateway: Any, stack: ExitStack
 ) -> ClusterPorts:
-    ends = JvmEnds(ports.alias, gateway, settings.cluster(ports.alias, flow.flow).admin, count_nothing)
+    made_of = (ports.alias, gateway, settings.cluster(ports.alias, flow.flow).admin, count_nothing)
+    ends = JvmEnds(*made_of)
     stack.callback(ends.close)
-    return replace(ports, records=lambda isolation: JvmRecords(ports.records(isolation), ends, isolation))
+    groups = BulkGroups(ports.groups, ends, *made_of)
+    stack.callback(groups.close)
+    records = ports.records
+    return replace(ports, groups=groups, records=lambda isolation: JvmRecords(records(isolation), ends, isolation))
 
 
 def _unwatched_ports(settings: Settings, flow: FlowSettings, cluster: KafkaCluster, jvm: LazyJvm) -> ClusterPorts:

@@ -14,6 +14,7 @@ from sinks.kafka.jvm.committed_json import CommittedJson
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import CommittedRequests, in_requests
+from sinks.kafka.jvm.jvm_topic_ids import JvmTopicIds
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.group_reader_around import GroupReaderAround
 from sinks.kafka.ports.groups import GroupFaults, Groups, LogRange, Offsets
@@ -59,14 +60,15 @@ class JvmCommitted:
 
 
 class BulkGroups(GroupReaderAround):
-    """`Groups` that read the offsets of many groups, and the ends of many logs, through the JVM, and everything else as
-    they did."""
+    """`Groups` that read the offsets of many groups, the ends of many logs and the ids of many topics through the JVM,
+    and everything else as they did."""
 
     def __init__(
         self, groups: Groups, ends: JvmEnds, alias: str, gateway: Any, client: Mapping[str, str], count: CountRequest
     ) -> None:
         super().__init__(groups)
         self._written, self._ends, self._made_of = groups, ends, (alias, gateway, client, count)
+        self._ids = JvmTopicIds(alias, gateway, lambda: ends.admin, timeout_ms(alias, client), count)
 
     @cached_property
     def _bulk(self) -> JvmCommitted:
@@ -85,6 +87,10 @@ class BulkGroups(GroupReaderAround):
     def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
         """As `GroupReader` has it."""
         return self._ends.latest(partitions, self._groups.latest)
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """As `GroupReader` has it."""
+        return self._ids.of(topics, self._groups.topic_ids)
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
         return self._written.commit(offsets)

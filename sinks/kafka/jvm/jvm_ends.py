@@ -101,6 +101,11 @@ class JvmEnds:
         self._count(self._alias, API, "ok")
         return found
 
+    @property
+    def admin(self) -> Any:
+        """Its Java `Admin`, opened when it is needed first. Raises RightsMissing, Py4JError."""
+        return self._opened().admin
+
     def _opened(self) -> _Client:
         with self._lock:
             if self._client is None:
@@ -148,7 +153,7 @@ class _Client:
     def __init__(self, alias: str, jvm: Any, properties: Mapping[str, str]) -> None:
         # First, for it raises where the client is of another version; nobody would close one that was opened by then.
         self._json, self._unit = FieldJson(jvm, LEFT_OUT), jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._jvm, self._admin = jvm, java_admin(alias, jvm, properties)
+        self._jvm, self.admin = jvm, java_admin(alias, jvm, properties)
         self._within = min(WITHIN_MS, timeout_ms(alias, properties))
         kafka = jvm.org.apache.kafka
         self._spec, self._options = kafka.clients.admin.OffsetSpec, kafka.clients.admin.ListOffsetsOptions
@@ -186,13 +191,13 @@ class _Client:
         request.keySet(spec).addAll(question.asked)
         options = self._options(self._isolation.READ_COMMITTED if committed else self._isolation.READ_UNCOMMITTED)
         options.timeoutMs(self._jvm.java.lang.Integer.valueOf(self._within))
-        return self._admin.listOffsets(request, options)
+        return self.admin.listOffsets(request, options)
 
     def _text(self, result: Any) -> str:
         return self._json.text_of(result.all().get(self._within, self._unit))
 
     def close(self) -> None:
-        self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
+        self.admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
 
 
 class JvmRecords(RecordReaderAround):

@@ -1,0 +1,59 @@
+"""The ids of many topics are the same through the JVM as through librdkafka, which is asked where one is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import closing
+
+import pytest
+
+from app.local.waiting import wait_for
+from sinks.kafka.jvm.jvm_committed import BulkGroups
+from sinks.kafka.jvm.jvm_ends import JvmEnds
+from sinks.kafka.jvm.jvm_topic_ids import FEW
+from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.ports.cluster import TopicSpec
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+SOON = 30.0
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    with closing(KafkaCluster("b", {"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap})) as made:
+        yield made
+
+
+@pytest.fixture
+def many(cluster: KafkaCluster, unique: str) -> list[str]:
+    names = [f"{unique}-{number}" for number in range(FEW)]
+    assert not [fault for fault in cluster.create_topics(dict.fromkeys(names, TopicSpec(1, 1))).values() if fault]
+    wait_for(lambda: cluster.list_topics().keys() >= {*names}, SOON, "the topics to be listed")
+    return names
+
+
+@pytest.fixture
+def groups(request: pytest.FixtureRequest, cluster: KafkaCluster) -> Iterator[BulkGroups]:
+    properties = {"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap}
+    made_of = ("b", request.getfixturevalue("spark").sparkContext._gateway, properties, lambda alias, api, result: None)
+    with closing(JvmEnds(*made_of)) as ends, closing(BulkGroups(cluster.groups, ends, *made_of)) as made:
+        yield made
+
+
+def test_the_jvm_alone_tells_the_ids_of_many_topics(
+    groups: BulkGroups, cluster: KafkaCluster, many: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = cluster.topic_ids(many)
+    assert len({*expected.values()}) == len(many)
+
+    def nobody(topics: Collection[str]) -> dict[str, str]:
+        raise AssertionError(f"asked for {topics}")
+
+    monkeypatch.setattr(cluster.groups, "topic_ids", nobody)
+    assert groups.topic_ids(many) == expected
+
+
+def test_a_topic_that_is_gone_has_none_and_the_others_have_theirs(
+    groups: BulkGroups, cluster: KafkaCluster, many: list[str], unique: str
+) -> None:
+    assert groups.topic_ids([*many, f"{unique}-none"]) == cluster.topic_ids(many)
