@@ -63,8 +63,8 @@ class JvmTopicIds:
 
 
 def _id_of(uuid: Mapping[str, int]) -> str:
-    """As librdkafka prints it, in plain base64, for ids of both are compared: `Uuid.toString` has the URL-safe alphabet.
-    "" for `Uuid.ZERO_UUID`."""
+    """As librdkafka prints it, for ids of both are compared: in plain base64, where `Uuid.toString` has the URL-safe
+    alphabet. "" for `Uuid.ZERO_UUID`."""
     if uuid == NO_ID:
         return ""
     both = struct.pack(">qq", uuid["mostSignificantBits"], uuid["leastSignificantBits"])
