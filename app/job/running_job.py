@@ -21,6 +21,7 @@ from app.job.commit_streams import CommitStreams
 from app.job.ending import ending_signals, side_by_side
 from app.job.flow_passes import FlowPasses
 from app.job.flow_wiring import JobHooks, flow_in_job
+from app.job.native_memory import SpareMemory
 from app.job.preflight_watch import preflights
 from app.job.query_progress import listening
 from app.job.query_supervisor import QuerySupervisor
@@ -175,8 +176,7 @@ class Job:
             stack.callback(self._end, supervisors, server)
             stack.enter_context(listening(self._spark, self._metrics))
             stack.enter_context(sampling(self._tasks, self._histories))
-            watched = {} if self._once else self._tasks
-            gateway = self._spark.sparkContext._gateway
+            watched, gateway = {} if self._once else self._tasks, self._spark.sparkContext._gateway
             stack.enter_context(preflights(watched, self._histories, lambda: self._settings, gateway))
             stack.enter_context(self._verifiers.running(None if self._once else self._settings))
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
@@ -193,7 +193,9 @@ class Job:
         return Api(self._tasks, self._metrics, self._reloading, histories=self._histories, spark_ui=spark_ui)
 
     def _until_stopped(self, supervisors: Sequence[QuerySupervisor]) -> None:
+        spare = SpareMemory()
         while not self._stop.is_set():
+            spare.tick()
             for supervisor in supervisors:
                 supervisor.tend()
             self._commits.tend()
