@@ -29,6 +29,7 @@ from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.acls.left_out import left_out
@@ -90,9 +91,14 @@ class ReadinessSurvey:
         whose records may be taken back."""
 
     def observe(
-        self, listed: Listed, in_step: InStep, heartbeat_age: float | None, ledger: Ledger | None = None
+        self,
+        listed: Listed,
+        in_step: InStep,
+        heartbeat_age: float | None,
+        ledger: Ledger | None = None,
+        replicas: Replicas | None = None,
     ) -> ReadinessFacts:
-        """`listed` now; ages in seconds. Raises LockstepError for what cannot be seen.
+        """`listed`, and the target's `replicas`, now; ages in seconds. Raises LockstepError for what cannot be seen.
 
         `ledger`: of a flow whose topics may be moving already; their copies count as they were then.
         """
@@ -121,7 +127,7 @@ class ReadinessSurvey:
             read_twice=in_step.read_twice,
             partitions=_differing(listed, topics),
             remote=remote,
-            replicas=target.brokers.replicas(),
+            replicas=replicas or target.brokers.replicas(),
             wanted_in_sync=seldom.wanted_in_sync,
             open_transactions={
                 self._clusters.source.alias: _open_transactions(here, seen.source),

@@ -19,7 +19,8 @@ from sinks.failover.in_step import in_step_of_status
 from sinks.failover.journal import mirrors
 from sinks.failover.preflight import Preflight, preflight_of
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.listing import list_both
+from sinks.kinds.listing import Listed
+from sinks.kinds.topics.rules import desired_topics
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -96,12 +97,17 @@ class PreflightWatch:
             survey = ReadinessSurvey(settings, flow, clusters, by_job=True)
             self._flow, self._survey, self._clusters = flow, survey, clusters
         status, groups = self._task.status(), self._history.groups()
-        listed = list_both(flow, self._clusters.source, self._clusters.target)
+        # Who describes the target's replicas has listed its topics.
+        source, replicas = self._clusters.source.list_topics(), self._clusters.target.brokers.replicas()
+        listed = Listed(source, replicas.partitions, desired_topics(source, flow))
         # Read anew, and only where topics may be moving: it is the passes' own otherwise.
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
         in_step = in_step_of_status(status, groups)
-        facts = self._survey.observe(listed, in_step, status.heartbeat_age_seconds, known)
+        facts = self._survey.observe(listed, in_step, status.heartbeat_age_seconds, known, replicas)
         self._task.note_counted(self._survey.positions)
+        # Only what is seen seldom asks coordinators: their processes need not stay until then.
+        for cluster in (self._clusters.source, self._clusters.target):
+            cluster.groups.close()
         return preflight_of(facts, utc_now(), self._clock() - began)
 
     def _failed(self, trouble: str, began: float) -> Preflight:

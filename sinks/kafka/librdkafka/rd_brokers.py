@@ -28,7 +28,8 @@ class KafkaBrokers:
             in_sync[name] = min((len(one.isrs) for one in partitions), default=0)
             offline |= {TopicPartition(name, one.id) for one in partitions if one.leader < 0}
             lagging |= {TopicPartition(name, one.id) for one in partitions if len(one.isrs) < len(one.replicas)}
-        return Replicas(len(seen.brokers), factors, in_sync, frozenset(offline), frozenset(lagging))
+        partitions = {name: len(topic.partitions) for name, topic in seen.topics.items()}
+        return Replicas(len(seen.brokers), factors, in_sync, partitions, frozenset(offline), frozenset(lagging))
 
     def _metadata(self) -> Any:
         return self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))

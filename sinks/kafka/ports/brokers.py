@@ -12,11 +12,12 @@ from streaming.mm2.records import TopicPartition
 @dataclass(frozen=True)
 class Replicas:
     """`brokers`: how many there are. `factors`, `in_sync`: by topic, the fewest replicas of a partition, and the fewest
-    in sync. `offline` partitions have no leader, `under_replicated` ones miss replicas."""
+    in sync; `partitions`: how many it has. `offline` ones have no leader, `under_replicated` ones miss replicas."""
 
     brokers: int
     factors: Mapping[str, int] = field(default_factory=dict)
     in_sync: Mapping[str, int] = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)
     offline: frozenset[TopicPartition] = frozenset()
     under_replicated: frozenset[TopicPartition] = frozenset()
 
