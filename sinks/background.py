@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as StillWaiting
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 A = TypeVar("A")
 
@@ -41,6 +41,18 @@ def begun(call: Callable[[], A], name: str) -> Future[A]:
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return answer
+
+
+class DaemonExecutor(Executor):
+    """A thread for each piece of work; a process that ends waits for none of them, as it does for a pool's."""
+
+    def __init__(self, name: str) -> None:
+        """`name`: of the threads."""
+        self._name = name
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Never blocks; the future has the result, or what was raised."""
+        return begun(lambda: fn(*args, **kwargs), self._name)
 
 
 def awaited(answer: Future[A]) -> A:

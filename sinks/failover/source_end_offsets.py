@@ -7,10 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from sinks.background import begun
+from sinks.background import DaemonExecutor
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.ledger_topic import TOPIC_GONE
@@ -78,14 +77,6 @@ def end_offsets_by_topic(seen: Mapping[TopicPartition, int], counts: Mapping[str
     }
 
 
-class DaemonExecutor(Executor):
-    """A thread for each piece of work; a process that ends waits for none of them, as it does for a pool's."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Never blocks; the future has the result, or what was raised."""
-        return begun(lambda: fn(*args, **kwargs), "lockstep-source-ends")
-
-
 @dataclass(frozen=True, slots=True)
 class Read:
     """The ends that were seen, topics of which a broker says of every partition that there is no such, and how far
@@ -126,10 +117,12 @@ class SourceEndOffsetStore:
     ) -> None:
         """`source` reads as MM2 does. `executor`: where the ends are read; a thread of its own, unless given."""
         self._source, self._interval, self._now_ms, self._syncs = source, interval, now_ms, syncs
-        self._executor = executor or DaemonExecutor()
+        self._executor = executor or DaemonExecutor("lockstep-source-ends")
         self._read_at: float | None = None
         self._reading: _Reading | None = None
         self._written: dict[Key, tuple[float, object]] = {}
+        self._told: tuple[object, ...] = ()
+        self._last: Read | None = None
         self._newest: tuple[object, object] | None = None
         self._known: dict[str, KeptEndOffsets] | None = None
         self._copied = PositionMemory({}, {})
@@ -186,6 +179,10 @@ class SourceEndOffsetStore:
     def _read(self, counts: Mapping[str, int], evidence: CopyEvidence) -> Read:
         where = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
         seen = self._source.latest(where)
+        told = seen, counts, evidence.syncs, evidence.unborn
+        if told == self._told and not (evidence.counted or self._copied.to_count) and self._last is not None:
+            return replace(self._last, ends=dict(self._last.ends))
+        self._told, self._last = told, None
         absent = {one for one, fault in seen.errors.items() if fault.code in TOPIC_GONE}
         gone = {topic for topic, count in counts.items() if {TopicPartition(topic, n) for n in range(count)} <= absent}
         positions = self._copied.renew(seen.items, evidence)
@@ -194,7 +191,9 @@ class SourceEndOffsetStore:
         except LockstepError as error:
             # Offsets are counted then.
             log.debug("what waits to be copied is not counted: %s", error)
-        return Read(end_offsets_by_topic(seen.items, counts), gone, positions_by_topic(positions, counts))
+        read = Read(end_offsets_by_topic(seen.items, counts), gone, positions_by_topic(positions, counts))
+        self._last = replace(read, ends=dict(read.ends))
+        return read
 
     def _write_what_was_read(self, context: PassContext) -> None:
         reading = self._reading

@@ -180,6 +180,8 @@ class History:
 
         `end`: of the target's log. Until then the target lacks, behind that offset, records that it has before it.
         """
+        if not self._restarts:
+            return None
         # Where the source has gaps fewer records come again, and each gap makes a sync.
         arrived = self.latest.upstream + max(0, end - self.latest.downstream)
         return next((since for since, _, was_at in self._restarted() if arrived < was_at), None)
