@@ -22,19 +22,19 @@ from sinks.engine.compared import Compared
 from sinks.engine.deletion_checks import DeletionLimit
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger
+from sinks.engine.fresh_listing import FreshListing
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.leadership import Leader
 from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.next_pass import KindIntervals, due_at
 from sinks.engine.plan import join_plans
-from sinks.engine.quiet import Quiet
 from sinks.engine.recorder import Recorder
 from sinks.engine.report import Report, Stopwatch, notify, with_status
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.controller import PassContext, StreamListener
-from sinks.kinds.listing import NOTHING_LISTED, Freshness, Listed, missing_internal_topics
+from sinks.kinds.listing import NOTHING_LISTED, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -56,8 +56,8 @@ class FlowReconcile:
         obeys, opened = components.obeys_failover, components.open_ledger
         self._ledger = FlowLedger(components.guard, opened, components.on_ledger, obeys_failover=obeys)
         self._compared_at: float | None = None
-        self._lists_anew, self._claimed_at = True, float("-inf")
-        self._quiet = Quiet()
+        self._claimed_at = float("-inf")
+        self._listing = FreshListing(components.list_topics)
         self._intervals = KindIntervals(settings.pace.intervals)
         self._limit = DeletionLimit(settings.limits)
         self._attempts, self._recorder = Attempts(), Recorder(components.audit, components.topic_ids)
@@ -94,6 +94,7 @@ class FlowReconcile:
             if not self.leadership.leads():
                 # Another may have led until now: nothing that was read before holds any more.
                 self._compared_at = None
+                self._listing.want_anew()
                 self.leadership.claim(self._ledger.read_anew())
             yield
 
@@ -126,6 +127,7 @@ class FlowReconcile:
 
     def _observe(self, requested: Collection[str], everything: bool) -> PassContext:
         interval = self.settings.pace.full_comparison_interval
+        asked = everything or bool(requested)
         everything = everything or self._compared_at is None or self._clock() - self._compared_at >= interval
         if everything:
             # Until all was found in order, no pass goes on by what was known before.
@@ -135,20 +137,13 @@ class FlowReconcile:
         self._components.on_stopped(frozenset(Kind) if self._ledger.ended else self._ledger.paused, ledger)
         # Before anything is listed: a change that comes meanwhile is the next pass's.
         signal, signalled = self._components.signal, self._components.signal.signalled()
-        self._quiet.sampled(self._clock(), signal.works and not signalled)
+        self._listing.sampled(self._clock(), signal.works and not signalled)
         self._attempts.signal(self._components.controllers, signalled)
-        listed = NOTHING_LISTED if self._ledger.ended else self._listed(everything or bool(requested))
+        listed = NOTHING_LISTED
+        if not self._ledger.ended:
+            listed = self._listing.listed(self._clock(), everything=everything, asked=asked)
         idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused
         return PassContext(self._clock(), listed, ledger, 0, signal.works, requested, everything, idle)
-
-    def _listed(self, anew: bool) -> Listed:
-        began, is_quiet = self._clock(), self._quiet.is_since_listed
-        wanted = Freshness.QUIET if is_quiet else Freshness.SOURCE_NOW
-        listed = self._components.list_topics(Freshness.ALL_NOW if anew or self._lists_anew else wanted)
-        self._lists_anew = False
-        if anew or not is_quiet:
-            self._quiet.listed(began)
-        return listed
 
     def apply(self, compared: Compared, progress: WriteProgress = lambda done, total: None) -> Report:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
@@ -185,7 +180,7 @@ class FlowReconcile:
         for _, comparison in compared.comparisons:
             comparison.before_writing()
         outcomes, sent = list[Outcome](), list[Change]()
-        self._lists_anew = any(change.kind.row.data for change in plan.changes)
+        self._listing.want_anew(any(change.kind.row.data for change in plan.changes))
         try:
             for step in apply_steps(plan, self._components.writers, lambda: self._ledger.goes_on(ledger), sent.extend):
                 outcomes += step.outcomes

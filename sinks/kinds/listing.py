@@ -16,6 +16,8 @@ class Freshness(Enum):
 
     ALL_NOW = auto()
     """Both clusters, listed and derived now."""
+    ALL = auto()
+    """The same, of the target as it was a moment ago perhaps, when another flow had it listed."""
     SOURCE_NOW = auto()
     """The source as it is now; the target a few seconds ago perhaps."""
     QUIET = auto()

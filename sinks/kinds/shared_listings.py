@@ -18,9 +18,11 @@ from sinks.kafka.ports.cluster import Reader
 from sinks.kinds.listing import Freshness, Listed
 from sinks.kinds.topics.rules import DesiredTopics, desired_topics
 
-TARGET_LISTED_FOR = 15.0
-"""Seconds for which a target's listing is good enough for a pass that compares not everything: no signal tells of the
-target's changes, so that one which another hand makes there waits for a pass anyway."""
+TARGET_LISTED_FOR = {Freshness.ALL_NOW: 0.0, Freshness.ALL: 5.0, Freshness.SOURCE_NOW: 15.0, Freshness.QUIET: 15.0}
+"""Seconds for which a target's listing is good enough: no signal tells of the target's changes, so that one which
+another hand makes there waits for a pass anyway."""
+
+ALL = frozenset({Freshness.ALL_NOW, Freshness.ALL})
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,8 @@ class FlowListing:
 
     def list_topics(self, freshness: Freshness = Freshness.ALL_NOW) -> Listed:
         """The metadata of both clusters. Raises ClusterUnreachable, RightsMissing."""
-        anew = freshness is Freshness.ALL_NOW
         source = self._listed if freshness is Freshness.QUIET else self._source.list_topics()
-        target = self._shared.topics(self._client, self._target, 0.0 if anew else TARGET_LISTED_FOR)
-        if anew or source != self._listed:
+        target = self._shared.topics(self._client, self._target, TARGET_LISTED_FOR[freshness])
+        if freshness in ALL or source != self._listed:
             self._listed, self._desired = source, desired_topics(source, self._settings)
         return Listed(source, target, self._desired)

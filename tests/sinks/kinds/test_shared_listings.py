@@ -49,7 +49,7 @@ def test_flows_list_their_target_once_while_that_is_young_enough() -> None:
         assert first.list_topics(Freshness.SOURCE_NOW).target == second.list_topics(Freshness.SOURCE_NOW).target == {}
     assert target.listings == 1
     put_topic(target, "a.x")
-    clock.now += TARGET_LISTED_FOR + 0.1
+    clock.now += TARGET_LISTED_FOR[Freshness.SOURCE_NOW] + 0.1
     assert first.list_topics(Freshness.SOURCE_NOW).target == {"a.x": 1}
 
 

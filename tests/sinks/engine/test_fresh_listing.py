@@ -1,0 +1,113 @@
+"""What was listed of a source holds while its metadata log is silent, and no moment longer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sinks.engine.fresh_listing import SETTLED_AFTER, FreshListing
+from sinks.kinds.listing import NOTHING_LISTED, Freshness, Listed
+from sinks.kinds.shared_listings import SharedListings
+from tests.sinks.builders import World, put_topic
+from tests.sinks.engine.test_signal_owed import OneSignal
+from tests.sinks.kinds.test_shared_listings import CountedCluster
+from tests.sinks.memory_flow import Clock
+
+
+def listed_at(*moments: float, moved: float = 100.0) -> FreshListing:
+    """A source whose log moved last at one of them, and was listed at the others."""
+    listing = FreshListing(lambda freshness: NOTHING_LISTED)
+    listing.sampled(moved, silent=True)
+    for moment in moments:
+        listing.listed(moment, everything=False, asked=False)
+    return listing
+
+
+def test_a_listing_after_a_long_silence_holds() -> None:
+    assert listed_at(100.0 + SETTLED_AFTER).wanted is Freshness.QUIET
+
+
+def test_a_listing_right_after_a_signal_may_be_a_lagging_brokers_and_does_not_hold() -> None:
+    assert listed_at(100.0 + SETTLED_AFTER - 1).wanted is Freshness.SOURCE_NOW
+
+
+def test_a_signal_ends_it() -> None:
+    listing = listed_at(200.0)
+    listing.sampled(201.0, silent=False)
+    assert listing.wanted is Freshness.SOURCE_NOW
+
+
+def test_a_log_that_was_never_followed_is_not_silent() -> None:
+    listing = FreshListing(lambda freshness: NOTHING_LISTED)
+    listing.listed(1000.0, everything=False, asked=False)
+    assert listing.wanted is Freshness.SOURCE_NOW
+
+
+class Lister:
+    """Notes how fresh it was asked to be."""
+
+    def __init__(self) -> None:
+        self.seen: list[Freshness] = []
+
+    def __call__(self, freshness: Freshness) -> Listed:
+        self.seen.append(freshness)
+        return NOTHING_LISTED
+
+
+@pytest.mark.parametrize(
+    ("everything", "asked", "wanted"),
+    [
+        (False, False, Freshness.QUIET),
+        (True, False, Freshness.ALL),
+        (False, True, Freshness.ALL_NOW),
+        (True, True, Freshness.ALL_NOW),
+    ],
+)
+def test_who_asks_gets_all_as_it_is_now(everything: bool, asked: bool, wanted: Freshness) -> None:
+    lister = Lister()
+    listing = FreshListing(lister)
+    listing.sampled(100.0, silent=True)
+    listing.listed(200.0, everything=False, asked=False)
+    listing.listed(300.0, everything=everything, asked=asked)
+    assert lister.seen == [Freshness.ALL_NOW, wanted]
+
+
+def test_what_was_written_is_listed_anew_once() -> None:
+    lister = Lister()
+    listing = FreshListing(lister)
+    listing.sampled(100.0, silent=True)
+    listing.listed(200.0, everything=False, asked=False)
+    listing.want_anew()
+    for moment in (201.0, 202.0):
+        listing.listed(moment, everything=False, asked=False)
+    assert lister.seen == [Freshness.ALL_NOW, Freshness.ALL_NOW, Freshness.QUIET]
+
+
+def test_passes_list_a_silent_source_with_each_full_comparison_only_and_at_once_after_a_signal() -> None:
+    clock, signal, source = Clock(), OneSignal(), CountedCluster("a", "id-of-a")
+    world = World(source=source, clock=clock, listings=SharedListings(clock))
+    world.reconcile._components = replace(world.reconcile._components, signal=signal)
+    world.settle()
+    for _ in range(4):
+        world.run_pass(after=SETTLED_AFTER)
+    listed = source.listings
+    world.run_pass(after=1.0)
+    world.run_pass(after=1.0)
+    assert source.listings == listed
+    put_topic(source, "new")
+    signal.records = 1
+    assert [one.change.key for one in world.run_pass(after=1.0).outcomes] == [("a.new",)]
+
+
+def test_a_topic_that_no_signal_told_of_is_found_by_the_full_comparison() -> None:
+    clock, source = Clock(), CountedCluster("a", "id-of-a")
+    world = World(source=source, clock=clock, listings=SharedListings(clock))
+    world.reconcile._components = replace(world.reconcile._components, signal=OneSignal())
+    world.settle()
+    for _ in range(4):
+        world.run_pass(after=SETTLED_AFTER)
+    put_topic(source, "new")
+    assert not world.run_pass(after=1.0).outcomes
+    interval = world.settings.pace.full_comparison_interval
+    assert [one.change.key for one in world.run_pass(after=interval).outcomes] == [("a.new",)]
