@@ -70,7 +70,8 @@ def table(results: Sequence[Result]) -> str:
 
 
 def _row(result: Result) -> str:
-    times = [f"{quantile(result.latencies, share):.2f}" for share in (0.5, 0.9, 0.99, 1.0)]
+    known = result.latencies
+    times = [f"{quantile(known, share):.2f}" if known else "-" for share in (0.5, 0.9, 0.99, 1.0)]
     costs = [f"{cost:.1f}" for cost in (result.cpu_job, result.cpu_source, result.cpu_target, result.cpu_all)]
     reads, writes = result.requests.get("all"), result.requests.get("write")
     requests = [f"{count:.0f}" if count is not None else "not counted" for count in (reads, writes)]
@@ -88,7 +89,9 @@ def plot(results: Sequence[Result], path: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(8, 5))
     for name in dict.fromkeys(result.name for result in results):
-        rows = sorted((row for row in results if row.name == name), key=lambda row: row.topics)
+        rows = sorted((row for row in results if row.name == name and row.latencies), key=lambda row: row.topics)
+        if not rows:
+            continue
         xs, ys = [row.cpu_all for row in rows], [statistics.median(row.latencies) for row in rows]
         axes.plot(xs, ys, marker="o", label=name)
         for row, x, y in zip(rows, xs, ys, strict=True):

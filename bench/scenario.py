@@ -27,6 +27,9 @@ IDLE = 45.0
 MEAN_GAP = 1.0
 """Seconds between two changes on average; the gaps are distributed exponentially."""
 
+SETTLED_AFTER = 60.0
+"""Seconds for which a way without changes is left alone before its price is taken."""
+
 START_WITHIN = 300.0
 WRITES = frozenset(
     {"IncrementalAlterConfigs", "AlterConfigs", "CreateTopics", "CreatePartitions", "DeleteTopics", "CreateAcls"}
@@ -37,12 +40,13 @@ WRITES = frozenset(
 class Scenario:
     """`mirror`: MM2's own interval in seconds, or None for its defaults with Lockstep beside it.
 
-    `own`: further lines of Lockstep's file.
+    `own`: further lines of Lockstep's file. `timed`: False where only the idle price is of interest.
     """
 
     name: str
     mirror: int | None = None
     own: Mapping[str, str] = field(default_factory=dict)
+    timed: bool = True
 
     @property
     def is_lockstep(self) -> bool:
@@ -55,6 +59,11 @@ DEFAULT = "Lockstep, default"
 SCENARIOS = (
     Scenario(DEFAULT),
     Scenario("Lockstep, a trigger every second", own={"lockstep.trigger.interval": "1 second"}),
+    Scenario(
+        "Lockstep, a trigger every 30 seconds",
+        own={"lockstep.trigger.interval": "30 seconds", "lockstep.heartbeat.timeout": "90 seconds"},
+    ),
+    Scenario("MM2 alone, at its defaults", mirror=600, timed=False),
     Scenario("MM2, intervals of 1 s", mirror=1),
     Scenario("MM2, intervals of 5 s", mirror=5),
     Scenario("MM2, intervals of 60 s", mirror=60),
@@ -79,12 +88,8 @@ def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result
         pids = job.pids if job else mirror.pids
         meter = Meter(job) if job else None
         first = meter.first_comparison() if meter else None
-        load = Changes({"a": bench.source.bootstrap}, bench.target.bootstrap, bench.topics, seed)
-        slowest = 3.0 * (scenario.mirror or 1) + START_WITHIN
-        load.run(1, 0.1, slowest)
-        # Changes come first, so that the price is that of a program whose JVM has settled.
-        latencies = load.run(changes, MEAN_GAP, slowest)
-        price = _idle(bench, pids, meter, max(IDLE, float(scenario.mirror or 0)))
+        latencies = _changed(bench, scenario, changes, seed)
+        price = _idle(bench, pids, meter, max(IDLE, float(scenario.mirror or 0)) if scenario.timed else IDLE)
     return Result(scenario.name, bench.topics, latencies, *price, first_comparison=first)
 
 
@@ -96,6 +101,17 @@ def started(bench: Bench, scenario: Scenario) -> Iterator[None]:
         if scenario.is_lockstep:
             stack.enter_context(_job(bench, scenario))
         yield
+
+
+def _changed(bench: Bench, scenario: Scenario, changes: int, seed: int) -> list[float]:
+    """They come before the price, so that it is that of a program whose JVM has settled."""
+    if not scenario.timed:
+        idle_costs((), SETTLED_AFTER)
+        return []
+    load = Changes({"a": bench.source.bootstrap}, bench.target.bootstrap, bench.topics, seed)
+    slowest = 3.0 * (scenario.mirror or 1) + START_WITHIN
+    load.run(1, 0.1, slowest)
+    return load.run(changes, MEAN_GAP, slowest)
 
 
 def _idle(
