@@ -103,11 +103,13 @@ class PreflightWatch:
         # Read anew, and only where topics may be moving: it is the passes' own otherwise.
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
         in_step = in_step_of_status(status, groups)
-        facts = self._survey.observe(listed, in_step, status.heartbeat_age_seconds, known, replicas)
+        try:
+            facts = self._survey.observe(listed, in_step, status.heartbeat_age_seconds, known, replicas)
+        finally:
+            # Only what is seen seldom asks coordinators: their processes need not stay until then.
+            for cluster in (self._clusters.source, self._clusters.target):
+                cluster.groups.close()
         self._task.note_counted(self._survey.positions)
-        # Only what is seen seldom asks coordinators: their processes need not stay until then.
-        for cluster in (self._clusters.source, self._clusters.target):
-            cluster.groups.close()
         return preflight_of(facts, utc_now(), self._clock() - began)
 
     def _failed(self, trouble: str, began: float) -> Preflight:

@@ -5,7 +5,7 @@ What was listed of a source still holds while its metadata log has not moved. Ti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sinks.kinds.listing import Freshness, Listed
 
@@ -21,6 +21,7 @@ class FreshListing:
         self._list_topics = list_topics
         self._moved_at, self._listed_at = float("inf"), float("-inf")
         self._wanted_anew = True
+        self._source: Mapping[str, int] = {}
 
     def sampled(self, now: float, silent: bool) -> None:
         """`silent`: the log is followed, and nothing was signalled since this was last called."""
@@ -45,7 +46,13 @@ class FreshListing:
         self._wanted_anew = False
         if wanted is not Freshness.QUIET:
             self._listed_at = began
+            self._compare(listed.source, began)
         return listed
+
+    def _compare(self, source: Mapping[str, int], now: float) -> None:
+        """A listing that is another one though nothing was signalled may be half of it: the silence counts anew."""
+        if source != self._source:
+            self._source, self._moved_at = source, max(self._moved_at, now)
 
     @property
     def wanted(self) -> Freshness:

@@ -56,6 +56,14 @@ def renewed_all(
     }
 
 
+def end_offsets_by_topic(seen: Mapping[TopicPartition, int], counts: Mapping[str, int]) -> dict[str, list[int]]:
+    """By topic, in the order of its partitions."""
+    return {
+        topic: [seen.get(TopicPartition(topic, number), UNSEEN) for number in range(partitions)]
+        for topic, partitions in counts.items()
+    }
+
+
 def positions_by_topic(
     positions: Mapping[TopicPartition, KnownPosition], counts: Mapping[str, int]
 ) -> dict[str, CopiedTo]:

@@ -21,6 +21,7 @@ from sinks.failover.kept_end_offsets import (
     KeptEndOffsets,
     by_partition,
     chunks,
+    end_offsets_by_topic,
     from_text,
     positions_by_topic,
     renewed_all,
@@ -69,14 +70,6 @@ def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
     return SeenEndOffsets(ends, min(one.at_ms for one in kept.values())) if kept else None
 
 
-def end_offsets_by_topic(seen: Mapping[TopicPartition, int], counts: Mapping[str, int]) -> dict[str, list[int]]:
-    """By topic, in the order of its partitions."""
-    return {
-        topic: [seen.get(TopicPartition(topic, number), UNSEEN) for number in range(partitions)]
-        for topic, partitions in counts.items()
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class Read:
     """The ends that were seen, topics of which a broker says of every partition that there is no such, and how far
@@ -123,7 +116,8 @@ class SourceEndOffsetStore:
         self._written: dict[Key, tuple[float, object]] = {}
         self._told: tuple[object, ...] = ()
         self._last: Read | None = None
-        self._newest: tuple[object, object] | None = None
+        self._newest: tuple[dict[str, list[int]], dict[str, CopiedTo]] | None = None
+        self._same_at_ms: int | None = None
         self._known: dict[str, KeptEndOffsets] | None = None
         self._copied = PositionMemory({}, {})
         self._lock = threading.Lock()
@@ -180,7 +174,8 @@ class SourceEndOffsetStore:
         where = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
         seen = self._source.latest(where)
         told = seen, counts, evidence.syncs, evidence.unborn
-        if told == self._told and not (evidence.counted or self._copied.to_count) and self._last is not None:
+        again = told == self._told and not (evidence.counted or self._copied.to_count)
+        if again and self._last is not None:
             return replace(self._last, ends=dict(self._last.ends))
         self._told, self._last = told, None
         absent = {one for one, fault in seen.errors.items() if fault.code in TOPIC_GONE}
@@ -192,7 +187,8 @@ class SourceEndOffsetStore:
             # Offsets are counted then.
             log.debug("what waits to be copied is not counted: %s", error)
         read = Read(end_offsets_by_topic(seen.items, counts), gone, positions_by_topic(positions, counts))
-        self._last = replace(read, ends=dict(read.ends))
+        # What waits in a log with gaps is counted at the second reading that finds the same.
+        self._last = replace(read, ends=dict(read.ends)) if again and not self._copied.to_count else None
         return read
 
     def _write_what_was_read(self, context: PassContext) -> None:
@@ -211,7 +207,11 @@ class SourceEndOffsetStore:
         self._met, self._unborn = self._met - gone, self._unborn - gone - seen
         newest = read.ends, read.positions
         if newest == self._newest and not self._is_due(context.now):
+            self._same_at_ms = reading.at_ms
             return
+        if self._newest is not None and self._same_at_ms is not None:
+            self._known = renewed_all(self._known or {}, self._newest[0], self._same_at_ms, self._newest[1])
+        self._same_at_ms = None
         self._known = renewed_all(self._known or {}, read.ends, reading.at_ms, read.positions)
         self._write(context, {(str(number),): chunk for number, chunk in enumerate(chunks(self._known))})
         self._newest = newest
@@ -230,7 +230,7 @@ class SourceEndOffsetStore:
                 writes[key] = (context.now, known)
         old = context.ledger.values(Entry.SOURCE_ENDS).keys() - kept.keys()
         context.ledger.put(entries | {(Entry.SOURCE_ENDS, key): None for key in old})
-        self._written |= writes
+        self._written = {key: known for key, known in (self._written | writes).items() if key in kept}
 
     def close(self) -> None:
         """Lets go of the reader; what is being read is not waited for."""

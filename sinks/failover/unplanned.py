@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
 from sinks.failover.fence_rules import check_names, fenced_topics
+from sinks.failover.kept_end_offsets import end_offsets_by_topic
 from sinks.failover.predicted_losses import predicted
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
-from sinks.failover.source_end_offsets import EndOffsets, end_offsets_by_topic, kept_end_offsets
+from sinks.failover.source_end_offsets import EndOffsets, kept_end_offsets
 from sinks.failover.states import Command, State
 from sinks.kinds.offsets.stored_histories import stored_histories
 from streaming.mm2.records import TopicPartition

@@ -113,8 +113,10 @@ class EpochSignal:
             return
         with self._lock:
             now = time.monotonic()
-            if records := self._beat.sample(now, self._highest.of(now, epoch.get())):
-                self._records += records
+            records = self._beat.sample(now, self._highest.of(now, epoch.get()))
+            # Nobody told of what came while the rhythm was learnt.
+            records += int(self._beat.is_known and not self._works)
+            self._records += records
             self._works = self._beat.is_known
         if records:
             self._pace.signalled(now)

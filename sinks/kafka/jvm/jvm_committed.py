@@ -4,10 +4,11 @@ request (KIP-709), librdkafka for one."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from sinks.faults import Observed
 from sinks.kafka.jvm.committed_json import CommittedJson
@@ -97,5 +98,7 @@ class BulkGroups(GroupReaderAround):
 
     def close(self) -> None:
         """Lets go of the JVM's client, if there is one; the groups are the cluster's."""
-        if "_bulk" in self.__dict__:
-            self._bulk.close()
+        # With the job's JVM its clients are gone.
+        with suppress(Py4JError):
+            if "_bulk" in self.__dict__:
+                self._bulk.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -114,8 +115,10 @@ class JvmEnds:
 
     def close(self) -> None:
         """Lets go of the client."""
-        if self._client is not None:
-            self._client.close()
+        # With the job's JVM its clients are gone.
+        with suppress(Py4JError):
+            if self._client is not None:
+                self._client.close()
 
 
 class _Question:

@@ -111,3 +111,20 @@ def test_a_topic_that_no_signal_told_of_is_found_by_the_full_comparison() -> Non
     assert not world.run_pass(after=1.0).outcomes
     interval = world.settings.pace.full_comparison_interval
     assert [one.change.key for one in world.run_pass(after=interval).outcomes] == [("a.new",)]
+
+
+def test_a_listing_that_differs_without_a_signal_may_be_half_of_it_and_does_not_hold() -> None:
+    clock, source = Clock(), CountedCluster("a", "id-of-a")
+    world = World(source=source, clock=clock, listings=SharedListings(clock))
+    world.reconcile._components = replace(world.reconcile._components, signal=OneSignal())
+    for name in ("x", "y", "z"):
+        put_topic(source, name)
+    world.settle()
+    for _ in range(4):
+        world.run_pass(after=SETTLED_AFTER)
+    hidden = {name: source.topics.pop(name) for name in ("y", "z")}
+    world.run_pass(everything=True)
+    source.topics |= hidden
+    listed = source.listings
+    world.run_pass(after=1.0)
+    assert source.listings == listed + 1

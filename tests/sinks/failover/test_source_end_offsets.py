@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from sinks.failover.source_end_offsets import SourceEndOffsetStore, known_end_offsets
+from sinks.failover.known_positions import KnownPosition, LatestSync
+from sinks.failover.source_end_offsets import SourceEndOffsetStore, kept_end_offsets, known_end_offsets
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import flow_settings
 from tests.sinks.failover.scenes import Stage, look, stage
+from tests.sinks.memory_flow import Clock
 
 
 def test_ends_are_looked_at_in_their_interval_and_written_where_they_moved() -> None:
@@ -72,6 +74,52 @@ def test_topic_that_is_replicated_no_more_leaves_the_kept_ends_at_once() -> None
     built.world.settings = flow_settings({"topics": "x"})
     look(built, 1010.0, SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor()))
     assert kept_of(built) == {"x": (10, 10)}
+
+
+def test_what_waits_in_a_log_with_gaps_is_counted_though_the_source_stands_still() -> None:
+    built, where = stage(), TopicPartition("x", 0)
+    log = built.here.logs[where]
+    for _ in range(20):
+        log.append(b"k", b"v", timestamp=1)
+        log.skip()
+    keeper = SourceEndOffsetStore(
+        built.here, 5.0, executor=InlineExecutor(), syncs=lambda: {where: LatestSync(9, 9, gap=True)}
+    )
+    for now in (1000.0, 1005.0, 1010.0):
+        look(built, now, keeper)
+    positions = kept_end_offsets(built.ledger())["x"].positions
+    assert positions is not None
+    assert positions[0] == KnownPosition(50, 10, 20)
+
+
+def test_an_end_that_goes_after_a_quiet_while_is_as_old_as_its_last_reading() -> None:
+    built, clock = stage(), Clock()
+    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: clock.now * 1000, InlineExecutor())
+    for clock.now in range(1000, 1060, 5):
+        look(built, clock.now, keeper)
+    del built.here.logs[TopicPartition("x", 1)]
+    clock.now = 1060.0
+    look(built, clock.now, keeper)
+    seen = known_end_offsets(built.ledger())
+    assert seen is not None
+    assert seen.at_ms == 1055_000
+
+
+def test_entries_that_are_no_more_do_not_ask_to_be_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sinks.failover.kept_end_offsets.PARTITIONS_IN_AN_ENTRY", 2)
+    built, times = stage(), Clock()
+    keeper = SourceEndOffsetStore(built.here, 5.0, lambda: times.now * 1000, InlineExecutor())
+    look(built, 1000.0, keeper)
+    built.world.settings = flow_settings({"topics": "x"})
+    look(built, 1005.0, keeper)
+    written = []
+    for now in range(1010, 1310, 5):
+        times.now = now
+        look(built, now, keeper)
+        seen = known_end_offsets(built.ledger())
+        assert seen is not None
+        written.append(seen.at_ms)
+    assert len({*written}) == 6
 
 
 @pytest.mark.parametrize("restarted", [False, True])
