@@ -13,6 +13,7 @@ from app.wiring import audit, connect, guard, lease, ledger
 from sinks.background import at_once, begun
 from sinks.engine.claims import Claims
 from sinks.engine.flow_components import FlowComponents
+from sinks.engine.full_comparisons import FullTurns
 from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
 from sinks.engine.reconcile import FlowReconcile
@@ -97,7 +98,7 @@ class JobHooks:
 
     `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
     may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target;
-    `listings`, `acls`: of all flows of the job.
+    `listings`, `acls`, `turns`: of all flows of the job.
     `observers`: get the reports of its passes, beside the flow's own listeners. `commits`: what a stream of the
     source's commits brings. `comes_again`: one pass follows the other by itself.
     """
@@ -107,6 +108,7 @@ class JobHooks:
     claims: Claims = field(default_factory=Claims)
     listings: SharedListings = field(default_factory=SharedListings)
     acls: SharedJvmAcls = field(default_factory=SharedJvmAcls)
+    turns: FullTurns = field(default_factory=FullTurns)
     observers: Sequence[Observer] = ()
     commits: CommitFeed = field(default_factory=CommitFeed)
     comes_again: bool = False
@@ -125,14 +127,9 @@ def flow_in_job(
         opened.callback(there.close)
         leadership = lease(settings, flow, "run", wake=hooks.on_signal)
         led = there.ports.written_with(leadership.check)
+        again, beside = hooks.comes_again, begun if hooks.comes_again else at_once
         assembly = Assembly(
-            flow,
-            here.ports,
-            led,
-            comes_again=hooks.comes_again,
-            beside=begun if hooks.comes_again else at_once,
-            claims=hooks.claims,
-            commits=hooks.commits,
+            flow, here.ports, led, comes_again=again, beside=beside, claims=hooks.claims, commits=hooks.commits
         )
         made = assemble(assembly)
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
@@ -159,6 +156,7 @@ def flow_in_job(
             observers=[*hooks.observers, *listening],
             on_ledger=hooks.on_ledger,
             leadership=leadership,
+            turns=hooks.turns,
             is_awaited=partial(hooks.claims.is_awaited, flow.flow),
             on_stopped=partial(hooks.claims.stop, flow.flow),
             close=close,

@@ -36,6 +36,7 @@ from app.verify.job_verifiers import JobVerifiers
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.claims import Claims
 from sinks.engine.flow_task import FlowTask
+from sinks.engine.full_comparisons import FullTurns
 from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import FlowReconcile
@@ -75,7 +76,7 @@ class Job:
         self._verifiers = JobVerifiers(self._tasks, spark)
         self._batches: dict[str, Batch] = {}
         self._commits = CommitStreams(settings, CommitQueries(spark), self._committed, self._metrics.undecodable)
-        self._listings, self._acls = SharedListings(), SharedJvmAcls()
+        self._listings, self._acls, self._turns = SharedListings(), SharedJvmAcls(), FullTurns()
         self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
         for target in sorted({flow.flow.target for flow in settings.flows}):
             passes = self._passes[target] = FlowPasses(self._metrics, settings.job.pass_min_interval)
@@ -93,6 +94,7 @@ class Job:
             claims=self._claims[flow.flow.target],
             listings=self._listings,
             acls=self._acls,
+            turns=self._turns,
             observers=[self._histories[flow.flow]],
             commits=self._commits.feed(flow.flow),
             comes_again=not self._once,
@@ -121,10 +123,8 @@ class Job:
                 else:
                     task.renew(partial(self._flow, settings, flow), changes)
         for target, batch in self._batches.items():
-            batch.interval, self._passes[target].shortest = (
-                settings.job.trigger_interval,
-                settings.job.pass_min_interval,
-            )
+            batch.interval = settings.job.trigger_interval
+            self._passes[target].shortest = settings.job.pass_min_interval
         for supervisor in self._supervisors:
             supervisor.renew(settings)
         self._verifiers.adopt(settings)

@@ -23,6 +23,7 @@ from sinks.engine.deletion_checks import DeletionLimit
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger
 from sinks.engine.fresh_listing import FreshListing
+from sinks.engine.full_comparisons import FullComparisons
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.leadership import Leader
 from sinks.engine.model import Change, Kind, Outcome
@@ -55,7 +56,7 @@ class FlowReconcile:
         self.leadership, self.note_counted = components.leadership, components.note_counted
         obeys, opened = components.obeys_failover, components.open_ledger
         self._ledger = FlowLedger(components.guard, opened, components.on_ledger, obeys_failover=obeys)
-        self._compared_at: float | None = None
+        self._full = FullComparisons(settings.pace.full_comparison_interval, components.turns)
         self._claimed_at = float("-inf")
         self._listing = FreshListing(components.list_topics)
         self._intervals = KindIntervals(settings.pace.intervals)
@@ -75,6 +76,8 @@ class FlowReconcile:
         except NotLeading:
             self._claim_all_the_same()
             raise
+        finally:
+            self._full.over()
 
     def _claim_all_the_same(self) -> None:
         """Which process leads this flow is nothing to those beside it that this one leads: they wait for its claims."""
@@ -93,7 +96,7 @@ class FlowReconcile:
         with self.leadership.hold():
             if not self.leadership.leads():
                 # Another may have led until now: nothing that was read before holds any more.
-                self._compared_at = None
+                self._full.forget()
                 self._listing.want_anew()
                 self.leadership.claim(self._ledger.read_anew())
             yield
@@ -115,7 +118,7 @@ class FlowReconcile:
         controllers = () if self._ledger.ended else self._components.controllers
         due = [one for one in controllers if self._attempts.poll(one, context, trouble)]
         if context.everything:
-            self._compared_at = context.now
+            self._full.done(context.now)
         watch.lap("observe")
         found = [(one, made) for one in due if (made := self._attempts.ask(one, context, trouble, one.compare))]
         self._intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
@@ -126,12 +129,8 @@ class FlowReconcile:
         return Compared(context, plan, found, trouble, watch)
 
     def _observe(self, requested: Collection[str], everything: bool) -> PassContext:
-        interval = self.settings.pace.full_comparison_interval
         asked = everything or bool(requested)
-        everything = everything or self._compared_at is None or self._clock() - self._compared_at >= interval
-        if everything:
-            # Until all was found in order, no pass goes on by what was known before.
-            self._compared_at = None
+        everything = self._full.begins(self._clock(), asked=everything)
         resting = frozenset() if requested or everything else self._intervals.resting(self._clock())
         ledger = self._ledger.read(everything)
         self._components.on_stopped(frozenset(Kind) if self._ledger.ended else self._ledger.paused, ledger)
@@ -221,8 +220,7 @@ class FlowReconcile:
     def _others_due(self, now: float) -> list[float]:
         """The full comparison, and kinds that rest for an interval of their own."""
         enabled = {kind for kind, is_enabled in self.settings.enabled.items() if is_enabled}
-        full = (self._compared_at or now) + self.settings.pace.full_comparison_interval
-        return [full, *self._intervals.waking(enabled - self._ledger.paused, now)]
+        return [self._full.due_at(now), *self._intervals.waking(enabled - self._ledger.paused, now)]
 
     def report_only(self, compared: Compared) -> Report:
         """The report of a pass that ends with its plan: nothing is written or recorded, and no observer gets it."""

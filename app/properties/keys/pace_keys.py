@@ -45,7 +45,8 @@ FULL_COMPARISON_INTERVAL = Key(
     DURATION_SECONDS,
     60.0,
     "Lockstep",
-    "Time between two comparisons of everything on both sides, also of kinds with an `…interval.seconds` of their own.",
+    "Time between two comparisons of everything on both sides, also of kinds with an `…interval.seconds` of their own. "
+    "The flows of a job take turns: one that has to wait for another has it half an interval later at the most.",
 )
 SHARD_TOPICS = Key(
     "lockstep.shard.topics",

@@ -1,0 +1,78 @@
+"""The flows of a job compare everything one after the other, and none of them waits for long."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.engine.full_comparisons import LATEST, FullComparisons, FullTurns
+from sinks.faults import ClusterUnreachable
+from tests.sinks.builders import World, put_topic
+from tests.sinks.memory_flow import Clock
+
+INTERVAL = 60.0
+
+
+def found_in_order(turns: FullTurns, at: float = 0.0) -> FullComparisons:
+    """Of a flow that was compared in full at that time."""
+    full = FullComparisons(INTERVAL, turns)
+    assert full.begins(at, asked=False)
+    full.done(at)
+    full.over()
+    return full
+
+
+def test_it_comes_in_its_interval() -> None:
+    full = found_in_order(FullTurns())
+    assert not full.begins(INTERVAL - 0.1, asked=False)
+    assert full.begins(INTERVAL, asked=False)
+
+
+def test_flows_that_are_due_at_once_take_turns() -> None:
+    turns = FullTurns()
+    one, other = found_in_order(turns), found_in_order(turns)
+    assert one.begins(INTERVAL, asked=False)
+    assert not other.begins(INTERVAL, asked=False)
+    assert other.due_at(INTERVAL) == INTERVAL
+    one.done(INTERVAL)
+    one.over()
+    assert other.begins(INTERVAL + 1, asked=False)
+
+
+def test_no_flow_waits_for_longer_than_half_an_interval() -> None:
+    turns = FullTurns()
+    one, other = found_in_order(turns), found_in_order(turns)
+    assert one.begins(INTERVAL, asked=False)
+    assert not other.begins(LATEST * INTERVAL - 0.1, asked=False)
+    assert other.begins(LATEST * INTERVAL, asked=False)
+    other.over()
+    assert not turns.take()
+
+
+def test_who_asks_waits_for_no_other_flow() -> None:
+    turns = FullTurns()
+    assert turns.take()
+    assert found_in_order(turns).begins(1.0, asked=True)
+
+
+def test_one_that_broke_off_is_begun_again_whoever_has_the_turn() -> None:
+    turns = FullTurns()
+    full = found_in_order(turns)
+    assert full.begins(INTERVAL, asked=False)
+    full.over()
+    assert turns.take()
+    assert full.begins(INTERVAL + 1, asked=False)
+
+
+def test_a_pass_that_fails_gives_its_turn_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, turns = World(clock=Clock()), FullTurns()
+    put_topic(world.source, "x")
+    world.settle()
+    world.reconcile._full = FullComparisons(INTERVAL, turns)
+
+    def silent(*_: object) -> None:
+        raise ClusterUnreachable("silent for a moment")
+
+    monkeypatch.setattr(world.reconcile._listing, "_list_topics", silent)
+    with pytest.raises(ClusterUnreachable):
+        world.run_pass(everything=True)
+    assert turns.take()
