@@ -28,6 +28,9 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 
 WITHIN: Final = 1800.0
 IDLE: Final = 60.0
+SETTLED_AFTER: Final = 30.0
+"""Seconds that are left alone after the last change, before an idle minute begins: what it told of is looked at once
+more, and the log of its source is sampled more often."""
 FULL_ROUNDS: Final = 3
 ACLS: Final = 12
 KINDS: Final = ("topic", "topic-config", "acl", "group-offset")
@@ -120,6 +123,7 @@ def _job(clusters: ScaleClusters, name: str) -> Iterator[tuple[LocalJob, float]]
 
 def idle_cpu(pids: Sequence[int], clusters: ScaleClusters) -> dict[str, float]:
     """CPU seconds of an idle minute: of the `job` with these processes, or of MM2 in its place, and of the clusters."""
+    idle_costs((), SETTLED_AFTER)
     price = idle_costs([pids, *clusters.pids], IDLE)
     cpu = dict(zip(("job", "sources", "target"), (one.cpu_seconds for one in price), strict=True))
     say(f"CPU of an idle minute: {cpu}")
