@@ -22,9 +22,9 @@ def is_there(topic: str, reader: Reader) -> bool:
 
     Raises LedgerUntrusted for a topic that loses records or has no order, RightsMissing, ClusterUnreachable.
     """
-    partitions = reader.list_topics().get(topic)
     seen = reader.describe_topic_configs([topic])
     fault = seen.errors.get(topic)
+    partitions = reader.partition_count(topic) if fault is None else reader.list_topics().get(topic)
     if partitions is None and fault is not None and fault.code in TOPIC_GONE and reader.confirmed_absent([topic]):
         return False
     if fault is not None and fault.code not in TOPIC_GONE:

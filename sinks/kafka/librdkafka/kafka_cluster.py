@@ -95,6 +95,9 @@ class KafkaCluster:
         listed = self._admin.call("Metadata", lambda: self._admin.client.list_topics(timeout=self._admin.timeout))
         return {name: len(topic.partitions) for name, topic in listed.topics.items()}
 
+    def partition_count(self, topic: str) -> int | None:
+        return self.groups.partition_count(topic)
+
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         return self.groups.topic_ids(topics)
 

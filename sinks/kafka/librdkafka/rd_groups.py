@@ -72,6 +72,13 @@ class KafkaGroups:
     def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
         return offsets_of(self._admin, partitions, LATEST)
 
+    def partition_count(self, topic: str) -> int | None:
+        """Of one topic; None where it is not there, or may not be seen."""
+        asked = rd.TopicCollection([topic])
+        futures = self._admin.client.describe_topics(asked, request_timeout=self._admin.timeout)
+        found, error = self._admin.settle("DescribeTopics", futures)[topic]
+        return len(found.partitions) if error is None else None
+
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         names = sorted(topics)
         ids: dict[str, str] = {}

@@ -84,6 +84,9 @@ class MemoryCluster:
         self._check("describe")
         return {name: topic.partitions for name, topic in self.topics.items()}
 
+    def partition_count(self, topic: str) -> int | None:
+        return self.list_topics().get(topic)
+
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         self._check("describe")
         return {name: self.topics[name].id for name in topics if name in self.topics}

@@ -102,6 +102,9 @@ class Reader(Protocol):
     def list_topics(self) -> dict[str, int]:
         """Every topic that may be seen, with its partition count; 0 where the cluster cannot say how many."""
 
+    def partition_count(self, topic: str) -> int | None:
+        """Of one topic, without listing all; None where it is not there, or may not be seen."""
+
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """The id of each topic that is there (KIP-516): another one means that it was recreated. "" without ids."""
 
