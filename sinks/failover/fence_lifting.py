@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from sinks.engine.model import Key
-from sinks.failover.fence_notes import own_fences
+from sinks.failover.fence_notes import own_fences, unclear_fences
 from sinks.failover.fence_rules import shown
 from sinks.failover.fencing import Fence
 from sinks.failover.scene import Scene
@@ -22,7 +22,7 @@ def open_fence(scene: Scene) -> Iterator[Fence]:
 
 def check_liftable(scene: Scene) -> None:
     """Asked before a command begins that ends with the fence taken away; writes nothing. Raises FenceUnclear."""
-    if own_fences(scene.journal.ledger):
+    if own_fences(scene.journal.ledger) | unclear_fences(scene.journal.ledger):
         with open_fence(scene) as fence:
             fence.liftable()
 
@@ -35,7 +35,9 @@ def lift_fence(scene: Scene, only: Collection[Key] | None = None) -> None:
     scene.say(f"{number_of(lifted.acls, 'DENY ACL was', 'DENY ACLs were')} taken away on {source}")
     if lifted.shared:
         topics = shown(sorted(acl.resource_name for acl in lifted.shared))
-        scene.say(f"{topics} on {source} stay closed: another flow from there is fenced, too")
+        scene.say(
+            f"{topics} on {source} stay closed: another flow from there is fenced, too, or its `fence` is half done"
+        )
     name_left(scene, {acl.resource_name for acl in lifted.left})
 
 
@@ -45,5 +47,6 @@ def name_left(scene: Scene, topics: Collection[str]) -> None:
         scene.say(
             f"CAREFUL: the DENY WRITE for User:* on {shown(sorted(topics))} stays on {scene.settings.flow.source}, "
             "after `unfence` as well: a command died before it learned who made it. If it is nobody's, remove it with "
-            "kafka-acls.sh --remove --deny-principal 'User:*' once producers may write there again"
+            "kafka-acls.sh --remove --deny-principal 'User:*' once no flow from there is fenced and producers may "
+            "write there again"
         )

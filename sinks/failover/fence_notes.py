@@ -5,6 +5,7 @@
 | `INTENT time` | it was not on the source then, and this flow was about to make it                        |
 | `OWNED`       | this flow made it, or fences as well with what another flow made                         |
 | `a->c`        | that flow's, from the same source: this one does not copy it, and never takes it away    |
+| `somebody's`  | this flow fences with it, and nobody can tell who made it: as above until it is unfenced |
 | (empty)       | of a version that named nobody: this flow's, unless it mirrors and another one is fenced |
 
 Any other text is another flow's, too.
@@ -27,7 +28,7 @@ from sinks.engine.ownership import FRESH
 from sinks.engine.times import time_of, utc_text
 from sinks.failover.states import Command, State
 
-OWNED, INTENT, UNNAMED = "OWNED", "INTENT", ""
+OWNED, INTENT, UNNAMED, UNCLEAR = "OWNED", "INTENT", "", "somebody's"
 
 ANOTHERS = "another flow's"
 """Of one that was this flow's as well, until it was unfenced."""
@@ -58,6 +59,12 @@ def is_stale(note: str | None, now: datetime) -> bool:
         return True
 
 
+def is_unclear(ledger: Ledger, key: Key, now: datetime) -> bool:
+    """Whether this ledger knows that nobody can tell who made an ACL."""
+    note = note_of(ledger, key)
+    return note == UNCLEAR or is_stale(note, now)
+
+
 @dataclass(frozen=True)
 class OtherLedgers:
     """Those of the other flows from the same source. `unread`: by the name of a flow, why its ledger, which is there or
@@ -68,7 +75,7 @@ class OtherLedgers:
 
     def claim(self, key: Key, now: datetime) -> bool:
         """Whether one of those that are read claims this ACL, by more than an intent that is no longer fresh."""
-        return any(claims(ledger, key) and not is_stale(note_of(ledger, key), now) for ledger in self.ledgers)
+        return any(claims_surely(ledger, key, now) for ledger in self.ledgers)
 
 
 NO_OTHERS = OtherLedgers()
@@ -80,10 +87,25 @@ def own_fences(ledger: Ledger, claimed: Callable[[Key], bool] = lambda key: Fals
     return {key for key in ledger.fences() if _is_own(ledger, key, claimed)}
 
 
+def unclear_fences(ledger: Ledger) -> set[Key]:
+    """The ACLs with which this flow fences although nobody can tell who made them, as their keys."""
+    return {key for key in ledger.fences() if note_of(ledger, key) == UNCLEAR}
+
+
 def claims(ledger: Ledger, key: Key) -> bool:
     """Whether this ledger has an ACL as its own flow's, be it an intent, or as nobody's while its flow is fenced."""
     note = note_of(ledger, key)
     return note == OWNED or is_intent(note) or (note == UNNAMED and not _mirrors(ledger))
+
+
+def claims_surely(ledger: Ledger, key: Key, now: datetime) -> bool:
+    """Whether it does so by more than an intent that is no longer fresh."""
+    return claims(ledger, key) and not is_stale(note_of(ledger, key), now)
+
+
+def relies_on(ledger: Ledger, key: Key) -> bool:
+    """Whether the flow of this ledger is fenced, or half so, and may be so with this ACL, whoever made it."""
+    return note_of(ledger, key) not in (None, ANOTHERS) and not _mirrors(ledger)
 
 
 def _is_own(ledger: Ledger, key: Key, claimed: Callable[[Key], bool]) -> bool:

@@ -14,15 +14,25 @@ from sinks.failover.fence_notes import (
     ANOTHERS,
     NO_OTHERS,
     OWNED,
+    UNCLEAR,
     OtherLedgers,
     claims,
+    claims_surely,
     intent_at,
     is_intent,
-    is_stale,
+    is_unclear,
     note_of,
     own_fences,
+    relies_on,
+    unclear_fences,
 )
-from sinks.failover.fence_rules import MM2_ACLS_OFF, MM2_COPIES_FENCE, NO_AUTHORIZER, STAYS_CLOSED, fence_acls
+from sinks.failover.fence_rules import (
+    MM2_ACLS_OFF,
+    MM2_COPIES_FENCE,
+    NO_AUTHORIZER,
+    STAYS_CLOSED,
+    fence_acls,
+)
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import AclBinding
@@ -58,7 +68,7 @@ class Denied(NamedTuple):
 
 class Lifted(NamedTuple):
     """What became of a fence. `left`: ACLs of which nobody can tell any more who made them; `shared`: those with which
-    another flow fences as well."""
+    another flow fences as well, whoever made them."""
 
     acls: int
     left: Collection[AclBinding] = ()
@@ -116,12 +126,13 @@ class Fence:
 
     def _settle(self, existing: Collection[AclBinding]) -> Collection[AclBinding]:
         """Of ACLs that are there already: what a crash left open is decided, and another flow's are shared; those of
-        which nobody can tell any more who made them."""
-        open_ones = {acl: note for acl in existing if is_intent(note := note_of(self._ledger, acl.key))}
-        stale = [acl for acl, note in open_ones.items() if is_stale(note, self._now())]
-        self._forget(stale)
-        self._note([*(open_ones.keys() - set(stale)), *self._shared(existing)], OWNED)
-        return stale
+        which nobody can tell any more who made them are not copied while this flow is fenced with them."""
+        shared, now = self._shared(existing), self._now()
+        certain = {acl for acl in existing if claims_surely(self._ledger, acl.key, now)}
+        unclear = [acl for acl in {*existing}.difference(shared, certain) if self._is_unclear(acl.key)]
+        self._ledger.put({(Entry.FENCE, acl.key): UNCLEAR for acl in unclear})
+        self._note([*(acl for acl in certain if is_intent(note_of(self._ledger, acl.key))), *shared], OWNED)
+        return unclear
 
     def _existing(self) -> set[AclBinding]:
         try:
@@ -146,16 +157,24 @@ class Fence:
         """Those of them with which another flow fences."""
         return [acl for acl in acls if self._is_claimed(acl.key)]
 
+    def _is_unclear(self, key: Key) -> bool:
+        return any(is_unclear(ledger, key, self._now()) for ledger in (self._ledger, *self._others.ledgers))
+
     def _is_claimed(self, key: Key) -> bool:
         return self._others.claim(key, self._now())
 
     def liftable(self, only: Collection[Key] | None = None) -> list[AclBinding]:
         """What `lift` would let go of; writes nothing. Raises FenceUnclear."""
-        keys = [key for key in own_fences(self._ledger, self._is_claimed) if only is None or key in only]
-        if keys and (unread := self._others.unread):
-            flows, why = ", ".join(unread), "; ".join(f"{flow}: {reason}" for flow, reason in unread.items())
-            raise FenceUnclear(STAYS_CLOSED.format(source=self._source, flows=flows, why=why))
+        found = own_fences(self._ledger, self._is_claimed) | unclear_fences(self._ledger)
+        keys = [key for key in found if only is None or key in only]
+        if keys and self._others.unread:
+            raise FenceUnclear(STAYS_CLOSED.format(**self._unread()))
         return [AclBinding.from_key(key) for key in keys]
+
+    def _unread(self) -> dict[str, str]:
+        unread = self._others.unread
+        why = "; ".join(f"{flow}: {reason}" for flow, reason in unread.items())
+        return {"source": self._source, "flows": ", ".join(unread), "why": why}
 
     def lift(self, only: Collection[Key] | None = None) -> Lifted:
         """Takes away what `deny` made, now or in a run before, or of that `only` these.
@@ -165,12 +184,24 @@ class Fence:
         bindings = self.liftable(only)
         shared = self._shared(bindings)
         self._ledger.put({(Entry.FENCE, acl.key): ANOTHERS for acl in shared})
-        stale = [acl for acl in bindings if is_stale(note_of(self._ledger, acl.key), self._now())]
-        existing = self._existing() if stale else set()
-        ours = [acl for acl in bindings if acl not in {*shared, *stale}]
+        unclear = {acl for acl in bindings if is_unclear(self._ledger, acl.key, self._now())}
+        there = unclear & self._existing() if unclear else set()
+        relied = self._hand_on(there)
+        ours = {*bindings}.difference(shared, unclear)
         faults = self._acls.delete(ours) if ours else {}
-        self._forget([*stale, *(acl for acl in ours if faults[acl] is None)])
+        self._forget([*(unclear - relied), *(acl for acl in ours if faults[acl] is None)])
         for acl, fault in faults.items():
             if fault is not None:
                 raise LockstepError(f"the fence of {acl.resource_name} on {self._source} could not be lifted: {fault}")
-        return Lifted(len(ours), [acl for acl in stale if acl in existing], shared)
+        return Lifted(len(ours), there - relied, {*shared, *relied})
+
+    def _hand_on(self, unclear: Collection[AclBinding]) -> set[AclBinding]:
+        """Of ACLs that this flow lets go of, and that nobody takes away: those with which another flow fences. They are
+        copied by nobody, and named where the last such flow is unfenced."""
+        relied = set[AclBinding]()
+        for other in self._others.ledgers:
+            found = [acl for acl in unclear if relies_on(other, acl.key)]
+            other.put({(Entry.FENCE, acl.key): UNCLEAR for acl in found if not claims(other, acl.key)})
+            relied.update(found)
+        self._ledger.put({(Entry.FENCE, acl.key): ANOTHERS for acl in relied})
+        return relied
