@@ -38,7 +38,12 @@ def fence(
     """Keeps everybody from writing the replicated topics on the source, and proves it."""
     named = tuple(topics or ())
     run = called(config, flow, output, FailoverCall(why), dry=dry)
-    run.carry_out([Command.FENCE], lambda scene: commands.fence(scene, named, take_over=take_over), topics=named)
+    run.carry_out(
+        [Command.FENCE],
+        lambda scene: commands.fence(scene, named, take_over=take_over),
+        topics=named,
+        checks=lambda scene: commands.check_fence(scene, named),
+    )
 
 
 def unfence(
@@ -74,6 +79,7 @@ def cutover(
         [Command.FENCE, Command.DRAIN, Command.PROMOTE],
         lambda scene: commands.cutover(scene, without_fence=without_fence, take_over=take_over, batch=batch),
         topics=accept or (),
+        checks=lambda scene: commands.check_cutover(scene, without_fence=without_fence),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sinks.engine.model import Key
 from sinks.failover.compared_copies import compare_copies
 from sinks.failover.divergence import divergences
-from sinks.failover.fence_lifting import check_liftable, lift_fence
+from sinks.failover.fence_lifting import check_deniable, check_liftable, lift_fence
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fence_rules import fence_acls, shown
@@ -25,7 +25,7 @@ def fence(
     """Fences these topics, none: all that producers write. A fence that somebody ignores is taken back.
 
     That of topics which were fenced before stays: their clients may have moved.
-    Raises FenceCopied, FenceBroken, NoAuthorizer, NotNow, LockstepError.
+    Raises FenceCopied, FenceBroken, FenceUnclear, NoAuthorizer, NotNow, LockstepError.
     """
     known, before = scene.journal.record, own_fences(scene.journal.ledger)
     try:
@@ -57,12 +57,35 @@ def _taken_back(scene: Scene, known: FailoverRecord, before: Collection[Key]) ->
 
 
 def _fenced(scene: Scene, topics: tuple[str, ...], *, without_fence: bool, take_over: bool) -> FailoverRecord:
-    known = scene.journal.record
-    if known.state in (State.FENCED, State.DRAINED):
-        topics = tuple(sorted({*known.topics, *topics})) if known.topics and topics else ()
-    scene.fenced(scene.listed(), topics)
+    topics = _with_known(scene.journal.record, topics)
+    wanted = scene.fenced(scene.listed(), topics)
+    scene.journal.check(Command.FENCE, take_over=take_over)
+    if not without_fence:
+        check_deniable(scene, wanted)
     scene.journal.begin(Command.FENCE, take_over=take_over, topics=topics, without_fence=without_fence)
     return scene.journal.run(scene.steps())
+
+
+def _with_known(known: FailoverRecord, topics: tuple[str, ...]) -> tuple[str, ...]:
+    if known.state in (State.FENCED, State.DRAINED):
+        return tuple(sorted({*known.topics, *topics})) if known.topics and topics else ()
+    return topics
+
+
+def check_fence(scene: Scene, topics: tuple[str, ...] = ()) -> None:
+    """Whether `fence` can tell whose the fence is that is there already; writes nothing.
+
+    Raises FenceUnclear, NoAuthorizer, LockstepError.
+    """
+    check_deniable(scene, scene.fenced(scene.listed(), _with_known(scene.journal.record, topics)))
+
+
+def check_cutover(scene: Scene, *, without_fence: bool = False) -> None:
+    """The same of `cutover`, where that fences anything from here. Raises as `check_fence`."""
+    record = scene.journal.record
+    fences = record.state is State.MIRRORING or record.doing is Command.FENCE
+    if fences and not without_fence:
+        check_fence(scene)
 
 
 def unfence(scene: Scene, *, take_over: bool = False) -> FailoverRecord:

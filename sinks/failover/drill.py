@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sinks.failover.arrival import arrivals
@@ -190,7 +190,9 @@ class Drill:
         scene = self.scene
         try:
             with scene.other_ledgers() as others:
-                Fence(scene.settings, scene.source.acls, scene.journal.ledger, others).deny([self.topic])
+                # The topic is new: no other flow can have fenced it, whatever a ledger would say.
+                known = replace(others, unread={})
+                Fence(scene.settings, scene.source.acls, scene.journal.ledger, known).deny([self.topic])
         except NoAuthorizer as error:
             scene.say(str(error))
             return

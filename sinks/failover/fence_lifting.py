@@ -1,4 +1,7 @@
-"""Takes the fence of a flow away, beside the other flows from the same source, and says what stays."""
+"""Takes the fence of a flow away, beside the other flows from the same source, and says what stays.
+
+Both ways are asked about before a command begins: half done it would stand in the way of another one.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,14 @@ def open_fence(scene: Scene) -> Iterator[Fence]:
     """That of the flow, with the ledgers of the other flows from its source."""
     with scene.other_ledgers() as others:
         yield Fence(scene.settings, scene.source.acls, scene.journal.ledger, others, scene.journal.now)
+
+
+def check_deniable(scene: Scene, topics: Collection[str]) -> None:
+    """Asked before a command begins that fences these topics; writes nothing. Raises FenceUnclear, NoAuthorizer."""
+    alone = Fence(scene.settings, scene.source.acls, scene.journal.ledger, now=scene.journal.now)
+    if alone.not_certain(topics):
+        with open_fence(scene) as fence:
+            fence.check_known(topics)
 
 
 def check_liftable(scene: Scene) -> None:

@@ -103,6 +103,13 @@ NO_AUTHORIZER = (
     "`lockstep cutover --without-fence`, which proves by the topics' ends alone that nobody writes"
 )
 
+CLOSED_BY_WHOM = (
+    "{topics} on {source} can be written by nobody already, and whether that is the fence of {flows} cannot be told, "
+    "for that ledger cannot be read ({why}): `unfence` of {flows} would take it away while {flow} relies on it. Run "
+    "the same again once the ledger can be read; if {flows} is not fenced for certain, run it with a copy of the file "
+    "that does not enable {flows}"
+)
+
 STAYS_CLOSED = (
     "the fence on {source} stays: whether {flows} relies on it as well cannot be told, for that ledger cannot be read "
     "({why}). Run the same again once it can; if {flows} is not fenced for certain, run it with a copy of the file "

@@ -27,11 +27,13 @@ from sinks.failover.fence_notes import (
     unclear_fences,
 )
 from sinks.failover.fence_rules import (
+    CLOSED_BY_WHOM,
     MM2_ACLS_OFF,
     MM2_COPIES_FENCE,
     NO_AUTHORIZER,
     STAYS_CLOSED,
     fence_acls,
+    shown,
 )
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
@@ -53,7 +55,7 @@ class FenceCopied(LockstepError):
 
 
 class FenceUnclear(LockstepError):
-    """Whether another flow relies on the fence cannot be told, so that it stays."""
+    """Whether another flow relies on the fence, or made it, cannot be told, so that it stays as it is."""
 
     code = "FENCE_UNCLEAR"
 
@@ -97,12 +99,28 @@ class Fence:
             raise FenceCopied(f"{MM2_COPIES_FENCE.format(flow=flow.name, target=flow.target)}: {MM2_ACLS_OFF}")
         return existing
 
+    def not_certain(self, topics: Collection[str]) -> list[AclBinding]:
+        """What denies writes to these topics already, and is not this flow's for certain. Raises NoAuthorizer."""
+        existing, now = self._existing(), self._now()
+        wanted = [acl for acl in fence_acls(topics) if acl in existing]
+        return [acl for acl in wanted if not claims_surely(self._ledger, acl.key, now)]
+
+    def check_known(self, topics: Collection[str]) -> None:
+        """Whether `deny` can tell with whom it shares what is there already; writes nothing.
+
+        Raises FenceUnclear, NoAuthorizer.
+        """
+        if self._others.unread and (found := self.not_certain(topics)):
+            closed = shown(sorted(acl.resource_name for acl in found))
+            raise FenceUnclear(CLOSED_BY_WHOM.format(topics=closed, flow=self._flow, **self._unread()))
+
     def deny(self, topics: Collection[str]) -> Denied:
-        """Denies writes to these topics. Raises NoAuthorizer, FenceCopied, LockstepError.
+        """Denies writes to these topics. Raises NoAuthorizer, FenceCopied, FenceUnclear, LockstepError.
 
         A DENY that somebody else made stays theirs, and `lift` leaves it; one of another flow is shared with it.
         """
         existing = self.check()
+        self.check_known(topics)
         wanted = fence_acls(topics)
         missing = [acl for acl in wanted if acl not in existing]
         left = self._settle([acl for acl in wanted if acl in existing])

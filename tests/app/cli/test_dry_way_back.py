@@ -15,8 +15,9 @@ from app.cli.failover_run import FailoverRun
 from app.cli.output import Output
 from app.failover_session import FailoverCall
 from sinks.failover.commands import cutover
-from sinks.failover.failing_back import failback
+from sinks.failover.failing_back import failback, resume
 from sinks.failover.fence_notes import NO_OTHERS, OtherLedgers
+from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import FenceUnclear
 from sinks.failover.record import NotNow
 from sinks.failover.scene import Scene
@@ -83,3 +84,19 @@ def test_dry_run_that_would_take_the_fence_away_asks_whether_another_flow_relies
     on_stage(UNREAD)
     with pytest.raises(FenceUnclear):
         says()
+
+
+@pytest.mark.parametrize(
+    "says",
+    [lambda: failover_commands.fence(None, FILE, dry=True), lambda: failover_commands.cutover(FILE, dry=True)],
+    ids=["fence", "cutover"],
+)
+def test_dry_run_that_would_fence_what_may_be_another_flows_fence_refuses(
+    says: Says, built: Stage, on_stage: Callable[[OtherLedgers], None]
+) -> None:
+    resume(built.scene(), typed="unknown")
+    built.world.source_acls.create(fence_acls(["x"]))
+    on_stage(UNREAD)
+    with pytest.raises(FenceUnclear):
+        says()
+    failover_commands.cutover(FILE, dry=True, without_fence=True)

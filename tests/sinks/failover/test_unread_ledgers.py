@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -17,7 +18,11 @@ from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence, FenceUnclear
 from sinks.failover.scene import Scene
 from sinks.failover.states import State
-from tests.sinks.failover.scenes import Stage, stage
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import AclFaults
+from tests.sinks.builders import NOON
+from tests.sinks.failover.scenes import Died, Stage, stage
+from tests.sinks.failover.test_shared_fences import ours, theirs
 
 FENCE = set(fence_acls(["x", "y"]))
 UNREAD = OtherLedgers(unread={"a->c": "c does not answer"})
@@ -64,6 +69,47 @@ def test_fence_that_breaks_says_who_writes_and_why_it_stays() -> None:
     assert built.world.source_acls.bindings == FENCE
     built.producers.clear()
     assert fence(beside(built)).state is State.FENCED
+
+
+@pytest.mark.parametrize("leads_to", [fence, cutover])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_fence_that_is_there_and_may_be_another_flows_is_not_relied_upon(
+    leads_to: Callable[[Scene], object], is_told: bool
+) -> None:
+    built = stage()
+    others = theirs(built)
+    fence(others if is_told else replace(others, other_ledgers=lambda: nullcontext(OtherLedgers())))
+    before = built.record()
+    with pytest.raises(FenceUnclear, match=r"x, y on a can be written by nobody already.*\(a->c: c does not answer\)"):
+        leads_to(beside(built))
+    assert built.record() == before
+    leads_to(ours(built))
+    unfence(theirs(built))
+    assert built.world.source_acls.bindings == FENCE
+
+
+def test_fence_that_died_long_ago_does_not_go_on_while_its_acls_may_be_another_flows_by_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built = stage()
+
+    def die(bindings: Collection[AclBinding]) -> AclFaults:
+        raise Died
+
+    with monkeypatch.context() as patch, pytest.raises(Died):
+        patch.setattr(built.world.source_acls, "create", die)
+        fence(beside(built))
+    built.world.source_acls.create(FENCE)
+    scene = beside(built)
+    scene.journal.now = lambda: NOON + timedelta(minutes=11)
+    with pytest.raises(FenceUnclear):
+        fence(scene)
+
+
+def test_flow_fences_more_topics_whatever_cannot_be_read() -> None:
+    built = stage()
+    fence(beside(built), ("x",))
+    assert fence(beside(built), ("y",)).topics == ("x", "y")
 
 
 def test_drill_takes_the_fence_of_its_own_topic_away_all_the_same() -> None:
