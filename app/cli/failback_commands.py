@@ -17,7 +17,7 @@ from app.cli.failover_options import (
     WhyOption,
     YesOption,
 )
-from app.cli.failover_run import called
+from app.cli.failover_run import FailoverRun, called
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import Output, complain
 from app.failover_session import FailoverCall
@@ -27,7 +27,7 @@ from sinks.failover.failing_back import failback as lead_back
 from sinks.failover.losses import losses_as_json, losses_of, untold
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
-from sinks.failover.states import Command
+from sinks.failover.states import Command, State
 from sinks.failover.unplanned import Prediction, predict
 from sinks.failover.unplanned import failover as fail_over
 from sinks.failover.unreplicated import Unreplicated
@@ -76,6 +76,7 @@ def failover(
         lambda scene: fail_over(
             scene, source_answers=scene.source_answers, accept_loss=accept_loss, agreed=agreed, take_over=take_over
         ),
+        done=lambda scene: scene.journal.has_done(State.FAILED_OVER),
         foresees=foresees,
         tells=lambda: {"prediction": _as_json(seen[0]) if seen else None},
     )
@@ -129,11 +130,7 @@ def failback(
     """Leads back once the source is there again: counts what it alone has, and writes the reverse flow's file."""
     run = called(config, flow, output, FailoverCall(why), dry=dry)
     if done:
-        run.carry_out(
-            [Command.RESUME],
-            lambda scene: resume(scene, typed=yes, take_over=take_over),
-            checks=lambda scene: check_resume(scene, yes),
-        )
+        _lead_again(run, yes, take_over)
         return
     names = run.flow.flow
     target = out or config.with_name(f"{config.stem}-{names.target}-to-{names.source}.properties")
@@ -161,7 +158,17 @@ def failback(
     run.carry_out(
         [Command.INVALIDATE, Command.REVERSE],
         leads,
+        done=lambda scene: scene.journal.has_done(State.REVERSING),
         tells=lambda: {"exported": sum(one.count for one in counted), "file": str(target)},
+    )
+
+
+def _lead_again(run: FailoverRun, yes: str | None, take_over: bool) -> None:
+    run.carry_out(
+        [Command.RESUME],
+        lambda scene: resume(scene, typed=yes, take_over=take_over),
+        done=lambda scene: scene.journal.has_done(State.MIRRORING),
+        checks=lambda scene: check_resume(scene, yes),
     )
 
 

@@ -79,6 +79,7 @@ def cutover(
         [Command.FENCE, Command.DRAIN, Command.PROMOTE],
         lambda scene: commands.cutover(scene, without_fence=without_fence, take_over=take_over, batch=batch),
         topics=accept or (),
+        done=commands.promoted,
         checks=lambda scene: commands.check_cutover(scene, without_fence=without_fence),
     )
 
@@ -95,4 +96,9 @@ def promote(
 ) -> None:
     """Ends a flow whose records are all on the target: last offsets, rights to write, and nothing more is written."""
     run = called(config, flow, output, FailoverCall(why, accepted=tuple(accept or ()), verifies=verify), dry=dry)
-    run.carry_out([Command.PROMOTE], lambda scene: commands.promote(scene, take_over=take_over), topics=accept or ())
+    run.carry_out(
+        [Command.PROMOTE],
+        lambda scene: commands.promote(scene, take_over=take_over),
+        topics=accept or (),
+        done=commands.promoted,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,13 @@ def one_flow(config: Path, flow: list[str] | None) -> tuple[Settings, FlowSettin
 def saying(call: FailoverCall, flow: FlowSettings) -> Iterator[FailoverCall]:
     """The call with lines on stderr, and the hooks told of each state."""
     with failover_hooks(flow) as on_state:
-        yield replace(call, say=lambda line: complain(f"{flow.flow.name}: {line}") if line else None, on_state=on_state)
+        yield replace(call, say=partial(say_of, flow), on_state=on_state)
+
+
+def say_of(flow: FlowSettings, line: str) -> None:
+    """A line of this flow on stderr."""
+    if line:
+        complain(f"{flow.flow.name}: {line}")
 
 
 def document(flow: FlowSettings, record: FailoverRecord) -> dict[str, Any]:
@@ -63,6 +70,14 @@ def finish(flow: FlowSettings, record: FailoverRecord, output: Output, **more: A
         print_json({"flows": [document(flow, record) | more]})
     else:
         print_line(f"{flow.flow.name}: {record.describe()}")
+
+
+def nothing_left(flow: FlowSettings, record: FailoverRecord, output: Output) -> None:
+    """Prints what a dry run says where the command has come to its end before."""
+    if output is Output.JSON:
+        print_json({"flows": [document(flow, record) | {"would_do": [], "would_be": record.state.value, "topics": []}]})
+    else:
+        print_line(f"{flow.flow.name} is {record.describe()}; nothing is left to do")
 
 
 def dry_run(scene: Scene, parts: Sequence[Command], output: Output, **more: Any) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from app.cli.failover_output import dry_run, finish, one_flow, saying
+from app.cli.failover_output import dry_run, finish, nothing_left, one_flow, say_of, saying
 from app.cli.output import Output
 from app.cli.wrong_names import refuse_wrong_topics
 from app.failover_session import FailoverCall, failover_session
@@ -40,20 +41,25 @@ class FailoverRun:
         does: Callable[[Scene], FailoverRecord],
         *,
         topics: Sequence[str] = (),
+        done: Callable[[Scene], FailoverRecord | None] = lambda scene: None,
         checks: Callable[[Scene], None] = lambda scene: None,
         foresees: Callable[[Scene], dict[str, Any]] = lambda scene: {},
         tells: Callable[[], dict[str, Any]] = nothing_more,
     ) -> None:
         """Prints what came of it, or would. `commands`: those that it leads through. `topics`: named by the caller.
 
-        `checks`: in a dry run, raises what the command itself would refuse; writes nothing. `foresees` and `tells` add
-        to the document of a dry run, and of one that was done. Raises WrongUsage, NotNow, LockstepError.
+        For a dry run, both write nothing: `done`, the record where the command would do nothing any more; `checks`
+        raises what the command itself would refuse. `foresees` and `tells` add to the document of a dry run, and of one
+        that was done. Raises WrongUsage, NotNow, LockstepError.
         """
         if self.dry:
             with failover_session(
                 self.settings, self.flow, self.call, needs_source=self.needs_source, writes=False
             ) as scene:
                 self._check(scene, topics)
+                if record := done(replace(scene, say=partial(say_of, self.flow))):
+                    nothing_left(self.flow, record, self.output)
+                    return
                 checks(scene)
                 dry_run(scene, commands, self.output, **foresees(scene))
             return

@@ -108,7 +108,7 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
 
     It insists that all is fenced, or proves again that nobody writes, and looks once more whether a record came since.
     """
-    if done := _promoted(scene):
+    if done := promoted(scene):
         return done
     record = scene.journal.check(Command.PROMOTE, take_over=take_over)
     if Step.LAST_OFFSETS not in record.done:
@@ -123,8 +123,9 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
     return scene.journal.run(scene.steps())
 
 
-def _promoted(scene: Scene) -> FailoverRecord | None:
-    """The record of a flow that is PROMOTED: one that died right after, or of another time, which nobody can tell."""
+def promoted(scene: Scene) -> FailoverRecord | None:
+    """The record of a flow that is PROMOTED, by a command that died right after, or at another time, which nobody can
+    tell: it says so. None: something is left to do."""
     done = scene.journal.has_done(State.PROMOTED)
     if done is not None:
         flow = scene.settings.flow
@@ -143,7 +144,7 @@ def cutover(
 
     `batch`: so many topics are fenced and drained at a time; whoever is told of states moves their clients meanwhile.
     """
-    if done := _promoted(scene):
+    if done := promoted(scene):
         return done
     record = scene.journal.record
     if record.doing is Command.UNFENCE:

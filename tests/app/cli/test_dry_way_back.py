@@ -1,13 +1,15 @@
-"""A dry run refuses what the command itself would refuse, and writes nothing."""
+"""A dry run refuses what the command itself would refuse, says what it would say, and writes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from app.cli import failback_commands, failover_commands, failover_run
@@ -21,6 +23,7 @@ from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import FenceUnclear
 from sinks.failover.record import NotNow
 from sinks.failover.scene import Scene
+from sinks.failover.unplanned import failover
 from tests.sinks.failover.scenes import Stage, stage
 
 FILE = Path("mm2.properties")
@@ -39,17 +42,17 @@ def built() -> Stage:
 
 
 @pytest.fixture
-def on_stage(built: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[OtherLedgers], None]:
+def on_stage(built: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Lets commands run on the flow in memory, beside these ledgers of others."""
 
-    def with_others(others: OtherLedgers) -> None:
+    def with_others(others: OtherLedgers, output: Output = Output.TEXT) -> None:
         @contextmanager
         def opened(*given: Any, **options: Any) -> Iterator[Scene]:
             yield replace(built.scene(), other_ledgers=lambda: nullcontext(others))
 
         def called(*given: Any, dry: bool, **options: Any) -> FailoverRun:
             settings: Any = None
-            return FailoverRun(settings, built.world.settings, Output.TEXT, FailoverCall(), dry)
+            return FailoverRun(settings, built.world.settings, output, FailoverCall(), dry)
 
         monkeypatch.setattr(failover_run, "failover_session", opened)
         for commands in (failback_commands, failover_commands):
@@ -59,7 +62,7 @@ def on_stage(built: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[OtherLe
 
 
 def test_dry_failback_done_asks_whether_the_source_leads(
-    built: Stage, on_stage: Callable[[OtherLedgers], None], capsys: pytest.CaptureFixture[str]
+    built: Stage, on_stage: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     on_stage(NO_OTHERS)
     before = built.world.source.writes, built.world.target.writes, built.record()
@@ -79,7 +82,7 @@ def test_dry_failback_done_asks_whether_the_source_leads(
     ids=["failback --done", "unfence"],
 )
 def test_dry_run_that_would_take_the_fence_away_asks_whether_another_flow_relies_on_it(
-    says: Says, on_stage: Callable[[OtherLedgers], None]
+    says: Says, on_stage: Callable[..., None]
 ) -> None:
     on_stage(UNREAD)
     with pytest.raises(FenceUnclear):
@@ -92,7 +95,7 @@ def test_dry_run_that_would_take_the_fence_away_asks_whether_another_flow_relies
     ids=["fence", "cutover"],
 )
 def test_dry_run_that_would_fence_what_may_be_another_flows_fence_refuses(
-    says: Says, built: Stage, on_stage: Callable[[OtherLedgers], None]
+    says: Says, built: Stage, on_stage: Callable[..., None]
 ) -> None:
     resume(built.scene(), typed="unknown")
     built.world.source_acls.create(fence_acls(["x"]))
@@ -100,3 +103,58 @@ def test_dry_run_that_would_fence_what_may_be_another_flows_fence_refuses(
     with pytest.raises(FenceUnclear):
         says()
     failover_commands.cutover(FILE, dry=True, without_fence=True)
+
+
+def reversing(built: Stage) -> None:
+    """As the flow is."""
+
+
+def mirroring(built: Stage) -> None:
+    resume(built.scene(), typed="unknown")
+
+
+def promoted(built: Stage) -> None:
+    mirroring(built)
+    cutover(built.scene())
+
+
+def failed_over(built: Stage) -> None:
+    mirroring(built)
+    failover(built.scene(), source_answers=False, accept_loss=None, agreed=lambda prediction: None)
+
+
+@pytest.mark.parametrize("output", list(Output))
+@pytest.mark.parametrize(
+    ("leads_to", "command", "state"),
+    [
+        (promoted, failover_commands.cutover, "PROMOTED"),
+        (promoted, failover_commands.promote, "PROMOTED"),
+        (failed_over, failback_commands.failover, "FAILED_OVER"),
+        (reversing, failback_commands.failback, "REVERSING"),
+        (mirroring, partial(failback_commands.failback, done=True), "MIRRORING"),
+    ],
+    ids=["cutover", "promote", "failover", "failback", "failback --done"],
+)
+def test_dry_run_of_what_has_come_to_its_end_says_that_nothing_is_left_to_do(
+    leads_to: Callable[[Stage], None],
+    command: Says,
+    state: str,
+    output: Output,
+    built: Stage,
+    on_stage: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    leads_to(built)
+    on_stage(NO_OTHERS, output)
+    before = built.world.source.writes, built.world.target.writes, built.record()
+    command(FILE, dry=True)
+    said = capsys.readouterr()
+    if output is Output.JSON:
+        (flow,) = orjson.loads(said.out)["flows"]
+        assert (flow["state"], flow["would_do"], flow["would_be"], flow["topics"]) == (state, [], state, [])
+    else:
+        assert f"a->b is {state}" in said.out
+        assert "nothing is left to do" in said.out
+    # Another time begins in another state, as the command itself says.
+    assert ("If this is another time" in said.err) == (state == "PROMOTED")
+    assert (built.world.source.writes, built.world.target.writes, built.record()) == before
