@@ -51,7 +51,8 @@ class PreflightWatch:
         gateway: Any,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`settings`: those that are in force. `gateway`: py4j's, to the driver's JVM."""
+        """`settings`: those that are in force. `gateway`: py4j's, to the driver's JVM; None: all is asked
+        through librdkafka."""
         self._task, self._history, self._settings, self._clock = task, history, settings, clock
         self._gateway = gateway
         self._due = float("-inf")

@@ -80,6 +80,7 @@ def test_the_ends_alone_are_those_of_the_logs(
     ends: JvmEnds, many: list[TopicPartition], cluster: KafkaCluster, unique: str
 ) -> None:
     asked = [*many, TopicPartition(f"{unique}-none", 0)]
+    wait_for(lambda: cluster.groups.ends(asked).items.keys() == {*many}, SOON, "every partition to have a leader")
     expected = ends_of(cluster.groups.ends(asked))
     assert cluster.groups.latest(asked) == expected
     for _ in range(2):

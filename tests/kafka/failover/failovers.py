@@ -135,7 +135,7 @@ class Flow:
         task = FlowTask(script, Metrics("0"))  # type: ignore[arg-type]
         task.step(Heartbeats(round(time.time() * 1000)))
         history.passed(script.report)
-        watch = PreflightWatch(task, history, lambda: load(self.config))
+        watch = PreflightWatch(task, history, lambda: load(self.config), None)
         watch.tick()
         watch.close()
         made = task.status().failover.preflight
