@@ -35,7 +35,9 @@ def many(cluster: KafkaCluster, unique: str, request: pytest.FixtureRequest) -> 
     for _ in range(3):
         producer.produce(unique, b"x", partition=FEW - 1)
     assert producer.flush(SOON) == 0
-    return [TopicPartition(unique, number) for number in range(FEW)]
+    partitions = [TopicPartition(unique, number) for number in range(FEW)]
+    wait_for(lambda: cluster.groups.ends(partitions).items.keys() == {*partitions}, SOON, "each to have a leader")
+    return partitions
 
 
 @pytest.fixture
@@ -80,7 +82,6 @@ def test_the_ends_alone_are_those_of_the_logs(
     ends: JvmEnds, many: list[TopicPartition], cluster: KafkaCluster, unique: str
 ) -> None:
     asked = [*many, TopicPartition(f"{unique}-none", 0)]
-    wait_for(lambda: cluster.groups.ends(asked).items.keys() == {*many}, SOON, "every partition to have a leader")
     expected = ends_of(cluster.groups.ends(asked))
     assert cluster.groups.latest(asked) == expected
     for _ in range(2):
