@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -13,11 +14,16 @@ from sinks.kafka.ports.cluster import Cluster
 KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
 
 
+@pytest.fixture
+def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """The target on real brokers."""
+    with closing(KafkaCluster("b", {"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap})) as built:
+        yield built
+
+
 @pytest.fixture(params=KINDS)
-def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Cluster:
     if request.param == "memory":
-        yield MemoryCluster("b")
-        return
-    built = KafkaCluster("b", {"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap})
-    yield built
-    built.close()
+        return MemoryCluster("b")
+    real: Cluster = request.getfixturevalue("kafka_cluster")
+    return real

@@ -21,22 +21,16 @@ SOON = 30.0
 
 
 @pytest.fixture
-def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    with closing(KafkaCluster("b", {"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap})) as made:
-        yield made
-
-
-@pytest.fixture
-def many(cluster: KafkaCluster, unique: str, request: pytest.FixtureRequest) -> list[TopicPartition]:
+def many(kafka_cluster: KafkaCluster, unique: str, request: pytest.FixtureRequest) -> list[TopicPartition]:
     """The partitions of a topic, three records in the last."""
-    assert cluster.create_topics({unique: TopicSpec(FEW, 1)}) == {unique: None}
-    wait_for(lambda: cluster.list_topics().get(unique) == FEW, SOON, f"{unique} to be listed")
+    assert kafka_cluster.create_topics({unique: TopicSpec(FEW, 1)}) == {unique: None}
+    wait_for(lambda: kafka_cluster.list_topics().get(unique) == FEW, SOON, f"{unique} to be listed")
     producer = rd.Producer({"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap, "acks": "all"})
     for _ in range(3):
         producer.produce(unique, b"x", partition=FEW - 1)
     assert producer.flush(SOON) == 0
     partitions = [TopicPartition(unique, number) for number in range(FEW)]
-    wait_for(lambda: cluster.groups.ends(partitions).items.keys() == {*partitions}, SOON, "each to have a leader")
+    wait_for(lambda: kafka_cluster.groups.ends(partitions).items.keys() == {*partitions}, SOON, "each to have a leader")
     return partitions
 
 
@@ -63,29 +57,29 @@ def test_the_jvm_alone_tells_the_ends_of_logs_that_are_there(
 
 
 def test_a_partition_that_is_gone_is_an_error_and_costs_the_others_no_second_question(
-    ends: JvmEnds, many: list[TopicPartition], cluster: KafkaCluster, unique: str
+    ends: JvmEnds, many: list[TopicPartition], kafka_cluster: KafkaCluster, unique: str
 ) -> None:
     asked = [*many, gone := TopicPartition(f"{unique}-none", 0)]
-    expected = cluster.groups.ends(asked)
-    assert ends.of(asked, cluster.groups.ends) == expected
+    expected = kafka_cluster.groups.ends(asked)
+    assert ends.of(asked, kafka_cluster.groups.ends) == expected
     assert {where: fault.code for where, fault in expected.errors.items()} == {gone: "UNKNOWN_TOPIC_OR_PART"}
 
     def only_gone(partitions: Collection[TopicPartition]) -> Ends:
         assert gone in partitions
         assert len(partitions) == 2
-        return cluster.groups.ends(partitions)
+        return kafka_cluster.groups.ends(partitions)
 
     assert ends.of(asked, only_gone) == expected
 
 
 def test_the_ends_alone_are_those_of_the_logs(
-    ends: JvmEnds, many: list[TopicPartition], cluster: KafkaCluster, unique: str
+    ends: JvmEnds, many: list[TopicPartition], kafka_cluster: KafkaCluster, unique: str
 ) -> None:
     asked = [*many, TopicPartition(f"{unique}-none", 0)]
-    expected = ends_of(cluster.groups.ends(asked))
-    assert cluster.groups.latest(asked) == expected
+    expected = ends_of(kafka_cluster.groups.ends(asked))
+    assert kafka_cluster.groups.latest(asked) == expected
     for _ in range(2):
-        assert ends.latest(asked, cluster.groups.latest) == expected
+        assert ends.latest(asked, kafka_cluster.groups.latest) == expected
 
 
 def test_an_answer_that_has_not_changed_is_the_same_object(
@@ -105,11 +99,11 @@ def test_an_answer_that_has_not_changed_is_the_same_object(
 
 
 def test_a_reader_of_records_in_a_job_tells_the_same_ends(
-    ends: JvmEnds, many: list[TopicPartition], cluster: KafkaCluster
+    ends: JvmEnds, many: list[TopicPartition], kafka_cluster: KafkaCluster
 ) -> None:
     for isolation in ("read_committed", "read_uncommitted"):
-        plain: KafkaRecords = cluster.records(isolation)
-        through_jvm = JvmRecords(cluster.records(isolation), ends, isolation)
+        plain: KafkaRecords = kafka_cluster.records(isolation)
+        through_jvm = JvmRecords(kafka_cluster.records(isolation), ends, isolation)
         assert through_jvm.ends(many) == plain.ends(many)
         assert through_jvm.readable(many) == plain.readable(many)
         plain.close()

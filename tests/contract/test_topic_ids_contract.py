@@ -19,41 +19,35 @@ SOON = 30.0
 
 
 @pytest.fixture
-def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    with closing(KafkaCluster("b", {"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap})) as made:
-        yield made
-
-
-@pytest.fixture
-def many(cluster: KafkaCluster, unique: str) -> list[str]:
+def many(kafka_cluster: KafkaCluster, unique: str) -> list[str]:
     names = [f"{unique}-{number}" for number in range(FEW)]
-    assert not [fault for fault in cluster.create_topics(dict.fromkeys(names, TopicSpec(1, 1))).values() if fault]
-    wait_for(lambda: cluster.list_topics().keys() >= {*names}, SOON, "the topics to be listed")
+    assert not [fault for fault in kafka_cluster.create_topics(dict.fromkeys(names, TopicSpec(1, 1))).values() if fault]
+    wait_for(lambda: kafka_cluster.list_topics().keys() >= {*names}, SOON, "the topics to be listed")
     return names
 
 
 @pytest.fixture
-def groups(request: pytest.FixtureRequest, cluster: KafkaCluster) -> Iterator[BulkGroups]:
+def groups(request: pytest.FixtureRequest, kafka_cluster: KafkaCluster) -> Iterator[BulkGroups]:
     properties = {"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap}
     made_of = ("b", request.getfixturevalue("spark").sparkContext._gateway, properties, lambda alias, api, result: None)
-    with closing(JvmEnds(*made_of)) as ends, closing(BulkGroups(cluster.groups, ends, *made_of)) as made:
+    with closing(JvmEnds(*made_of)) as ends, closing(BulkGroups(kafka_cluster.groups, ends, *made_of)) as made:
         yield made
 
 
 def test_the_jvm_alone_tells_the_ids_of_many_topics(
-    groups: BulkGroups, cluster: KafkaCluster, many: list[str], monkeypatch: pytest.MonkeyPatch
+    groups: BulkGroups, kafka_cluster: KafkaCluster, many: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = cluster.topic_ids(many)
+    expected = kafka_cluster.topic_ids(many)
     assert len({*expected.values()}) == len(many)
 
     def nobody(topics: Collection[str]) -> dict[str, str]:
         raise AssertionError(f"asked for {topics}")
 
-    monkeypatch.setattr(cluster.groups, "topic_ids", nobody)
+    monkeypatch.setattr(kafka_cluster.groups, "topic_ids", nobody)
     assert groups.topic_ids(many) == expected
 
 
 def test_a_topic_that_is_gone_has_none_and_the_others_have_theirs(
-    groups: BulkGroups, cluster: KafkaCluster, many: list[str], unique: str
+    groups: BulkGroups, kafka_cluster: KafkaCluster, many: list[str], unique: str
 ) -> None:
-    assert groups.topic_ids([*many, f"{unique}-none"]) == cluster.topic_ids(many)
+    assert groups.topic_ids([*many, f"{unique}-none"]) == kafka_cluster.topic_ids(many)
