@@ -158,15 +158,21 @@ def test_a_deny_that_is_there_long_after_a_fence_died_is_left_to_whoever_made_it
     assert bool(left) == any("CAREFUL: the DENY WRITE" in line for line in built.said)
 
 
-@pytest.mark.parametrize(("minutes", "left"), [(9, FENCE), (11, set())])
-def test_a_fence_is_lifted_by_its_owner_though_another_flow_died_long_ago_about_to_make_it(
-    minutes: int, left: set[AclBinding], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def fenced_after_the_other_died(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """This flow is fenced; the other one died when it was about to be."""
     built = stage()
     with monkeypatch.context() as patch, pytest.raises(Died):
         patch.setattr(built.world.source_acls, "create", die)
         fence(theirs(built))
     fence(ours(built))
+    return built
+
+
+@pytest.mark.parametrize(("minutes", "left"), [(9, FENCE), (11, set())])
+def test_a_fence_is_lifted_by_its_owner_though_another_flow_died_long_ago_about_to_make_it(
+    minutes: int, left: set[AclBinding], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = fenced_after_the_other_died(monkeypatch)
     scene = ours(built)
     scene.journal.now = lambda: NOON + timedelta(minutes=minutes)
     unfence(scene)
@@ -176,11 +182,7 @@ def test_a_fence_is_lifted_by_its_owner_though_another_flow_died_long_ago_about_
 def test_a_flow_that_died_long_ago_about_to_fence_makes_anew_what_the_owner_has_lifted_since(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    built = stage()
-    with monkeypatch.context() as patch, pytest.raises(Died):
-        patch.setattr(built.world.source_acls, "create", die)
-        fence(theirs(built))
-    fence(ours(built))
+    built = fenced_after_the_other_died(monkeypatch)
     for opens, command in ((ours, unfence), (theirs, fence)):
         scene = opens(built)
         scene.journal.now = lambda: NOON + timedelta(minutes=11)
