@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -81,9 +82,17 @@ def listening(pids: Iterable[int]) -> list[tuple[str, int]]:
         (connection.laddr.ip.removeprefix("::ffff:"), connection.laddr.port)
         for pid in pids
         for process in family_of(pid)
-        for connection in process.net_connections("tcp")
+        for connection in _connections(process)
         if connection.status == psutil.CONN_LISTEN
     ]
+
+
+def _connections(process: psutil.Process) -> list[Any]:
+    """None where it ended since it was found: what Spark and the job start for a moment."""
+    try:
+        return list(process.net_connections("tcp"))
+    except psutil.NoSuchProcess:
+        return []
 
 
 def spark_says(addresses: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str]]:

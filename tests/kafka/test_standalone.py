@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,12 @@ class Standalone:
 
     def executors(self) -> list[psutil.Process]:
         """The worker's executors."""
-        children = psutil.Process(self.worker.pid).children(recursive=True)
-        return [child for child in children if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline())]
+        found = []
+        for child in psutil.Process(self.worker.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline()):
+                    found.append(child)
+        return found
 
 
 @pytest.fixture
