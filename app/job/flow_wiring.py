@@ -84,6 +84,7 @@ def _job_cluster(
         records=lambda isolation: JvmRecords(cluster.records(isolation), ends, isolation),
         java=lambda: JavaAdmin(alias, gateway, client, count),
         log_in=partial(try_login, alias, client),
+        many_ids=groups.topic_ids,
     )
     return JobCluster(cluster, client, account, groups, ports, opened)
 
@@ -149,7 +150,7 @@ def flow_in_job(
             audit=audit(flow, there.cluster),
             controllers=made.controllers,
             writers=made.writers,
-            topic_ids=there.cluster.topic_ids,
+            topic_ids=there.ports.topic_ids,
             keep=source_ends.keep,
             note_counted=source_ends.note_counted,
             signal=EpochSignal(flow.flow.source, gateway, here.client, count, hooks.on_signal),

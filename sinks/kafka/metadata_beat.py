@@ -9,16 +9,24 @@ It is a hint and no more: a full comparison comes all the same.
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from itertools import repeat
 
 BEATS_TO_LEARN, BEATS_THAT_AGREE = 8, 6
 """Beats in a row of which so many must agree before the rhythm counts as known: on a busy machine some come late."""
 
-SHORTEST = 0.25
+SHORTEST = 0.35
 """Seconds; a faster beat cannot be told from a log that always moves at ten samples a second."""
 
 SILENCE = 15.0
 """Seconds without any growth after which the log counts as one without a beat (`metadata.max.idle.interval.ms=0`)."""
+
+USUAL, USUAL_BEATS, USUAL_LATE = 0.5, 8, 0.5
+"""Kafka's default in seconds, which few change: so many beats in a row tell of it, all but one of which came late by
+that share of one at most, whatever else there is between them."""
+
+AMONG = 2
+"""How often to a beat the log may grow meanwhile; one that always moves would fit any rhythm."""
 
 UNEVEN = 0.3
 """How far a beat may be from the middle one, as a share of it, while the rhythm is learnt."""
@@ -54,6 +62,7 @@ class MetadataBeat:
         self._last: int | None = None
         self._grown_at: float | None = None
         self._intervals: list[float] = []
+        self._growths: list[float] = []
         self._period: float | None = None
         self._anchor = 0.0
         self._base = 0
@@ -91,7 +100,7 @@ class MetadataBeat:
         return extra
 
     def _forget(self, at: float) -> None:
-        self._period, self._grown_at, self._intervals, self._recent = None, at, [], []
+        self._period, self._grown_at, self._intervals, self._recent, self._growths = None, at, [], [], []
 
     def _learn(self, at: float, before: int, length: int) -> None:
         if length == before:
@@ -104,7 +113,10 @@ class MetadataBeat:
         else:
             self._intervals = []
         self._grown_at, self._grew = at, True
-        if len(self._intervals) == BEATS_TO_LEARN:
+        self._growths = [when for when in self._growths if at - when < USUAL * (USUAL_BEATS + 1)] + [at]
+        if (beat := _usual_beat(self._growths)) is not None:
+            self._know(USUAL, beat, length)
+        elif len(self._intervals) == BEATS_TO_LEARN:
             middle = statistics.median(self._intervals)
             agreeing = [interval for interval in self._intervals if abs(interval - middle) <= UNEVEN * middle]
             if middle >= SHORTEST and len(agreeing) >= BEATS_THAT_AGREE:
@@ -172,3 +184,21 @@ class MetadataBeat:
             by = min(by, 0.0)
         self._anchor += by
         self._late = [late - by for late in self._late]
+
+
+def _usual_beat(growths: Sequence[float]) -> float | None:
+    """When the newest beat was due, if these times are those of Kafka's default with a few changes among them."""
+    newest = growths[-1]
+    if len(growths) > AMONG * (USUAL_BEATS + 1) or newest - growths[0] < USUAL * (USUAL_BEATS - 1):
+        return None
+    found = []
+    for beat in (when for when in growths if newest - when < USUAL):
+        late = [_late(growths, beat - number * USUAL) for number in range(USUAL_BEATS)]
+        if sum(one <= USUAL * USUAL_LATE for one in late) >= USUAL_BEATS - 1:
+            found.append((statistics.median(late), beat))
+    return min(found)[1] if found else None
+
+
+def _late(growths: Sequence[float], due: float) -> float:
+    """Seconds from then to the first growth, give or take what is lost in a sum."""
+    return min((when - due for when in growths if when >= due - 1e-6), default=float("inf"))

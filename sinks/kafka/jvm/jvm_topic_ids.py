@@ -54,11 +54,8 @@ class JvmTopicIds:
     def _asked(self, names: list[str]) -> dict[str, str]:
         jvm = self._gateway.jvm
         mapper = self._json = self._json or FieldJson(jvm, LEFT_OUT)
-        asked = jvm.com.fasterxml.jackson.databind.ObjectMapper().readValue(
-            orjson.dumps(names).decode(), jvm.java.lang.Class.forName("java.util.ArrayList")
-        )
         unit = jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        answer = self._admin().describeTopics(asked).allTopicNames().get(self._within, unit)
+        answer = self._admin().describeTopics(mapper.list_of(names)).allTopicNames().get(self._within, unit)
         return {name: _id_of(one["topicId"]) for name, one in orjson.loads(mapper.text_of(answer)).items()}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -30,7 +30,8 @@ class ClusterPorts:
     `config_watch`, `acl_watch`, `group_watch`: open a watch. `levels`: configs with their levels. `records`: a reader
     of records, by MM2's `isolation.level`. `java`: Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds
     that bring their own port; `others`: ports of such kinds that are there already, by name. `log_in`: tries a login
-    with user, password and SCRAM mechanism. `permit`: what those ports are to ask before they write.
+    with user, password and SCRAM mechanism. `many_ids`: asks for the ids of many topics at less cost. `permit`: what
+    those ports are to ask before they write.
     """
 
     cluster: Cluster
@@ -45,12 +46,17 @@ class ClusterPorts:
     java: Callable[[], Any] = no_java
     log_in: Callable[[str, str, str], LoginTrial] = no_login
     others: Mapping[str, Any] = field(default_factory=dict)
+    many_ids: Callable[[Collection[str]], dict[str, str]] | None = None
     permit: Permit | None = None
 
     @property
     def alias(self) -> str:
         """The cluster's alias in the properties file."""
         return self.cluster.alias
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """As `Reader.topic_ids`, in the way that suits many."""
+        return (self.many_ids or self.cluster.topic_ids)(topics)
 
     def port(self, name: str, make: Callable[[ClusterPorts], T]) -> T:
         """The port of this name, made where it is not among `others`."""

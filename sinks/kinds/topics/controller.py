@@ -11,6 +11,7 @@ from sinks.engine.backoff import Backoff
 from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Plan, Refusal
 from sinks.engine.recent_creations import RecentCreations
+from sinks.engine.recorder import TopicIds
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
@@ -42,10 +43,12 @@ class TopicController:
         watches: tuple[Watch, Watch],
         progress: CompareProgress = no_progress,
         *,
+        topic_ids: TopicIds,
         once: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`watches`: on the source and on the target. `once`: for a command's single pass. `clock`: measures polls."""
+        """`watches`: on the source and on the target. `topic_ids`: of many topics on the target. `once`: for a single
+        pass, of a command. `clock`: measures polls."""
         self._deletions = TopicDeletions(settings, source, target, once=once)
         self._settings, self._source, self._target, self._progress = settings, source, target, progress
         self._source_watch, self._target_watch = watches
@@ -59,7 +62,7 @@ class TopicController:
         self._refused: dict[str, Sequence[Refusal]] = {}
         self._drifts = TopicDrifts()
         self._first, self._second, self._created = True, SecondComparison(), RecentCreations(Kind.TOPIC)
-        self._polled, self.explained, self._ids = 0, 0, OwnedIds(target)
+        self._polled, self.explained, self._ids = 0, 0, OwnedIds(topic_ids)
 
     def poll(self, context: PassContext) -> bool:
         """Adds what differs from the last poll to what must be compared."""
@@ -236,6 +239,7 @@ def assemble(assembly: Assembly) -> Assembled:
         target.cluster,
         (source.config_watch(), target.config_watch()),
         assembly.progress,
+        topic_ids=target.topic_ids,
         once=assembly.once,
     )
     configs = ConfigWriter(target.cluster, assembly.settings.incremental)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from sinks.engine.model import Key, Kind
-from sinks.kafka.ports.cluster import Reader
+from sinks.engine.recorder import TopicIds
 from sinks.kinds.controller import PassContext
 
 
 class OwnedIds:
     """Of one flow. Asks for all of them once for each full comparison, else for few."""
 
-    def __init__(self, target: Reader) -> None:
-        self._target, self._owes_all = target, True
+    def __init__(self, topic_ids: TopicIds) -> None:
+        """`topic_ids`: asks the target."""
+        self._topic_ids, self._owes_all = topic_ids, True
 
     def note(self, context: PassContext) -> None:
         """A pass begins."""
@@ -30,6 +31,6 @@ class OwnedIds:
         if not self._owes_all:
             ours &= {key[0] for key in unsettled}.union(compared)
         there = ours & context.listed.target.keys()
-        ids = self._target.topic_ids(there) if there else {}
+        ids = self._topic_ids(there) if there else {}
         self._owes_all = False
         return {(name,): found for name, found in ids.items()}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.kafka.jvm.epoch_signal import BACKWARDS_FOR, BUSY_FOR, FAST, SLOW_LEAST, SLOW_MORE, HighestLength, SamplePace
-from sinks.kafka.metadata_beat import SILENCE, MetadataBeat
+from sinks.kafka.metadata_beat import SILENCE, USUAL, MetadataBeat
 
 EVERY = 0.1
 SLOWEST = SLOW_LEAST + SLOW_MORE + 0.02
@@ -205,3 +205,24 @@ def test_a_rhythm_is_learnt_although_some_beats_come_late() -> None:
     late = [at + (0.2 if number % 5 == 0 else 0.0) for number, at in enumerate(beats(30, 0.5, 0.2, random))]
     beat, _ = sampled(late, 30, random)
     assert beat.is_known
+
+
+@pytest.mark.parametrize("a_second", [0.5, 1.0, 2.0])
+def test_kafkas_own_rhythm_is_learnt_in_the_midst_of_changes(a_second: float) -> None:
+    known = []
+    for seed in range(40):
+        random = Random(seed)
+        records = beats(30, USUAL, random.uniform(0.01, 0.4), random)
+        changes = [random.uniform(0, 30) for _ in range(round(30 * a_second))]
+        known.append(first_known([*records, *changes], random))
+    assert sorted(known)[len(known) // 2] <= LEARNT / 2
+    assert max(known) <= 1.5 * LEARNT
+
+
+def first_known(records: list[float], random: Random) -> float:
+    """Seconds until the rhythm of a log whose records come at these times is known."""
+    beat, now, ordered = MetadataBeat(), 0.0, sorted(records)
+    while not beat.is_known and now < 30:
+        now += FAST + random.uniform(0, 0.02)
+        beat.sample(now, 1000 + bisect_right(ordered, now))
+    return now
