@@ -15,7 +15,9 @@ MIB = 1024 * 1024
 
 @dataclass
 class Result:
-    """One way of replicating configs at one number of topics. Seconds; CPU in seconds an idle minute; bytes."""
+    """One way of replicating configs at one number of topics. Seconds; CPU in seconds an idle minute; bytes.
+
+    `starting`: of the first changes after a start, which are not among the `latencies`."""
 
     name: str
     topics: int
@@ -26,6 +28,7 @@ class Result:
     resident: int
     requests: dict[str, float] = field(default_factory=dict)
     first_comparison: float | None = None
+    starting: list[float] = field(default_factory=list)
 
     @property
     def cpu_all(self) -> float:
@@ -58,9 +61,10 @@ def read(path: Path) -> tuple[list[Result], dict[str, Any]]:
 
 
 HEADER = (
-    "| | change → target p50 | p90 | p99 | max | CPU-s an idle minute: job | source broker | target broker | together "
+    "| | change → target p50 | p90 | p99 | max | slowest right after the start "
+    "| CPU-s an idle minute: job | source broker | target broker | together "
     "| admin requests a minute | write requests a minute | resident MiB | first comparison |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -72,6 +76,7 @@ def table(results: Sequence[Result]) -> str:
 def _row(result: Result) -> str:
     known = result.latencies
     times = [f"{quantile(known, share):.2f}" if known else "-" for share in (0.5, 0.9, 0.99, 1.0)]
+    times.append(f"{max(result.starting):.2f}" if result.starting else "-")
     costs = [f"{cost:.1f}" for cost in (result.cpu_job, result.cpu_source, result.cpu_target, result.cpu_all)]
     reads, writes = result.requests.get("all"), result.requests.get("write")
     requests = [f"{count:.0f}" if count is not None else "not counted" for count in (reads, writes)]

@@ -30,6 +30,12 @@ MEAN_GAP = 1.0
 SETTLED_AFTER = 60.0
 """Seconds for which a way without changes is left alone before its price is taken."""
 
+STARTING = 10
+"""Changes that are timed by themselves, as soon as a first one has arrived: everything has only just started."""
+
+REST = 30.0
+"""Seconds without a change between those and the others, and between the last one and the price."""
+
 START_WITHIN = 300.0
 WRITES = frozenset(
     {"IncrementalAlterConfigs", "AlterConfigs", "CreateTopics", "CreatePartitions", "DeleteTopics", "CreateAcls"}
@@ -88,9 +94,9 @@ def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result
         pids = job.pids if job else mirror.pids
         meter = Meter(job) if job else None
         first = meter.first_comparison() if meter else None
-        latencies = _changed(bench, scenario, changes, seed)
+        starting, latencies = _changed(bench, scenario, changes, seed)
         price = _idle(bench, pids, meter, max(IDLE, float(scenario.mirror or 0)) if scenario.timed else IDLE)
-    return Result(scenario.name, bench.topics, latencies, *price, first_comparison=first)
+    return Result(scenario.name, bench.topics, latencies, *price, first_comparison=first, starting=starting)
 
 
 @contextmanager
@@ -103,15 +109,19 @@ def started(bench: Bench, scenario: Scenario) -> Iterator[None]:
         yield
 
 
-def _changed(bench: Bench, scenario: Scenario, changes: int, seed: int) -> list[float]:
-    """They come before the price, so that it is that of a program whose JVM has settled."""
+def _changed(bench: Bench, scenario: Scenario, changes: int, seed: int) -> tuple[list[float], list[float]]:
+    """Right after the start, and later. They come before the price, so that it is that of a JVM that has settled."""
     if not scenario.timed:
         idle_costs((), SETTLED_AFTER)
-        return []
+        return [], []
     load = Changes({"a": bench.source.bootstrap}, bench.target.bootstrap, bench.topics, seed)
     slowest = 3.0 * (scenario.mirror or 1) + START_WITHIN
     load.run(1, 0.1, slowest)
-    return load.run(changes, MEAN_GAP, slowest)
+    starting = load.run(STARTING, MEAN_GAP, slowest)
+    idle_costs((), REST)
+    latencies = load.run(changes, MEAN_GAP, slowest)
+    idle_costs((), REST)
+    return starting, latencies
 
 
 def _idle(

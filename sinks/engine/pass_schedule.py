@@ -8,7 +8,7 @@ from enum import Enum
 BUSY_SHARE = 0.75
 """Of the time that a flow's passes may take while one reason follows the other."""
 
-LONGEST_REST = 1.0
+LONGEST_REST = 0.5
 """Seconds that a long pass, of a first comparison say, keeps the next one waiting at most."""
 
 POLL_REST = 0.5

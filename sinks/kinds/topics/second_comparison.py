@@ -14,8 +14,8 @@ from itertools import islice
 
 from sinks.engine.model import Kind, Op, Outcome
 
-AT_ONCE = 500
-"""Topics that are compared again in one pass: as many as one request describes."""
+AT_ONCE = 100
+"""Topics that are compared again in one pass: a change that comes meanwhile waits for a fifth of a second."""
 
 IN_TURN = 100
 """Topics that are compared with each full comparison, so that 2,000 are within twenty of them."""
