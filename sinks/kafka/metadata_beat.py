@@ -9,24 +9,21 @@ It is a hint and no more: a full comparison comes all the same.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
 from itertools import repeat
+
+from sinks.kafka.usual_beat import PERIOD, UsualBeat
 
 BEATS_TO_LEARN, BEATS_THAT_AGREE = 8, 6
 """Beats in a row of which so many must agree before the rhythm counts as known: on a busy machine some come late."""
 
 SHORTEST = 0.35
-"""Seconds; a faster beat cannot be told from a log that always moves at ten samples a second."""
+"""Seconds; a faster beat cannot be told from Kafka's default with changes between the beats."""
 
 SILENCE = 15.0
 """Seconds without any growth after which the log counts as one without a beat (`metadata.max.idle.interval.ms=0`)."""
 
-USUAL, USUAL_BEATS, USUAL_LATE = 0.5, 8, 0.5
-"""Kafka's default in seconds, which few change: so many beats in a row tell of it, all but one of which came late by
-that share of one at most, whatever else there is between them."""
-
-AMONG = 2
-"""How often to a beat the log may grow meanwhile; one that always moves would fit any rhythm."""
+NOT_USUAL = 60.0
+"""Seconds after a rhythm that did not hold in which Kafka's default is not looked for amid other records."""
 
 UNEVEN = 0.3
 """How far a beat may be from the middle one, as a share of it, while the rhythm is learnt."""
@@ -62,7 +59,7 @@ class MetadataBeat:
         self._last: int | None = None
         self._grown_at: float | None = None
         self._intervals: list[float] = []
-        self._growths: list[float] = []
+        self._usual, self._usual_from, self._took_usual = UsualBeat(), float("-inf"), False
         self._period: float | None = None
         self._anchor = 0.0
         self._base = 0
@@ -96,13 +93,17 @@ class MetadataBeat:
         if length > before:
             self._recent = [*self._recent[-(NOISY - 1) :], extra > 0]
             if len(self._recent) == NOISY and all(self._recent):
+                if self._took_usual:
+                    self._usual_from = at + NOT_USUAL
                 self._forget(at)
         return extra
 
     def _forget(self, at: float) -> None:
-        self._period, self._grown_at, self._intervals, self._recent, self._growths = None, at, [], [], []
+        self._period, self._grown_at, self._intervals, self._recent = None, at, [], []
+        self._usual = UsualBeat()
 
     def _learn(self, at: float, before: int, length: int) -> None:
+        beat = self._usual.sample(at, length > before)
         if length == before:
             # A number that never moved may be no log's length: what a broker without such a log answers.
             if self._grew and self._grown_at is not None and at - self._grown_at > SILENCE:
@@ -113,18 +114,25 @@ class MetadataBeat:
         else:
             self._intervals = []
         self._grown_at, self._grew = at, True
-        self._growths = [when for when in self._growths if at - when < USUAL * (USUAL_BEATS + 1)] + [at]
-        if (beat := _usual_beat(self._growths)) is not None:
-            self._know(USUAL, beat, length)
-        elif len(self._intervals) == BEATS_TO_LEARN:
-            middle = statistics.median(self._intervals)
-            agreeing = [interval for interval in self._intervals if abs(interval - middle) <= UNEVEN * middle]
-            if middle >= SHORTEST and len(agreeing) >= BEATS_THAT_AGREE:
-                self._know(statistics.fmean(agreeing), at, length)
+        agreeing = self._agreeing()
+        period = statistics.fmean(agreeing) if agreeing else PERIOD
+        if beat is not None and at >= self._usual_from and period >= SHORTEST:
+            self._know(PERIOD, beat, length)
+            self._took_usual = True
+        elif agreeing and period >= SHORTEST:
+            self._know(period, at, length)
+
+    def _agreeing(self) -> list[float]:
+        """The intervals that tell of a rhythm; none while too few agree."""
+        if len(self._intervals) < BEATS_TO_LEARN:
+            return []
+        middle = statistics.median(self._intervals)
+        agreeing = [interval for interval in self._intervals if abs(interval - middle) <= UNEVEN * middle]
+        return agreeing if len(agreeing) >= BEATS_THAT_AGREE else []
 
     def _know(self, period: float, at: float, length: int) -> None:
         self._period, self._anchor, self._base, self._recent = period, at, length, []
-        self._standstills, self._late, self._unsettled = 0.0, [], 0
+        self._standstills, self._late, self._unsettled, self._took_usual = 0.0, [], 0, False
 
     def _compare(self, at: float, before: int, length: int) -> int:
         """It may have grown by as many records as beats are due; the rest is a signal, and base from now on."""
@@ -184,21 +192,3 @@ class MetadataBeat:
             by = min(by, 0.0)
         self._anchor += by
         self._late = [late - by for late in self._late]
-
-
-def _usual_beat(growths: Sequence[float]) -> float | None:
-    """When the newest beat was due, if these times are those of Kafka's default with a few changes among them."""
-    newest = growths[-1]
-    if len(growths) > AMONG * (USUAL_BEATS + 1) or newest - growths[0] < USUAL * (USUAL_BEATS - 1):
-        return None
-    found = []
-    for beat in (when for when in growths if newest - when < USUAL):
-        late = [_late(growths, beat - number * USUAL) for number in range(USUAL_BEATS)]
-        if sum(one <= USUAL * USUAL_LATE for one in late) >= USUAL_BEATS - 1:
-            found.append((statistics.median(late), beat))
-    return min(found)[1] if found else None
-
-
-def _late(growths: Sequence[float], due: float) -> float:
-    """Seconds from then to the first growth, give or take what is lost in a sum."""
-    return min((when - due for when in growths if when >= due - 1e-6), default=float("inf"))

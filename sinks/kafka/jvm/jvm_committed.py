@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from sinks.faults import Observed
 from sinks.kafka.jvm.committed_json import CommittedJson
 from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
-from sinks.kafka.jvm.jvm_ends import JvmEnds
+from sinks.kafka.jvm.jvm_ends import WITHIN_MS, JvmEnds
 from sinks.kafka.jvm.jvm_groups import CommittedRequests, in_requests
 from sinks.kafka.jvm.jvm_topic_ids import JvmTopicIds
 from sinks.kafka.ports.cluster import CountRequest
@@ -69,7 +69,7 @@ class BulkGroups(GroupReaderAround):
     ) -> None:
         super().__init__(groups)
         self._written, self._ends, self._made_of = groups, ends, (alias, gateway, client, count)
-        self._ids = JvmTopicIds(alias, gateway, lambda: ends.admin, timeout_ms(alias, client), count)
+        self._ids = JvmTopicIds(alias, gateway, lambda: ends.admin, min(WITHIN_MS, timeout_ms(alias, client)), count)
 
     @cached_property
     def _bulk(self) -> JvmCommitted:

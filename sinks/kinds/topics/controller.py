@@ -86,7 +86,7 @@ class TopicController:
     def _poll_configs(self, context: PassContext, again: Collection[str]) -> None:
         remote = context.listed.desired.remote
         self._source_watch.forget(self._second.without(remote))
-        self._dirty |= self._second.turn(self._dirty)
+        self._dirty |= self._second.turn(self._dirty, everything=context.everything)
         differing = self._differing(context)
         self._dirty |= self._fresh
         # Compared now and in the next pass, too: the broker that was watched may be ahead of the one that is read.
@@ -211,11 +211,10 @@ class TopicController:
         refused = (*context.listed.desired.refused, *untaken, *self._backoff.waiting(context.now))
         self._drifts.keep(wanted)
         late = self._created.unobserved(lambda key: key[0] in names, self._target.alias)
-        due = (
-            context.now
-            if self._fresh or self._dirty or self._second.is_owed
-            else self._schedule.due(context.now, signal_works=context.signal_works)
-        )
+        due = self._schedule.due(context.now, signal_works=context.signal_works)
+        # While configs rest nothing of it can be compared.
+        if Kind.TOPIC_CONFIG not in context.idle and (self._fresh or self._dirty or self._second.is_owed):
+            due = context.now
         return ControllerStatus(
             refused,
             (*self._unobserved.reasons(wanted), *late),

@@ -14,8 +14,11 @@ from itertools import islice
 
 from sinks.engine.model import Kind, Op, Outcome
 
-AT_ONCE = 100
-"""Topics that are compared again in one pass: a change that comes meanwhile waits for a fifth of a second."""
+AT_ONCE = 200
+"""Topics that are compared again in one pass: a change that comes meanwhile waits for a third of a second of it."""
+
+WITH_ALL = 500
+"""As many in a pass that compares everything, which is the only one where the kind has an interval of its own."""
 
 IN_TURN = 100
 """Topics that are compared with each full comparison, so that 2,000 are within twenty of them."""
@@ -52,9 +55,11 @@ class SecondComparison:
         self._owed = {topic: None for topic in self._owed if topic not in missing}
         return missing
 
-    def turn(self, busy: Collection[str]) -> set[str]:
-        """Those whose turn it is; what is `busy` has not been compared once yet, and keeps its place."""
-        turn = set(islice((topic for topic in self._owed if topic not in busy), AT_ONCE))
+    def turn(self, busy: Collection[str], *, everything: bool) -> set[str]:
+        """Those whose turn it is; what is `busy` has not been compared once yet, and keeps its place. `everything`: so
+        is compared in this pass."""
+        most = WITH_ALL if everything else AT_ONCE
+        turn = set(islice((topic for topic in self._owed if topic not in busy), most))
         self._owed = {topic: None for topic in self._owed if topic not in turn}
         return turn
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.kafka.jvm.epoch_signal import BACKWARDS_FOR, BUSY_FOR, FAST, SLOW_LEAST, SLOW_MORE, HighestLength, SamplePace
-from sinks.kafka.metadata_beat import SILENCE, USUAL, MetadataBeat
+from sinks.kafka.metadata_beat import SILENCE, MetadataBeat
+from sinks.kafka.usual_beat import PERIOD
 
 EVERY = 0.1
 SLOWEST = SLOW_LEAST + SLOW_MORE + 0.02
@@ -212,11 +213,29 @@ def test_kafkas_own_rhythm_is_learnt_in_the_midst_of_changes(a_second: float) ->
     known = []
     for seed in range(40):
         random = Random(seed)
-        records = beats(30, USUAL, random.uniform(0.01, 0.4), random)
+        records = beats(30, PERIOD, random.uniform(0.01, 0.4), random)
         changes = [random.uniform(0, 30) for _ in range(round(30 * a_second))]
         known.append(first_known([*records, *changes], random))
-    assert sorted(known)[len(known) // 2] <= LEARNT / 2
+    assert sorted(known)[len(known) // 2] <= 0.65 * LEARNT
     assert max(known) <= 1.5 * LEARNT
+
+
+@pytest.mark.parametrize("period", [0.26, 0.3, 0.34, 0.36, 0.4, 0.6, 0.75])
+def test_another_rhythm_is_not_taken_for_kafkas_own(period: float) -> None:
+    for seed in range(5):
+        random = Random(seed)
+        _, signals = sampled(beats(120, period, 0.1, random), 120, random)
+        assert len(signals) <= 30, (seed, len(signals))
+
+
+@pytest.mark.parametrize("takes", [0.1, 0.2, 0.3])
+def test_a_log_that_always_moves_has_no_rhythm_where_answers_are_slow_either(takes: float) -> None:
+    random = Random(9)
+    records, beat, now = sorted(random.uniform(0, 120) for _ in range(1200)), MetadataBeat(), 0.0
+    while now < 120:
+        now += FAST + takes
+        beat.sample(now, 1000 + bisect_right(records, now - takes / 2))
+        assert not beat.is_known
 
 
 def first_known(records: list[float], random: Random) -> float:

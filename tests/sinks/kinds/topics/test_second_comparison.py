@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sinks.kinds.topics.second_comparison import AT_ONCE, IN_TURN, SecondComparison
+from sinks.engine.model import Kind
+from sinks.flow_settings import Pace
+from sinks.kinds.topics.second_comparison import AT_ONCE, IN_TURN, WITH_ALL, SecondComparison
+from tests.sinks.builders import World, flow_settings, put_topic
 
 MANY = [f"t{number:04}" for number in range(2 * AT_ONCE + 1)]
 
@@ -13,25 +16,34 @@ def owed(topics: list[str]) -> SecondComparison:
     return built
 
 
-def test_every_topic_has_one_turn_and_no_turn_has_more_than_a_request_describes() -> None:
+def test_every_topic_has_one_turn_and_no_turn_has_too_many() -> None:
     built = owed(MANY)
-    turns = [built.turn(()) for _ in range(3)]
+    turns = [built.turn((), everything=False) for _ in range(3)]
     assert [len(turn) for turn in turns] == [AT_ONCE, AT_ONCE, 1]
     assert set().union(*turns) == set(MANY)
     assert not built.is_owed
 
 
+def test_more_have_their_turn_than_are_owed_one_anew_where_only_full_comparisons_take_any() -> None:
+    built, rounds = owed(MANY), 0
+    while len(built.turn((), everything=True)) > IN_TURN:
+        built.owe_some(MANY)
+        rounds += 1
+    assert WITH_ALL > AT_ONCE > IN_TURN
+    assert rounds <= len(MANY) / (WITH_ALL - IN_TURN) + 1
+
+
 def test_topic_that_was_not_compared_once_yet_keeps_its_turn() -> None:
     built = owed(["x", "y"])
-    assert built.turn({"x"}) == {"y"}
+    assert built.turn({"x"}, everything=False) == {"y"}
     assert built.is_owed
-    assert built.turn(()) == {"x"}
+    assert built.turn((), everything=False) == {"x"}
 
 
 def test_topic_that_is_gone_is_not_waited_for() -> None:
     built = owed(["x", "y"])
     assert built.without(["y"]) == {"x"}
-    assert built.turn(()) == {"y"}
+    assert built.turn((), everything=False) == {"y"}
     assert not built.is_owed
 
 
@@ -39,7 +51,7 @@ def test_topics_that_are_owed_one_again_and_again_keep_no_other_from_its_turn() 
     built, first = owed(MANY), MANY[:AT_ONCE]
     turns = set[str]()
     for _ in range(4):
-        turns |= built.turn(())
+        turns |= built.turn((), everything=False)
         built.owe(first)
     assert turns == set(MANY)
 
@@ -49,10 +61,17 @@ def test_with_each_full_comparison_the_next_few_are_owed_one_until_all_were_and_
     turns = []
     for _ in range(4):
         built.owe_some(topics)
-        turns.append(built.turn(()))
+        turns.append(built.turn((), everything=False))
     assert [len(turn) for turn in turns] == [IN_TURN, IN_TURN, 1, IN_TURN]
     assert set().union(*turns[:3]) == set(topics)
     assert turns[3] == turns[0]
+
+
+def test_no_pass_is_due_at_once_for_topics_whose_kind_rests() -> None:
+    world = World(flow_settings(pace=Pace(observe_rate=0, intervals={Kind.TOPIC_CONFIG: 60.0})))
+    put_topic(world.source, "x")
+    world.run_pass()
+    assert world.run_pass().due > world.clock.now
 
 
 def test_without_topics_nothing_is_owed() -> None:
