@@ -1,7 +1,7 @@
 """How long the job takes from its start to the first comparison, and where the time goes: `python -m bench.startup`.
 
-Two clusters of one broker, 50 topics, a real MM2 beside them. The job is started again and again, through
-`./spark-submit.sh`, with a fresh checkpoint each time; the first run creates the remote topics.
+Two clusters of one broker, 50 topics or as many as said, a real MM2 beside them. The job is started again and again,
+through `./spark-submit.sh`, with a fresh checkpoint each time; the first run creates the remote topics.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from app.local.local_mirror import LocalMirror, mirror_properties
 from bench.job_file import write_job_file
 from bench.topic_changes import create_topics
 
-TOPICS: Final = 50
 SERVES: Final = "the page, metrics and status are at"
 STARTS: Final = "is read, starting Spark"
 PHASES: Final = (
@@ -37,10 +36,13 @@ PHASES: Final = (
 """What ends each part of a start, in order."""
 
 
-def main(runs: Annotated[int, typer.Option(help="Starts to measure.")] = 5) -> None:
+def main(
+    runs: Annotated[int, typer.Option(help="Starts to measure.")] = 5,
+    topics: Annotated[int, typer.Option(help="Topics on the source.")] = 50,
+) -> None:
     """Prints a table: seconds of each part, of each run and their median."""
     with tempfile.TemporaryDirectory() as folder:
-        measured = list(_measured(Path(folder), runs))
+        measured = list(_measured(Path(folder), runs, topics))
     rows = [_row(name, [run.get(end) for run in measured]) for name, end in PHASES]
     rows.append(_row("from the start to the first comparison", [sum(run.values()) for run in measured]))
     print_table("", ("seconds", "median", *(f"run {number}" for number in range(1, runs + 1))), rows)
@@ -52,10 +54,10 @@ def _row(name: str, seconds: list[float | None]) -> tuple[str, ...]:
     return (name, median, *("-" if one is None else f"{one:.1f}" for one in seconds))
 
 
-def _measured(folder: Path, runs: int) -> Iterator[Mapping[str, float]]:
+def _measured(folder: Path, runs: int, topics: int) -> Iterator[Mapping[str, float]]:
     with ExitStack() as stack:
         a, b = (stack.enter_context(LocalCluster(alias, folder / alias)) for alias in ("a", "b"))
-        create_topics(a.bootstrap, TOPICS)
+        create_topics(a.bootstrap, topics)
         clusters = {"a": a.bootstrap, "b": b.bootstrap}
         stack.enter_context(LocalMirror(mirror_properties(clusters, ["a->b"]), folder / "mirror"))
         for number in range(runs):
