@@ -116,10 +116,12 @@ class MetadataBeat:
         self._grown_at, self._grew = at, True
         agreeing = self._agreeing()
         period = statistics.fmean(agreeing) if agreeing else PERIOD
-        if beat is not None and at >= self._usual_from and period >= SHORTEST:
+        if period < SHORTEST:
+            return
+        if beat is not None and at >= self._usual_from:
             self._know(PERIOD, beat, length)
             self._took_usual = True
-        elif agreeing and period >= SHORTEST:
+        elif agreeing:
             self._know(period, at, length)
 
     def _agreeing(self) -> list[float]:

@@ -16,7 +16,7 @@ import psutil
 
 from app.local.certificates import signed
 from app.local.ports import free_ports
-from tests.kafka.staging import family_of
+from tests.kafka.staging import command_line, family_of
 
 REST = "/api/v1/applications"
 UI_PAGES = ("/", "/environment/", "/executors/", "/jobs/", "/SQL/", "/StreamingQuery/", REST)
@@ -130,5 +130,4 @@ def command_lines(pids: Iterable[int]) -> Iterator[tuple[str, str]]:
     """Those of processes and all their descendants."""
     for pid in pids:
         for process in family_of(pid):
-            with suppress(psutil.NoSuchProcess):
-                yield f"the command line of {process.pid}", " ".join(process.cmdline())
+            yield f"the command line of {process.pid}", " ".join(command_line(process))

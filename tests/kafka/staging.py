@@ -107,6 +107,14 @@ def family_of(pid: int) -> list[psutil.Process]:
     return [first, *first.children(recursive=True)]
 
 
+def command_line(process: psutil.Process) -> list[str]:
+    """Empty once it has ended."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
 def running(processes: list[psutil.Process]) -> list[str]:
     """Those that still run, by process id and name; a zombie does not."""
     found = []

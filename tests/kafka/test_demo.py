@@ -19,7 +19,7 @@ from app.local.jars import PROJECT
 from app.local.java import QUICK_START
 from app.local.local_mirror import MAIN
 from app.local.waiting import wait_for
-from tests.kafka.staging import family_of, running, wait_until_gone
+from tests.kafka.staging import command_line, family_of, running, wait_until_gone
 
 DONE_WITHIN = 400.0
 """Seconds for two clusters, MM2, the job and six changes, on a busy machine."""
@@ -88,14 +88,7 @@ def test_a_mirror_that_dies_ends_the_demo_with_its_reason(tmp_path: Path) -> Non
 
 def mirrors(pid: int) -> list[psutil.Process]:
     """Those of MM2 among a process and its descendants."""
-    found = []
-    for one in family_of(pid):
-        try:
-            if MAIN in one.cmdline():
-                found.append(one)
-        except psutil.NoSuchProcess:
-            continue
-    return found
+    return [one for one in family_of(pid) if MAIN in command_line(one)]
 
 
 @pytest.mark.parametrize("moment", ["starting the clusters", "starting the job"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from tests.conftest import Clusters
 from tests.kafka.staging import (
     alter,
     client_of,
+    command_line,
     create,
     family_of,
     wait_until_gone,
@@ -52,12 +53,8 @@ class Standalone:
 
     def executors(self) -> list[psutil.Process]:
         """The worker's executors."""
-        found = []
-        for child in psutil.Process(self.worker.pid).children(recursive=True):
-            with suppress(psutil.NoSuchProcess):
-                if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline()):
-                    found.append(child)
-        return found
+        children = psutil.Process(self.worker.pid).children(recursive=True)
+        return [child for child in children if "CoarseGrainedExecutorBackend" in " ".join(command_line(child))]
 
 
 @pytest.fixture
