@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+ARCHIVES := .lockstep/class-archives
 UNIT := tests/layout tests/lockstep tests/app tests/streaming tests/sinks tests/bench tests/conf
 TOGETHER := --dist loadscope --no-loadscope-reorder
 # Most of a test's time is waiting: four processes keep two cores busy.
@@ -44,10 +45,13 @@ unit: setup ## the tests that need neither Spark nor a broker
 test: setup ## lint, and beside it real brokers, real MM2, real Spark; all but `make endurance`
 	@$(MAKE) --no-print-directory --jobs 2 lint tests
 
-tests: setup
+$(ARCHIVES)/kafka.jsa: $(STAMP)
+	@$(BIN)/python -m tests.quick_java $(ARCHIVES) || echo "Java archives no classes here: tests take longer" >&2
+
+tests: setup $(ARCHIVES)/kafka.jsa
 	$(BIN)/python -m pytest tests -m "not endurance" -n $(WORKERS) $(TOGETHER) $(ARGS)
 
-endurance: setup ## what `make test` leaves out: three brokers killed again and again, failovers killed at each step
+endurance: setup $(ARCHIVES)/kafka.jsa ## what `make test` leaves out: three brokers killed again and again, failovers killed at each step
 	$(BIN)/python -m pytest tests -m endurance -n 1 $(TOGETHER) $(ARGS)
 
 fuzz: setup ## searches with fresh inputs, ROUNDS times; `make test` has the same ones every time

@@ -15,11 +15,11 @@ from xdist.remote import Producer
 
 from app.job.submit_options import with_lockstep
 from app.local.jars import connector_jars, fetched
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster, started
 from tests.examples import try_as_the_profile_says
 from tests.fetched_jars import MIRROR_CLIENT
 from tests.kafka.containers import broker_in_container, docker_answers
+from tests.quick_java import QUICK_KAFKA, QUICK_SPARK
 from tests.work_units import UnitScheduling, sort_longest_first
 
 MARKED = {"kafka": ("kafka",), "spark": ("spark",), "parity": ()}
@@ -32,7 +32,7 @@ hypothesis.settings.load_profile("same")
 
 # Every Spark that a test starts, its own or a job's, lives for a minute or two.
 for options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
-    os.environ.setdefault(options, " ".join(QUICK_START))
+    os.environ.setdefault(options, " ".join(QUICK_SPARK))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So a shell starts what runs in the background, and what tests start would ignore Ctrl-C, too.
@@ -67,7 +67,7 @@ class Clusters:
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
     """Two clusters for the whole run; tests use topics of names of their own."""
     folder = tmp_path_factory.mktemp("clusters")
-    a, b = (LocalCluster(alias, folder / alias, java_options=QUICK_START) for alias in ("a", "b"))
+    a, b = (LocalCluster(alias, folder / alias, java_options=QUICK_KAFKA) for alias in ("a", "b"))
     with started(a, b):
         yield Clusters(a, b)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +16,7 @@ ASKED_WITHIN = 60.0
 
 
 class SilentClusters:
-    """By alias; `accept` returns once somebody connects to one of them."""
+    """By alias; `accept` returns once somebody connects to one of them. The connections stay open."""
 
     def __init__(self, *aliases: str) -> None:
         self._stack = ExitStack()
@@ -27,11 +28,12 @@ class SilentClusters:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stack.close()
 
-    def accept(self, alias: str) -> None:
-        """Raises TimeoutError where nobody does. The connection stays open."""
+    def accept(self, alias: str) -> float:
+        """When it was, as `time.monotonic` says it. Raises TimeoutError where nobody connects."""
         server = self._servers[alias]
         server.settimeout(ASKED_WITHIN)
         self._stack.enter_context(server.accept()[0])
+        return time.monotonic()
 
     def properties(self, folder: Path, flows: Sequence[str]) -> Path:
         """Without a warning: MM2 leaves to Lockstep what both could sync."""

@@ -168,7 +168,8 @@ class LocalCluster(Startable):
             file, log = self._write(node), self._folder / f"format-{node.id}.log"
             if not (self._data(node) / "meta.properties").exists():
                 arguments = ["format", "--cluster-id", cluster_id, "--config", str(file)]
-                processes.append(JavaProcess("kafka.tools.StorageTool", arguments, classpath, log, QUICK_START))
+                options = [*QUICK_START, *self._options]
+                processes.append(JavaProcess("kafka.tools.StorageTool", arguments, classpath, log, options))
         try:
             for process in processes:
                 wait_for(

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable, LockstepError, NotSupported, RightsMissing
@@ -17,6 +16,7 @@ from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import CLUSTER, DELEGATION_TOKEN, LITERAL, PREFIXED, TOPIC, UNKNOWN, USER, AclBinding
 from sinks.kafka.ports.acls import Acls
 from tests.contract.acl_looks import REAL, acls_at, broker_of, create_in_java, jvm_watch, kafka_acls, restricted, shows
+from tests.quick_java import QUICK_KAFKA
 from tests.sinks.kinds.acls.acl_builders import acl
 
 KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka), pytest.param("jvm", marks=REAL)]
@@ -172,7 +172,7 @@ def test_unreachable_cluster_is_said_to_be_so(unreachable: Acls, call: Callable[
 @pytest.fixture(scope="module")
 def without_authorizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     folder = tmp_path_factory.mktemp("without-authorizer")
-    with LocalCluster("c", folder, java_options=QUICK_START, overrides={"authorizer.class.name": ""}) as cluster:
+    with LocalCluster("c", folder, java_options=QUICK_KAFKA, overrides={"authorizer.class.name": ""}) as cluster:
         yield cluster
 
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from app.local.broker import BROKER_BASE
 from app.local.jars import kafka_jars
-from app.local.java import QUICK_START, JavaProcess
+from app.local.java import JavaProcess
 from app.local.waiting import wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
@@ -22,6 +22,7 @@ from sinks.kinds.offsets.commit_ends import CommitEnds
 from streaming.commits.commit_record import commit_partition
 from streaming.mm2.records import TopicPartition
 from tests.contract.group_looks import RECORDS, SOON, Stage, commit, in_memory, of_broker
+from tests.quick_java import QUICK_KAFKA
 
 
 @pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])
@@ -123,7 +124,7 @@ def test_group_that_is_there_but_cannot_be_described_is_never_empty(stage: Stage
     assert stage.groups.members([group]).items == {group: 0}
     words = ["--bootstrap-server", stage.bootstrap, "--topic", stage.topic, "--group", group]
     main = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
-    consumer = JavaProcess(main, words, kafka_jars(), tmp_path / "share.log", QUICK_START)
+    consumer = JavaProcess(main, words, kafka_jars(), tmp_path / "share.log", QUICK_KAFKA)
     try:
         wait_for(lambda: stage.groups.members([group]).items == {group: 1}, SOON, "the share group to be listed")
         many = [f"{group}-none-{number}" for number in range(30)]

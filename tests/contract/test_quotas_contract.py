@@ -9,13 +9,14 @@ from collections.abc import Iterator
 import pytest
 
 from app.local.jars import kafka_jars
-from app.local.java import QUICK_START, java
+from app.local.java import java
 from app.local.waiting import wait_for
 from sinks.kafka.jvm.java_client import JavaAdmin
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas, Entity, Quotas
 from tests.conftest import Clusters
+from tests.quick_java import QUICK_KAFKA
 
 SOON = 30.0
 PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
@@ -98,7 +99,7 @@ def test_what_a_broker_refuses_is_the_fault_of_its_entity_alone(quotas: ClientQu
 def test_kafka_configs_describes_what_was_written(quotas: ClientQuotas, clusters: Clusters) -> None:
     quotas.alter({Entity(user="alice", client_id=""): {PRODUCE: 1024.0}})
     show(quotas, {Entity(user="alice", client_id=""): {PRODUCE: 1024.0}})
-    command = [java(), *QUICK_START, "-cp", os.pathsep.join(map(str, kafka_jars())), "kafka.admin.ConfigCommand"]
+    command = [java(), *QUICK_KAFKA, "-cp", os.pathsep.join(map(str, kafka_jars())), "kafka.admin.ConfigCommand"]
     flags = [
         "--bootstrap-server",
         clusters.b.bootstrap,

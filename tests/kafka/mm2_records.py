@@ -11,13 +11,14 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from app.local.jars import kafka_jars
-from app.local.java import QUICK_START, JavaProcess
+from app.local.java import JavaProcess
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import mirror_properties
 from app.local.log4j2 import log4j2_option
 from app.local.waiting import wait_for
 from streaming.mm2 import codec, records
 from streaming.mm2.records import RecordKind
+from tests.quick_java import QUICK_KAFKA
 
 SOURCE, TARGET = "mirrored-a", "mirrored-b"
 """Aliases that no other test has, so that on shared clusters nobody else sees these topics as its flow's."""
@@ -188,7 +189,7 @@ def read_by_kafka(cluster: LocalCluster, internal: Internal, count: int, folder:
     arguments = ["--bootstrap-server", cluster.bootstrap, "--topic", internal.topic, "--from-beginning"]
     arguments += ["--formatter", f"org.apache.kafka.connect.mirror.formatters.{internal.formatter}"]
     arguments += ["--max-messages", str(count), "--timeout-ms", "60000"]
-    options = [*QUICK_START, "-Dstdout.encoding=UTF-8", "-Dfile.encoding=UTF-8", log4j2_option(folder)]
+    options = [*QUICK_KAFKA, "-Dstdout.encoding=UTF-8", "-Dfile.encoding=UTF-8", log4j2_option(folder)]
     main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
     with JavaProcess(main, arguments, kafka_jars(), log, options) as consumer:
         wait_for(consumer.succeeded, SOON, f"Kafka's console consumer to print {internal.topic} (see {log})")

@@ -8,12 +8,12 @@ import tempfile
 from pathlib import Path
 
 from app.local.jars import KAFKA
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
 from streaming.mm2.records import RecordKind
 from tests.kafka import mm2_records
 from tests.kafka.mm2_records import INTERNAL
+from tests.quick_java import QUICK_KAFKA
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 MOST = 6
@@ -25,11 +25,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="lockstep-golden-") as name:
         folder = Path(name)
         with (
-            LocalCluster("a", folder / "a", java_options=QUICK_START) as a,
-            LocalCluster("b", folder / "b", java_options=QUICK_START) as b,
+            LocalCluster("a", folder / "a", java_options=QUICK_KAFKA) as a,
+            LocalCluster("b", folder / "b", java_options=QUICK_KAFKA) as b,
         ):
             mm2_records.make_topic(a)
-            with LocalMirror(mm2_records.properties(a, b), folder / "mirror", java_options=QUICK_START):
+            with LocalMirror(mm2_records.properties(a, b), folder / "mirror", java_options=QUICK_KAFKA):
                 mm2_records.bring_about(a, b)
             for kind, internal in INTERNAL.items():
                 record(kind, a if internal.on_source else b, folder)

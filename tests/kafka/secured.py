@@ -19,7 +19,6 @@ from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechani
 
 from app.cli.rights_command import check_rights, commands
 from app.local.jars import PROJECT
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
@@ -35,6 +34,7 @@ from streaming.mm2.records import Heartbeat
 from tests.kafka.kafka_tools import ACLS, KafkaTools
 from tests.kafka.markers import Markers, lines_of
 from tests.kafka.staging import client_of, create
+from tests.quick_java import QUICK_KAFKA
 
 SMALL = "256m"
 SOON = 60.0
@@ -155,7 +155,7 @@ def grant(tools: KafkaTools, ends: Mapping[str, LocalCluster], settings: Setting
 def secured_pair(top: Path) -> Iterator[Pair]:
     """Two clusters with a listener of SASL_SSL each."""
     ends = {
-        alias: LocalCluster(alias, top / alias, heap=SMALL, java_options=QUICK_START, secured=True) for alias in "ab"
+        alias: LocalCluster(alias, top / alias, heap=SMALL, java_options=QUICK_KAFKA, secured=True) for alias in "ab"
     }
     with started(*ends.values()):
         yield ends

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from app.local.java import QUICK_START
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from app.main import app
@@ -25,6 +24,7 @@ from sinks.kinds.acls.rules import AclRules, desired_acls
 from streaming.flow import Flow
 from tests.conftest import Clusters
 from tests.kafka.staging import alter, client_of, create, wait_until_shown
+from tests.quick_java import QUICK_KAFKA
 from tests.sinks.kinds.acls.acl_builders import source_topics
 
 SOON = 60.0
@@ -67,7 +67,7 @@ def mirror(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Iter
     }
     bootstraps = {FLOW.source: clusters.a.bootstrap, FLOW.target: clusters.b.bootstrap}
     folder = tmp_path_factory.mktemp("acls-mm2")
-    with LocalMirror(mirror_properties(bootstraps, [FLOW.name], **own), folder, java_options=QUICK_START) as running:
+    with LocalMirror(mirror_properties(bootstraps, [FLOW.name], **own), folder, java_options=QUICK_KAFKA) as running:
         yield running
 
 

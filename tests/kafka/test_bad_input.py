@@ -18,13 +18,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from tests.conftest import Clusters
+from tests.quick_java import QUICK_KAFKA
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{0}" password="{0}-secret";'
 
@@ -107,7 +107,7 @@ def test_a_cluster_id_that_changed_stops_the_flow_and_nothing_is_written(
     assert lockstep(tmp_path, values, "apply", "--yes").returncode == 0
     source.create_topics({f"{unique}-pinned": TopicSpec(1, 1)})
     assert lockstep(tmp_path, values, "apply", "--yes").returncode == 0
-    with LocalCluster("other", tmp_path / "other", java_options=QUICK_START) as other:
+    with LocalCluster("other", tmp_path / "other", java_options=QUICK_KAFKA) as other:
         elsewhere = client(other)
         elsewhere.create_topics({f"{unique}-new": TopicSpec(1, 1)})
         wait_for(lambda: f"{unique}-new" in elsewhere.list_topics(), 10, "the topic to show")

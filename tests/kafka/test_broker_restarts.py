@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 
 from app.local.jars import PROJECT
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from bench.client_restart import APIS, GROUP, LIMIT, Client
@@ -31,6 +30,7 @@ from sinks.kafka.ports.record_reader import Span, Why
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
 from tests.kafka.staging import create, write_properties
+from tests.quick_java import QUICK_KAFKA
 
 ROUNDS = int(os.environ.get("LOCKSTEP_RESTARTS", "2"))
 AGAIN = 30.0
@@ -99,7 +99,7 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("restarted")
     overrides = REPLICATED if nodes == 3 else {}
     with (
-        LocalCluster("c", folder, nodes, java_options=QUICK_START, overrides=overrides) as local,
+        LocalCluster("c", folder, nodes, java_options=QUICK_KAFKA, overrides=overrides) as local,
         closing(KafkaCluster("c", local.client_properties() | SHORT)) as client,
     ):
         assert client.create_topics({TOPIC: TopicSpec(1, nodes)}) == {TOPIC: None}

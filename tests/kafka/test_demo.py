@@ -16,15 +16,15 @@ import pytest
 
 from app.demo.demo import DEMO_FOLDER
 from app.local.jars import PROJECT
-from app.local.java import QUICK_START
 from app.local.local_mirror import MAIN
 from app.local.waiting import wait_for
 from tests.kafka.staging import command_line, family_of, running, wait_until_gone
+from tests.quick_java import QUICK_KAFKA
 
 DONE_WITHIN = 400.0
 """Seconds for two clusters, MM2, the job and six changes, on a busy machine."""
 
-QUICK = os.environ | {"JDK_JAVA_OPTIONS": " ".join(QUICK_START)}
+QUICK = os.environ | {"JDK_JAVA_OPTIONS": " ".join(QUICK_KAFKA)}
 """The demo's brokers and MM2 live for a minute."""
 
 

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 
 import pytest
 
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from sinks.engine.model import Change, Kind
@@ -18,6 +17,7 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.topics.config_writer import ConfigWriter
 from tests.kafka.api_proxy import ApiProxy
+from tests.quick_java import QUICK_KAFKA
 
 EXCLUDED = "follower.replication.throttled.replicas"
 TOPIC = "a.orders"
@@ -28,7 +28,7 @@ def old_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluste
     """A target whose broker does not offer IncrementalAlterConfigs, with one topic that has three overrides."""
     with ExitStack() as stack:
         broker = stack.enter_context(
-            LocalCluster("old", tmp_path_factory.mktemp("old"), java_options=QUICK_START, proxied=True)
+            LocalCluster("old", tmp_path_factory.mktemp("old"), java_options=QUICK_KAFKA, proxied=True)
         )
         ((port, behind),) = broker.proxies.items()
         stack.enter_context(ApiProxy(port, behind))

@@ -15,13 +15,13 @@ from confluent_kafka.admin import (
 )
 
 from app.local.broker import ADMIN, RESTRICTED
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
 from tests.conftest import Clusters
+from tests.quick_java import QUICK_KAFKA
 
 SOON = 30.0
 
@@ -32,7 +32,7 @@ def client(cluster: LocalCluster, user: tuple[str, str] | None = None) -> KafkaC
 
 def test_a_cluster_keeps_its_address_its_id_and_its_topics_through_restart_and_crash(tmp_path: Path) -> None:
     """And at the end none of its processes is left."""
-    with LocalCluster("a", tmp_path, java_options=QUICK_START) as cluster:
+    with LocalCluster("a", tmp_path, java_options=QUICK_KAFKA) as cluster:
         kafka, address, pids = client(cluster), cluster.bootstrap, set(cluster.pids)
         identity = kafka.cluster_id()
         assert kafka.create_topics({"orders": TopicSpec(3, 1)}) == {"orders": None}
@@ -50,14 +50,14 @@ def test_a_cluster_keeps_its_address_its_id_and_its_topics_through_restart_and_c
 
 
 def test_a_cluster_of_several_brokers_is_ready_when_all_know_each_other(tmp_path: Path) -> None:
-    with LocalCluster("a", tmp_path, brokers=2, heap="256m", java_options=QUICK_START) as cluster:
+    with LocalCluster("a", tmp_path, brokers=2, heap="256m", java_options=QUICK_KAFKA) as cluster:
         assert len(cluster.pids) == 2
         kafka = client(cluster)
         assert kafka.create_topics({"orders": TopicSpec(1, 2)}) == {"orders": None}
 
 
 def test_a_broker_that_does_not_start_is_an_error_with_the_end_of_its_log(tmp_path: Path) -> None:
-    cluster = LocalCluster("a", tmp_path, java_options=QUICK_START, overrides={"log.retention.ms": "soon"})
+    cluster = LocalCluster("a", tmp_path, java_options=QUICK_KAFKA, overrides={"log.retention.ms": "soon"})
     with pytest.raises(
         LockstepError, match=r"(?s)exit code 1.*Invalid value soon for configuration log\.retention\.ms"
     ):

@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 
 from app.local.broker import LISTENER_PROTOCOLS
 from app.local.certificates import Signed, key_store, signed, trust_store, write_private
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from tests.quick_java import QUICK_KAFKA
 
 PASSWORD = "cl1ent-s3cret"
 AUTHORITY = signed("authority of the clients", authority=True)
@@ -66,7 +66,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     folder = tmp_path_factory.mktemp("mutual")
     overrides = listener(folder)
     with LocalCluster(
-        "m", folder / "m", heap="256m", java_options=QUICK_START, overrides=overrides, secured=True
+        "m", folder / "m", heap="256m", java_options=QUICK_KAFKA, overrides=overrides, secured=True
     ) as cluster:
         yield Guarded(cluster, folder)
 

@@ -20,7 +20,6 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from pyspark.sql import DataFrame, SparkSession
 
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from sinks.faults import RightsMissing
@@ -34,6 +33,7 @@ from streaming.mm2.records import Heartbeat, RecordKind
 from streaming.mm2.topic_roles import TopicRole
 from streaming.query import collect_hints, start, why_it_ended
 from streaming.query_plan import ClusterSource, QueryPlan
+from tests.quick_java import QUICK_KAFKA
 
 SOON = 30.0
 CLIENT, SECRET, SCOPE = "lockstep", "cl1ent-s3cret", "kafka"
@@ -133,7 +133,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         folder, url = tmp_path_factory.mktemp("oauth"), f"http://127.0.0.1:{server.server_port}/token"
         overrides = LISTENER | {"sasl.oauthbearer.jwks.endpoint.url": url}
-        options = (*QUICK_START, f"{ALLOWED}{url}")
+        options = (*QUICK_KAFKA, f"{ALLOWED}{url}")
         with LocalCluster(
             "o", folder, heap="256m", java_options=options, overrides=overrides, allow_everyone=True
         ) as cluster:

@@ -12,8 +12,10 @@ from typer.testing import CliRunner
 from app.local.ports import free_ports
 from app.main import app
 
-SOON = 10.0
-"""Seconds for a command on a busy machine; a time limit of the clients alone is 15."""
+TIME_LIMIT = 120
+"""Seconds for each request of the clients, who never hear that nobody listens."""
+SOON = 60.0
+"""Seconds for a command on a busy machine: its modules are imported in this time, too."""
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +25,7 @@ def down(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("down") / "mm2.properties"
     file.write_text(
         f"clusters=a,b\na.bootstrap.servers=127.0.0.1:{a}\nb.bootstrap.servers=127.0.0.1:{b}\na->b.enabled=true\n"
-        f"lockstep.checkpoint.dir={file.parent}/checkpoints\n"
+        f"lockstep.checkpoint.dir={file.parent}/checkpoints\nadmin.timeout.ms={TIME_LIMIT}000\n"
     )
     return file
 

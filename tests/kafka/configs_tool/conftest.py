@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from app.cli.output import DONE, FAILED
 from app.configs_tool.precedence import own_levels
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.main import app
@@ -25,6 +24,7 @@ from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigEntity
 from streaming.errors import LockstepError
 from tests.kafka.kafka_tools import CONFIGS, KafkaTools
+from tests.quick_java import QUICK_KAFKA
 
 SOON = 30.0
 
@@ -93,7 +93,7 @@ class Ran(NamedTuple):
 def three(jvm: JavaGateway, kafka_tools: KafkaTools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Three]:
     """One for the whole run; tests alter configs of their own."""
     folder = tmp_path_factory.mktemp("three")
-    cluster = LocalCluster("c", folder, 3, heap="256m", java_options=QUICK_START, proxied=True, secured=True)
+    cluster = LocalCluster("c", folder, 3, heap="256m", java_options=QUICK_KAFKA, proxied=True, secured=True)
     with cluster:
         properties = cluster.client_properties()
         levels = JvmLevels("c", jvm, properties, lambda alias, api, result: None)

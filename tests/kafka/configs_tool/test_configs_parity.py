@@ -16,13 +16,14 @@ from py4j.protocol import Py4JJavaError
 from app.configs_tool.arguments import LEGAL_NAME, WrongUsage, parse_added, parse_deleted
 from app.configs_tool.config_groups import GROUP_OF, LISTENER_ANYWHERE, STORES
 from app.local.jars import kafka_jars
-from app.local.java import QUICK_START, JavaProcess
+from app.local.java import JavaProcess
 from app.local.waiting import wait_for
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from streaming.errors import LockstepError
 from tests.kafka.configs_tool.conftest import SOON, Three
 from tests.kafka.kafka_tools import CONFIGS
+from tests.quick_java import QUICK_KAFKA
 
 LINE = re.compile(r"  (?P<name>[^=]+)=(?P<value>.*) sensitive=(?P<sensitive>\w+) synonyms=\{(?P<synonyms>.*)\}")
 TWO, THREE = (ConfigEntity(ResourceType.BROKER, name) for name in "23")
@@ -31,7 +32,7 @@ TWO, THREE = (ConfigEntity(ResourceType.BROKER, name) for name in "23")
 def kafka_refuses(three: Three, *flags: str) -> bool:
     """Whether Kafka's tool ends with an error."""
     arguments = ["--bootstrap-server", three.cluster.bootstrap, *flags]
-    with JavaProcess(CONFIGS, arguments, kafka_jars(), three.folder / "kafka-configs.log", QUICK_START) as tool:
+    with JavaProcess(CONFIGS, arguments, kafka_jars(), three.folder / "kafka-configs.log", QUICK_KAFKA) as tool:
         wait_for(lambda: not tool.runs, SOON, "kafka-configs to end")
         with pytest.raises(LockstepError, match="exit code 1"):
             tool.succeeded()

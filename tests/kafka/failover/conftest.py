@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from app.local.java import QUICK_START
 from app.local.local_mirror import LocalMirror
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
@@ -16,12 +15,13 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from tests.conftest import Clusters
 from tests.kafka.failover.failover_processes import Commands, command_server
 from tests.kafka.failover.failovers import SOURCE, TARGET, Flow, properties, write_file
+from tests.quick_java import QUICK_KAFKA
 
 
 @pytest.fixture(scope="package")
 def leaving(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMirror]:
     """MM2, which copies `leaving-…`."""
-    with LocalMirror(properties(clusters), tmp_path_factory.mktemp("leaving"), java_options=QUICK_START) as mirror:
+    with LocalMirror(properties(clusters), tmp_path_factory.mktemp("leaving"), java_options=QUICK_KAFKA) as mirror:
         yield mirror
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.local.java import QUICK_START
 from app.local.local_mirror import LocalMirror
 from tests.conftest import Clusters
 from tests.kafka import mm2_records
+from tests.quick_java import QUICK_KAFKA
 
 
 @pytest.fixture(scope="package")
@@ -21,6 +21,6 @@ def mirror(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Iter
     properties = mm2_records.properties(clusters.a, clusters.b)
     folder = tmp_path_factory.mktemp("mirror")
     mm2_records.make_topic(clusters.a)
-    with LocalMirror(properties, folder, java_options=QUICK_START) as mirror:
+    with LocalMirror(properties, folder, java_options=QUICK_KAFKA) as mirror:
         mm2_records.bring_about(clusters.a, clusters.b)
         yield mirror

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from app.failover_verify import verdict_line
 from app.local.jars import PROJECT
-from app.local.java import QUICK_START
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from app.offset_translation import translate_each
@@ -42,6 +41,7 @@ from tests.kafka.faulty_copies import (
     topic_of,
     write,
 )
+from tests.quick_java import QUICK_KAFKA
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -210,12 +210,12 @@ def killed_mirror(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) 
     for number in range(4):
         producer = send(a, {"killed-transactions": sent[number * 10 : number * 10 + 10]}, "killed")
         producer.abort_transaction() if number == 1 else producer.commit_transaction()
-    first = LocalMirror(lines, folder / "first", java_options=QUICK_START)
+    first = LocalMirror(lines, folder / "first", java_options=QUICK_KAFKA)
     with first:
         wait_for(lambda: end_of(b, "killed-a.killed-plain") >= 500, SOON, "the first MM2 to copy everything")
         wait_for(lambda: end_of(b, "killed-a.killed-transactions") >= 30, SOON, "MM2 to copy the transactions")
         first.kill()
-    with LocalMirror(lines, folder / "second", java_options=QUICK_START):
+    with LocalMirror(lines, folder / "second", java_options=QUICK_KAFKA):
         wait_for(lambda: end_of(b, "killed-a.killed-plain") >= 1000, SOON, "the second MM2 to send everything again")
         path = folder / "killed.properties"
         text = "".join(f"{name} = {value}\n" for name, value in lines.items())

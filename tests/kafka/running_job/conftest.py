@@ -14,12 +14,12 @@ import httpx
 import pytest
 
 from app.local.jars import PROJECT
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.ports import free_ports
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from tests.kafka.staging import client_of, write_properties
+from tests.quick_java import QUICK_KAFKA
 
 SMALL = "256m"
 LOGGED_WITHIN = 120.0
@@ -73,7 +73,7 @@ class Stage:
 @pytest.fixture(scope="package")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder, port = tmp_path_factory.mktemp("job"), free_ports(1)[0]
-    a, b = (LocalCluster(alias, folder / alias, heap=SMALL, java_options=QUICK_START) for alias in "ab")
+    a, b = (LocalCluster(alias, folder / alias, heap=SMALL, java_options=QUICK_KAFKA) for alias in "ab")
     with started(a, b), client_of(a) as source, client_of(b) as target:
         config = write_properties(folder, a, b, "orders.*", **{"lockstep.http.port": str(port)})
         log = folder / "job.log"

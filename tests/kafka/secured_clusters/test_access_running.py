@@ -14,7 +14,6 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from py4j.java_gateway import JavaGateway
 
 from app.local.broker import ADMIN
-from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties
@@ -31,6 +30,7 @@ from sinks.kafka.ports.users import Upsertion
 from tests.kafka.kafka_tools import KafkaTools
 from tests.kafka.secured import Pair, grant, make_user
 from tests.kafka.staging import client_of, create, wait_until_shown
+from tests.quick_java import QUICK_KAFKA
 
 SOURCE, TARGET = "east", "west"
 """Aliases that no other test has on these clusters."""
@@ -102,7 +102,7 @@ def mirror(clusters: dict[str, LocalCluster], folder: Path) -> LocalMirror:
     properties = mirror_properties(
         dict.fromkeys(clusters, ""), [f"{SOURCE}->{TARGET}"], **keys_of(clusters, ADMIN, "PLAIN"), **own
     )
-    return LocalMirror(properties, folder, java_options=QUICK_START)
+    return LocalMirror(properties, folder, java_options=QUICK_KAFKA)
 
 
 def write_config(clusters: dict[str, LocalCluster], folder: Path, user: tuple[str, str], port: int) -> Path:

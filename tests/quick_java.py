@@ -1,0 +1,87 @@
+"""JVM options of the many brokers, MM2s and Sparks that tests start: each lives for a minute, and mostly starts.
+
+`python -m tests.quick_java FOLDER` archives the classes that a broker and a Spark load (Java's class data sharing):
+with them both are up after half of the CPU time. A JVM goes without an archive that is not there or not made for it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from app.job.submit_options import JAVA_OPTIONS, with_lockstep
+from app.local.jar_sets import home
+from app.local.jars import connector_jars
+from app.local.java import QUICK_START
+from app.local.local_cluster import LocalCluster
+from app.local.waiting import wait_for
+
+ARCHIVES: Final = home() / "class-archives"
+KAFKA: Final = "kafka.jsa"
+SPARK: Final = "spark.jsa"
+WRITTEN_WITHIN: Final = 120.0
+"""Seconds from the end of a JVM's work until it has written its archive."""
+
+
+SILENT: Final = "-Xlog:disable"
+"""What Java says of archives goes to stdout, where a test may read something else."""
+
+
+def _with(archive: str) -> tuple[str, ...]:
+    return (*QUICK_START, f"-XX:SharedArchiveFile={ARCHIVES / archive}", "-Xshare:auto", SILENT)
+
+
+def _making(archive: Path) -> list[str]:
+    return [*QUICK_START, f"-XX:ArchiveClassesAtExit={archive}", SILENT]
+
+
+QUICK_KAFKA: Final = _with(KAFKA)
+"""For what has Kafka's jars as its class path, and them alone."""
+
+QUICK_SPARK: Final = _with(SPARK)
+
+
+def _archive_kafka(folder: Path, target: Path) -> None:
+    with LocalCluster("a", folder, java_options=_making(target)) as cluster:
+        for pid in cluster.pids:
+            os.kill(pid, signal.SIGTERM)
+        wait_for(lambda: not cluster.pids, WRITTEN_WITHIN, "a broker to end, and to archive its classes")
+
+
+def _archive_spark(folder: Path, target: Path) -> None:
+    given = {JAVA_OPTIONS: " ".join(_making(target)), "spark.sql.warehouse.dir": str(folder / "warehouse")}
+    builder = SparkSession.builder.master("local[2]").config(map=with_lockstep(given, connector_jars))
+    session = builder.getOrCreate()
+    gateway = session.sparkContext._gateway
+    assert gateway is not None
+    stream = session.readStream.format("rate").load().writeStream
+    stream.foreachBatch(lambda batch, _: batch.collect()).trigger(availableNow=True).start().awaitTermination()
+    session.createDataFrame([(1, "a")], ["number", "word"]).createOrReplaceTempView("one")
+    session.sql("SELECT word, sum(number) FROM one GROUP BY word").collect()
+    session.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(WRITTEN_WITHIN)
+
+
+def main(target: Path) -> None:
+    """Both, side by side; there are none below their names, or whole ones."""
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target) as work, ThreadPoolExecutor() as threads:
+        folder = Path(work)
+        kafka = threads.submit(_archive_kafka, folder / "kafka", folder / KAFKA)
+        _archive_spark(folder / "spark", folder / SPARK)
+        kafka.result()
+        for archive in (KAFKA, SPARK):
+            (folder / archive).replace(target / archive)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
