@@ -15,5 +15,5 @@ class ListsMachine(MishapsAspect, ListsAspect):
     kinds = LISTS
 
 
-ListsMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+ListsMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 TestLists = ListsMachine.TestCase
