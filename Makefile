@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-ARCHIVES := .lockstep/class-archives
+ARCHIVES := $(or $(LOCKSTEP_HOME),.lockstep)/class-archives
 UNIT := tests/layout tests/lockstep tests/app tests/streaming tests/sinks tests/bench tests/conf
 TOGETHER := --dist loadscope --no-loadscope-reorder
 # Most of a test's time is waiting: four processes keep two cores busy.
@@ -46,7 +46,7 @@ test: setup ## lint, and beside it real brokers, real MM2, real Spark; all but `
 	@$(MAKE) --no-print-directory --jobs 2 lint tests
 
 $(ARCHIVES)/kafka.jsa: $(STAMP)
-	@$(BIN)/python -m tests.quick_java $(ARCHIVES) || echo "Java archives no classes here: tests take longer" >&2
+	@$(BIN)/python -m tests.quick_java || echo "Java archives no classes here: tests take longer" >&2
 
 tests: setup $(ARCHIVES)/kafka.jsa
 	$(BIN)/python -m pytest tests -m "not endurance" -n $(WORKERS) $(TOGETHER) $(ARGS)

@@ -61,7 +61,7 @@ def read(path: Path) -> tuple[list[Result], dict[str, Any]]:
 
 
 HEADER = (
-    "| | change → target p50 | p90 | p99 | max | slowest of ten after the first "
+    "| | change → target p50 | p90 | p99 | max | slowest of the ten right after the start "
     "| CPU-s an idle minute: job | source broker | target broker | together "
     "| admin requests a minute | write requests a minute | resident MiB | first comparison |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"

@@ -1,6 +1,6 @@
 """JVM options of the many brokers, MM2s and Sparks that tests start: each lives for a minute, and mostly starts.
 
-`python -m tests.quick_java FOLDER` archives the classes that a broker and a Spark load (Java's class data sharing):
+`python -m tests.quick_java` archives the classes that a broker and a Spark load (Java's class data sharing):
 with them both are up after half of the CPU time. A JVM goes without an archive that is not there or not made for it.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -71,17 +70,17 @@ def _archive_spark(folder: Path, target: Path) -> None:
     gateway.proc.wait(WRITTEN_WITHIN)
 
 
-def main(target: Path) -> None:
-    """Both, side by side; there are none below their names, or whole ones."""
-    target.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target) as work, ThreadPoolExecutor() as threads:
+def main() -> None:
+    """Makes both side by side, and moves each to its name once both are whole."""
+    ARCHIVES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ARCHIVES) as work, ThreadPoolExecutor() as threads:
         folder = Path(work)
         kafka = threads.submit(_archive_kafka, folder / "kafka", folder / KAFKA)
         _archive_spark(folder / "spark", folder / SPARK)
         kafka.result()
         for archive in (KAFKA, SPARK):
-            (folder / archive).replace(target / archive)
+            (folder / archive).replace(ARCHIVES / archive)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 BUSY_SHARE = 0.75
-"""Of the time that a flow's passes may take while one reason follows the other."""
+"""Of the time that a flow's passes may take while one reason follows the other, up to `LONGEST_REST`."""
 
 LONGEST_REST = 0.5
 """Seconds that a long pass, of a first comparison say, keeps the next one waiting at most."""

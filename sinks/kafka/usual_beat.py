@@ -12,8 +12,8 @@ from collections.abc import Sequence
 PERIOD = 0.5
 """Seconds from one to the next."""
 
-BEATS, MISSED = 9, 1
-"""Beats in a row that tell of it, and how many of them may come later than `LATE`."""
+BEATS, MAY_LACK = 9, 1
+"""Beats in a row that tell of it, and how many of them may lack or come later than `LATE`."""
 
 LATE = 0.5
 """How late a beat may come, as a share of one."""
@@ -42,12 +42,13 @@ class UsualBeat:
 
 
 def _newest_beat(growths: Sequence[float]) -> float | None:
-    """Of the growths that may be the newest beat the one before which the others come least late."""
+    """The growth of the last half second that fits best as the newest beat: counted back from it, the others come least
+    late. None where none fits."""
     found = []
     for beat in (when for when in growths if growths[-1] - when < PERIOD):
         late = [_late(growths, beat - number * PERIOD) for number in range(BEATS)]
         between = [_late(growths, beat - (number + LATE) * PERIOD) for number in range(BEATS)]
-        if _hits(late) >= BEATS - MISSED and _hits(between) <= BETWEEN:
+        if _hits(late) >= BEATS - MAY_LACK and _hits(between) <= BETWEEN:
             found.append((statistics.median(late), beat))
     return min(found)[1] if found else None
 

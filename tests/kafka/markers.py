@@ -88,7 +88,7 @@ def listening(pids: Iterable[int]) -> list[tuple[str, int]]:
 
 
 def _connections(process: psutil.Process) -> list[Any]:
-    """None where it ended since it was found: what Spark and the job start for a moment."""
+    """No connection where it ended since it was found: what Spark and the job start for a moment."""
     try:
         return list(process.net_connections("tcp"))
     except psutil.NoSuchProcess:

@@ -15,10 +15,10 @@ from itertools import islice
 from sinks.engine.model import Kind, Op, Outcome
 
 AT_ONCE = 200
-"""Topics that are compared again in one pass: a change that comes meanwhile waits for a third of a second of it."""
+"""Topics that are compared again in one pass. A change that comes meanwhile waits for it: a third of a second or so."""
 
 WITH_ALL = 500
-"""As many in a pass that compares everything, which is the only one where the kind has an interval of its own."""
+"""The same in a pass that compares everything; more, since a kind with an interval of its own has no other passes."""
 
 IN_TURN = 100
 """Topics that are compared with each full comparison, so that 2,000 are within twenty of them."""
@@ -56,8 +56,8 @@ class SecondComparison:
         return missing
 
     def turn(self, busy: Collection[str], *, everything: bool) -> set[str]:
-        """Those whose turn it is; what is `busy` has not been compared once yet, and keeps its place. `everything`: so
-        is compared in this pass."""
+        """Those whose turn it is; what is `busy` has not been compared once yet, and keeps its place. `everything`:
+        this pass compares everything."""
         most = WITH_ALL if everything else AT_ONCE
         turn = set(islice((topic for topic in self._owed if topic not in busy), most))
         self._owed = {topic: None for topic in self._owed if topic not in turn}
