@@ -41,7 +41,7 @@ def made(**sizes: dict[str, Any]) -> str:
 def test_each_figure_says_how_it_grows_from_the_smallest_size_to_the_largest() -> None:
     text = made(_10000=size(6.0), _500=size(2.0))
     assert "| | 500 topics | 10,000 topics | grows by |" in text
-    assert "| empty target: ACLs made | 2.00 | 6.00 | 3.0 |" in text
+    assert "| empty target: ACLs made, by the end of the same pass | 2.00 | 6.00 | 3.0 |" in text
 
 
 def test_what_was_not_measured_at_a_size_is_a_dash() -> None:
