@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-ARCHIVES := $(or $(LOCKSTEP_HOME),.lockstep)/class-archives
+ARCHIVES := .lockstep/class-archives
 UNIT := tests/layout tests/lockstep tests/app tests/streaming tests/sinks tests/bench tests/conf
 TOGETHER := --dist loadscope --no-loadscope-reorder
 # Most of a test's time is waiting: four processes keep two cores busy.

@@ -100,13 +100,11 @@ def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result
 
 
 @contextmanager
-def started(bench: Bench, scenario: Scenario) -> Iterator[None]:
-    """MM2 and, where the way is Lockstep's, the job beside it."""
+def started(bench: Bench, scenario: Scenario) -> Iterator[LocalJob | LocalMirror]:
+    """MM2, or the job with an MM2 beside it: who replicates configs."""
     with ExitStack() as stack:
-        stack.enter_context(_mirror(bench, scenario))
-        if scenario.is_lockstep:
-            stack.enter_context(_job(bench, scenario))
-        yield
+        mirror = stack.enter_context(_mirror(bench, scenario))
+        yield stack.enter_context(_job(bench, scenario)) if scenario.is_lockstep else mirror
 
 
 def _changed(bench: Bench, scenario: Scenario, changes: int, seed: int) -> tuple[list[float], list[float]]:

@@ -16,13 +16,14 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from app.job.submit_options import JAVA_OPTIONS, with_lockstep
-from app.local.jar_sets import home
+from app.local.jar_sets import PROJECT
 from app.local.jars import connector_jars
 from app.local.java import QUICK_START
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 
-ARCHIVES: Final = home() / "class-archives"
+ARCHIVES: Final = PROJECT / ".lockstep" / "class-archives"
+"""In no folder that others share: nobody could tell whose classes are in an archive."""
 KAFKA: Final = "kafka.jsa"
 SPARK: Final = "spark.jsa"
 WRITTEN_WITHIN: Final = 120.0
@@ -72,6 +73,8 @@ def _archive_spark(folder: Path, target: Path) -> None:
 
 def main() -> None:
     """Makes both side by side, and moves each to its name once both are whole."""
+    # Spark's UI goes by this variable alone.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     ARCHIVES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ARCHIVES) as work, ThreadPoolExecutor() as threads:
         folder = Path(work)

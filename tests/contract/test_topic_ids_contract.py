@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
 from app.local.waiting import wait_for
+from sinks.faults import RightsMissing
 from sinks.kafka.jvm.jvm_committed import BulkGroups
 from sinks.kafka.jvm.jvm_ends import JvmEnds
-from sinks.kafka.jvm.jvm_topic_ids import FEW
+from sinks.kafka.jvm.jvm_topic_ids import FEW, JvmTopicIds
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 
@@ -51,3 +53,16 @@ def test_a_topic_that_is_gone_has_none_and_the_others_have_theirs(
     groups: BulkGroups, kafka_cluster: KafkaCluster, many: list[str], unique: str
 ) -> None:
     assert groups.topic_ids([*many, f"{unique}-none"]) == kafka_cluster.topic_ids(many)
+
+
+def test_where_javas_client_cannot_log_in_the_others_are_asked(
+    kafka_cluster: KafkaCluster, many: list[str], request: pytest.FixtureRequest
+) -> None:
+    def refused() -> Any:
+        raise RightsMissing("cluster b: Java's client cannot be made")
+
+    gateway = request.getfixturevalue("spark").sparkContext._gateway
+    ids = JvmTopicIds("b", gateway, refused, 5000, lambda alias, api, result: None)
+    expected = kafka_cluster.topic_ids(many)
+    assert ids.of(many, kafka_cluster.topic_ids) == expected
+    assert len({*expected.values()}) == len(many)

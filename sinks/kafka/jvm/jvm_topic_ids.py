@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from py4j.protocol import Py4JError, Py4JJavaError
 
+from sinks.faults import RightsMissing
 from sinks.kafka.jvm.field_json import FieldJson
 from sinks.kafka.jvm.java_admin import cause_of
 from sinks.kafka.ports.cluster import CountRequest
@@ -45,8 +46,8 @@ class JvmTopicIds:
         except Py4JJavaError as error:
             self._count(self._alias, API, cause_of(error))
             return others(topics)
-        except (Py4JError, ValueError, KeyError, TypeError):
-            # Kafka's client is of another version.
+        except (RightsMissing, Py4JError, ValueError, KeyError, TypeError):
+            # Java's client cannot log in as librdkafka could, or Kafka's client is of another version.
             return others(topics)
         self._count(self._alias, API, "ok")
         return found

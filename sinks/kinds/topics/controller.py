@@ -74,13 +74,16 @@ class TopicController:
         self._backoff.keep(
             partial(is_still_wanted, frozenset(context.listed.desired.remote.values()), context.listed.target)
         )
-        configs = self._settings.enabled[Kind.TOPIC_CONFIG] and Kind.TOPIC_CONFIG not in context.idle
+        configs, lacking = self._polls_configs(context), self._lacking(context)
         if configs:
             self._poll_configs(context, again)
+        elif not self._settings.enabled[Kind.TOPIC_CONFIG]:
+            # A topic that is there has nothing else that could be compared.
+            self._dirty = {topic for topic in self._dirty if context.listed.desired.remote.get(topic) in lacking}
         elif context.signalled:
             # A signal comes once; the kind looks for it when its interval is over.
             self._schedule.owe(context.signalled)
-        differ = Kind.TOPIC not in context.idle and self._topics_differ(context)
+        differ = Kind.TOPIC not in context.idle and (self._deletions.poll(context) or bool(lacking))
         return differ or self._once or (configs and bool(self._dirty))
 
     def _poll_configs(self, context: PassContext, again: Collection[str]) -> None:
@@ -135,11 +138,14 @@ class TopicController:
         shards = [[remote[topic] for topic in shard if remote[topic] in there] for shard in self._schedule.all_shards()]
         return self._target_watch.changed(shards)
 
-    def _topics_differ(self, context: PassContext) -> bool:
-        desired, target = context.listed.desired, context.listed.target
-        lasting, awaited = self._deletions.poll(context), self._awaited(context)
-        lacking = (name for name, partitions in desired.partitions.items() if target.get(name, 0) < partitions)
-        return lasting or any((name,) not in awaited for name in lacking)
+    def _polls_configs(self, context: PassContext) -> bool:
+        return self._settings.enabled[Kind.TOPIC_CONFIG] and Kind.TOPIC_CONFIG not in context.idle
+
+    def _lacking(self, context: PassContext) -> set[str]:
+        """Remote topics that are not there, or with too few partitions, and that nobody waits for to be shown."""
+        target, awaited = context.listed.target, self._awaited(context)
+        wanted = context.listed.desired.partitions.items()
+        return {name for name, count in wanted if target.get(name, 0) < count and (name,) not in awaited}
 
     def _awaited(self, context: PassContext) -> Collection[Key]:
         return self._created.awaited(lambda key: key[0] in context.listed.target, context.now)
@@ -204,14 +210,13 @@ class TopicController:
         return dict(zip(self._remote_names(topics), topics, strict=True))
 
     def status(self, context: PassContext) -> ControllerStatus:
-        """Topics whose names are too long, configs that the target does not take, changes that are backed off, topics
-        that could not be read, and configs that differ in effect."""
+        """What is refused or backed off, what could not be read, what differs in effect, and when a pass is due."""
         wanted, names = context.listed.desired.remote.keys(), frozenset(context.listed.desired.remote.values())
         untaken = [one for topic, rows in self._refused.items() if topic in wanted for one in rows]
         refused = (*context.listed.desired.refused, *untaken, *self._backoff.waiting(context.now))
         self._drifts.keep(wanted)
         late = self._created.unobserved(lambda key: key[0] in names, self._target.alias)
-        due = self._schedule.due(context.now, signal_works=context.signal_works)
+        due = self._schedule.due(context.now, signal_works=context.signal_works, polls=self._polls_configs(context))
         # While configs rest nothing of it can be compared.
         if Kind.TOPIC_CONFIG not in context.idle and (self._fresh or self._dirty or self._second.is_owed):
             due = context.now

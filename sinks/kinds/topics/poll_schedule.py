@@ -83,8 +83,9 @@ class PollSchedule:
         # Without a log that tells of changes, what a long pause saved up is not spent at once.
         self._budget.earn(now, len(self._topics), float("inf") if signal_works else 2 * TURN)
         if signal_works and not self._signal_works:
-            # What changed while its rhythm was learnt was no signal.
-            signalled += 1
+            # What changed while its rhythm was learnt was no signal, and nobody knows how much it was: no difference,
+            # of a topic that changes all the time say, may pass for all of it.
+            signalled += max(1, len(self._topics))
         self._signal_works = signal_works
         self.owe(signalled)
         if not signal_works:
@@ -99,9 +100,9 @@ class PollSchedule:
         if signalled:
             self._owed = ROUNDS * len(self._shards)
 
-    def due(self, now: float, *, signal_works: bool) -> float:
-        """When the next turn is wanted without any signal."""
-        if signal_works and not self._owed:
+    def due(self, now: float, *, signal_works: bool, polls: bool = True) -> float:
+        """When the next turn is wanted without any signal. `polls`: False while nothing could be polled in it."""
+        if signal_works and not (polls and self._owed):
             return float("inf")
         if not self._shards:
             return now + TURN

@@ -8,7 +8,6 @@ a change from both passes: so a few topics are compared with each full compariso
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Collection
 from itertools import islice
 
@@ -29,7 +28,7 @@ class SecondComparison:
 
     def __init__(self) -> None:
         self._owed: dict[str, None] = {}
-        self._last = ""
+        self._round: list[str] = []
 
     @property
     def is_owed(self) -> bool:
@@ -42,11 +41,11 @@ class SecondComparison:
         self._owed |= dict.fromkeys(sorted(set(topics) - self._owed.keys()))
 
     def owe_some(self, topics: Collection[str]) -> None:
-        """The next few of all topics, by their names."""
-        ordered = sorted(topics)
-        start = bisect_right(ordered, self._last)
-        some = ordered[start : start + IN_TURN] or ordered[:IN_TURN]
-        self._last = some[-1] if some else ""
+        """The next few of all topics. One that came after a round began waits for the next, or those that come and go
+        would keep the others from their turns."""
+        there = set(topics)
+        self._round = [topic for topic in self._round if topic in there] or sorted(there)
+        some, self._round = self._round[:IN_TURN], self._round[IN_TURN:]
         self.owe(some)
 
     def without(self, topics: Collection[str]) -> set[str]:

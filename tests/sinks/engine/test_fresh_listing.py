@@ -10,9 +10,9 @@ from sinks.engine.fresh_listing import SETTLED_AFTER, FreshListing
 from sinks.kinds.listing import NOTHING_LISTED, Freshness, Listed
 from sinks.kinds.shared_listings import SharedListings
 from tests.sinks.builders import World, put_topic
-from tests.sinks.engine.test_signal_owed import OneSignal
 from tests.sinks.kinds.test_shared_listings import CountedCluster
 from tests.sinks.memory_flow import Clock
+from tests.sinks.one_signal import OneSignal
 
 
 def listed_at(*moments: float, moved: float = 100.0) -> FreshListing:

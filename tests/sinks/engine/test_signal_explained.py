@@ -8,8 +8,8 @@ import pytest
 
 from sinks.kinds.acls.controller import SIGNALLED_REST
 from tests.sinks.builders import World, overrides_of, put_topic, set_config
-from tests.sinks.engine.test_signal_owed import OneSignal
 from tests.sinks.kinds.acls.acl_builders import acl
+from tests.sinks.one_signal import OneSignal
 
 AL, BO = (acl(f"ALLOW READ User:{name} TOPIC x") for name in ("al", "bo"))
 BO_THERE = acl("ALLOW READ User:bo TOPIC a.x")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -20,31 +19,16 @@ from sinks.kafka.ports.cluster import TopicConfigs
 from sinks.kinds.controller import PassContext
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config, world_in_step
 from tests.sinks.kinds.acls.acl_builders import acl
+from tests.sinks.one_signal import with_signal
 from tests.sinks.scripted_pass import ScriptedPass
 
 DENIED = ItemFault("TOPIC_AUTHORIZATION_FAILED", "until somebody grants it")
 
 
-class OneSignal:
-    """Works, and tells what is put into it once."""
-
-    works = True
-
-    def __init__(self) -> None:
-        self.records = 0
-
-    def signalled(self) -> int:
-        records, self.records = self.records, 0
-        return records
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
 def test_signal_of_a_pass_that_breaks_off_reaches_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    world, signal = world_in_step(), OneSignal()
+    world = world_in_step()
     put_topic(world.source, "x", 1, retention_ms="1")
-    world.reconcile._components = replace(world.reconcile._components, signal=signal)
+    signal = with_signal(world)
     for _ in range(4):
         world.run_pass()
     set_config(world.source, "x", "retention.ms", "2")
@@ -74,8 +58,8 @@ def test_pass_that_failed_is_tried_again_when_its_retry_is_due_however_far_the_n
 def test_signal_that_comes_while_topics_are_in_trouble_is_looked_for_once_they_are_out_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world, signal = world_in_step(), OneSignal()
-    world.reconcile._components = replace(world.reconcile._components, signal=signal)
+    world = world_in_step()
+    signal = with_signal(world)
     for _ in range(4):
         world.run_pass()
 
@@ -98,8 +82,8 @@ def test_signal_that_comes_while_topics_are_in_trouble_is_looked_for_once_they_a
 def test_signal_that_comes_while_a_topic_may_not_be_read_is_compared_soon_after_it_may(
     monkeypatch: pytest.MonkeyPatch, side: str, topic: str
 ) -> None:
-    world, signal = world_in_step(), OneSignal()
-    world.reconcile._components = replace(world.reconcile._components, signal=signal)
+    world = world_in_step()
+    signal = with_signal(world)
     cluster: MemoryCluster = getattr(world, side)
     describe = cluster.describe_topic_configs
 
@@ -131,11 +115,11 @@ def test_signal_that_comes_while_a_topic_may_not_be_read_is_compared_soon_after_
 
 def test_signal_that_comes_while_a_kind_rests_is_looked_for_when_its_interval_is_over() -> None:
     pace = Pace(observe_rate=0, intervals={Kind.ACL: 3.0})
-    world, signal = World(flow_settings(pace=pace)), OneSignal()
+    world = World(flow_settings(pace=pace))
     put_topic(world.source, "x")
     world.source_acls.bindings = {acl("ALLOW READ User:al TOPIC x")}
     world.settle()
-    world.reconcile._components = replace(world.reconcile._components, signal=signal)
+    signal = with_signal(world)
     world.run_pass(after=3.0)
     world.source_acls.bindings = {*world.source_acls.bindings, acl("ALLOW READ User:bo TOPIC x")}
     signal.records = 1

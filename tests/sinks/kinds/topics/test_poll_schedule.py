@@ -184,3 +184,18 @@ def test_no_topics_are_no_shards(rate: int) -> None:
     assert polled(built, 1.0, signalled=1) == []
     assert built.all_shards() == []
     assert built.due(1.0, signal_works=True) == float("inf")
+
+
+def test_once_a_log_tells_of_changes_no_difference_spares_a_topic_of_the_first_round() -> None:
+    built = schedule(MANY)
+    built.changed(names(2), 0.0)
+    polled(built, 0.5, signal_works=False)
+    assert set(polled(built, 1.0, signalled=1, differing=names(2))) == set(names(MANY))
+
+
+def test_nothing_is_due_for_a_signal_while_nothing_could_be_polled() -> None:
+    built = schedule(MANY)
+    built.owe(1)
+    assert built.due(1.0, signal_works=True) < float("inf")
+    assert built.due(1.0, signal_works=True, polls=False) == float("inf")
+    assert built.due(1.0, signal_works=False, polls=False) < float("inf")

@@ -81,3 +81,13 @@ def test_without_topics_nothing_is_owed() -> None:
     built = SecondComparison()
     built.owe_some(())
     assert not built.is_owed
+
+
+def test_topics_that_come_and_go_keep_no_other_from_its_turn() -> None:
+    lasting = MANY[: 3 * IN_TURN]
+    built, turns = SecondComparison(), set[str]()
+    for number in range(40):
+        built.owe_some([*lasting, *(f"z{number}-{one:03}" for one in range(IN_TURN))])
+        turn = built.turn((), everything=True)
+        turns |= turn if number >= 20 else set()
+    assert set(lasting) <= turns

@@ -1,0 +1,80 @@
+"""What an idle minute costs the longer nothing changes, beside MM2 at 1 s: `python -m bench.settled`.
+
+Each has two clusters of its own with as many topics. JVMs go on compiling for minutes after they have started, so that
+the minute after some changes is not the price of a pair that is idle for hours.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from app.cli.output import print_table
+from app.local.local_cluster import LocalCluster
+from bench.cost import idle_costs
+from bench.scenario import DEFAULT, SCENARIOS, Bench, Scenario, started
+from bench.topic_changes import Changes, create_topics, topic_name, wait_for_topics
+
+WAYS: Final = tuple(one for one in SCENARIOS if one.name in (DEFAULT, "MM2, intervals of 1 s"))
+ARRIVES_WITHIN: Final = 300.0
+"""Seconds."""
+MINUTE: Final = 60.0
+WHO: Final = ("the process", "source broker", "target broker")
+
+
+def main(topics: int = 2000, changes: int = 30, minutes: str = "1,3,5,8,12") -> None:
+    """Prints CPU-seconds of minutes, counted from the last of the changes."""
+    timed = [int(minute) for minute in minutes.split(",")]
+    with ExitStack() as stack:
+        pairs = [stack.enter_context(_pair(way, topics)) for way in WAYS]
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(lambda pair: pair.load.run(changes, 1.0, ARRIVES_WITHIN), pairs))
+        groups = [group for pair in pairs for group in pair.groups]
+        rows, now = [], 0
+        for minute in timed:
+            idle_costs((), (minute - 1 - now) * MINUTE)
+            costs, now = [one.cpu_seconds for one in idle_costs(groups, MINUTE)], minute
+            rows.append(_row(minute, costs))
+            sys.stderr.write(f"{rows[-1]}\n")
+    header = ("minute", *(f"{way.name}: {who}" for way in WAYS for who in (*WHO, "together")), "ratio")
+    print_table("", header, rows)
+
+
+def _row(minute: int, costs: Sequence[float]) -> tuple[str, ...]:
+    ways = [costs[: len(WHO)], costs[len(WHO) :]]
+    ratio = f"{sum(ways[0]) / sum(ways[1]):.2f}"
+    return (str(minute), *(f"{one:.1f}" for way in ways for one in (*way, sum(way))), ratio)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """`groups`: ids of the process that works, and of both brokers."""
+
+    load: Changes
+    groups: Sequence[Sequence[int]]
+
+
+@contextmanager
+def _pair(way: Scenario, topics: int) -> Iterator[_Pair]:
+    """Once a first change has arrived."""
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lockstep-bench-settled-")))
+        source, target = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in ("a", "b"))
+        create_topics(source.bootstrap, topics)
+        wait_for_topics(source.bootstrap, {topic_name(number) for number in range(topics)}, 120)
+        works = stack.enter_context(started(Bench(source, target, topics, root), way))
+        load = Changes({"a": source.bootstrap}, target.bootstrap, topics, seed=1)
+        load.run(1, 0.1, ARRIVES_WITHIN)
+        yield _Pair(load, (works.pids, source.pids, target.pids))
+
+
+if __name__ == "__main__":
+    typer.run(main)
