@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -32,12 +31,12 @@ WHO: Final = ("the process", "source broker", "target broker")
 
 def main(topics: int = 2000, changes: int = 30, minutes: str = "1,3,5,8,12") -> None:
     """Prints CPU-seconds of minutes, counted from the last of the changes."""
-    timed = [int(minute) for minute in minutes.split(",")]
+    timed = sorted(int(minute) for minute in minutes.split(","))
     with ExitStack() as stack:
-        pairs = [stack.enter_context(_pair(way, topics)) for way in WAYS]
+        pairs = [stack.enter_context(_clusters(topics)) for _ in WAYS]
         with ThreadPoolExecutor() as threads:
-            list(threads.map(lambda pair: pair.load.run(changes, 1.0, ARRIVES_WITHIN), pairs))
-        groups = [group for pair in pairs for group in pair.groups]
+            worked = [threads.submit(_worked, stack, pair, way, changes) for pair, way in zip(pairs, WAYS, strict=True)]
+            groups = [group for one in worked for group in one.result()]
         rows, now = [], 0
         for minute in timed:
             idle_costs((), (minute - 1 - now) * MINUTE)
@@ -54,26 +53,23 @@ def _row(minute: int, costs: Sequence[float]) -> tuple[str, ...]:
     return (str(minute), *(f"{one:.1f}" for way in ways for one in (*way, sum(way))), ratio)
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """`groups`: ids of the process that works, and of both brokers."""
-
-    load: Changes
-    groups: Sequence[Sequence[int]]
-
-
 @contextmanager
-def _pair(way: Scenario, topics: int) -> Iterator[_Pair]:
-    """Once a first change has arrived."""
+def _clusters(topics: int) -> Iterator[Bench]:
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lockstep-bench-settled-")))
         source, target = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in ("a", "b"))
         create_topics(source.bootstrap, topics)
         wait_for_topics(source.bootstrap, {topic_name(number) for number in range(topics)}, 120)
-        works = stack.enter_context(started(Bench(source, target, topics, root), way))
-        load = Changes({"a": source.bootstrap}, target.bootstrap, topics, seed=1)
-        load.run(1, 0.1, ARRIVES_WITHIN)
-        yield _Pair(load, (works.pids, source.pids, target.pids))
+        yield Bench(source, target, topics, root)
+
+
+def _worked(stack: ExitStack, bench: Bench, way: Scenario, changes: int) -> Sequence[Sequence[int]]:
+    """Ids of who works and of both brokers, once the last change has arrived."""
+    works = stack.enter_context(started(bench, way))
+    load = Changes({"a": bench.source.bootstrap}, bench.target.bootstrap, bench.topics, seed=1)
+    load.run(1, 0.1, ARRIVES_WITHIN)
+    load.run(changes, 1.0, ARRIVES_WITHIN)
+    return works.pids, bench.source.pids, bench.target.pids
 
 
 if __name__ == "__main__":

@@ -81,7 +81,8 @@ def main() -> None:
         kafka = threads.submit(_archive_kafka, folder / "kafka", folder / KAFKA)
         _archive_spark(folder / "spark", folder / SPARK)
         kafka.result()
-        for archive in (KAFKA, SPARK):
+        # The last one is what make waits for.
+        for archive in (SPARK, KAFKA):
             (folder / archive).replace(ARCHIVES / archive)
 
 

@@ -20,7 +20,7 @@ LEDGER = f"lockstep-ledger.{SOURCE}.internal"
 TOPICS = [f"cut-short-{number:03}" for number in range(510)]
 """More than leave with one request."""
 
-BEGINS_WITHIN, ENDS_WITHIN = 60.0, 60.0
+BEGINS_WITHIN, ENDS_WITHIN, SHOWN_WITHIN = 60.0, 60.0, 60.0
 
 
 def test_topics_that_were_being_created_when_apply_was_interrupted_are_owned(
@@ -41,11 +41,16 @@ def test_topics_that_were_being_created_when_apply_was_interrupted_are_owned(
                 wait_for(intends, BEGINS_WITHIN, "apply to write")
                 run.send_signal(signal.SIGINT)
                 run.communicate(timeout=ENDS_WITHIN)
-            there = {(name,) for name in target.list_topics() if name.startswith(f"{SOURCE}.")}
             ledger = Ledger(LEDGER, target, None, 1)
             assert run.returncode == 130
-            assert there
-            assert ledger.owned(Kind.TOPIC) == there
+            assert ledger.owned(Kind.TOPIC)
+
+            def is_all_there() -> bool:
+                there = {(name,) for name in target.list_topics() if name.startswith(f"{SOURCE}.")}
+                return there == ledger.owned(Kind.TOPIC)
+
+            # A broker shows what was created a moment late.
+            wait_for(is_all_there, SHOWN_WITHIN, "the topics that Lockstep owns to be those that are there")
             assert ledger.values(Entry.INTENT) == {}
         finally:
             source.delete_topics(TOPICS)

@@ -20,9 +20,10 @@ from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
 from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.deletions import TopicDeletions
+from sinks.kinds.topics.dirty_topics import can_be_compared, lacking
 from sinks.kinds.topics.effective import TopicDrifts
 from sinks.kinds.topics.owned_ids import OwnedIds
-from sinks.kinds.topics.poll_schedule import PollSchedule
+from sinks.kinds.topics.poll_schedule import TURN, PollSchedule
 from sinks.kinds.topics.rules import is_still_wanted
 from sinks.kinds.topics.second_comparison import SecondComparison, is_to_compare_again
 from sinks.kinds.topics.survey import Survey, survey
@@ -57,6 +58,7 @@ class TopicController:
         self._backoff = Backoff()
         self._dirty: set[str] = set()
         self._fresh: set[str] = set()
+        self._lacks, self._lists_again = set[str](), False
         self._written: set[str] = set()
         self._unobserved = UnobservedTopics()
         self._refused: dict[str, Sequence[Refusal]] = {}
@@ -74,17 +76,20 @@ class TopicController:
         self._backoff.keep(
             partial(is_still_wanted, frozenset(context.listed.desired.remote.values()), context.listed.target)
         )
-        configs, lacking = self._polls_configs(context), self._lacking(context)
-        if configs:
+        self._schedule.follow(context.signal_works)
+        active, self._lacks = self._active(context), lacking(context.listed, self._awaited(context))
+        # A listing may be of a broker that is behind the log: where no poll comes back to it, one more pass does.
+        self._lists_again = bool(context.signalled) and active == {Kind.TOPIC}
+        if Kind.TOPIC_CONFIG in active:
             self._poll_configs(context, again)
         elif not self._settings.enabled[Kind.TOPIC_CONFIG]:
             # A topic that is there has nothing else that could be compared.
-            self._dirty = {topic for topic in self._dirty if context.listed.desired.remote.get(topic) in lacking}
+            self._dirty = {topic for topic in self._dirty if context.listed.desired.remote.get(topic) in self._lacks}
         elif context.signalled:
             # A signal comes once; the kind looks for it when its interval is over.
             self._schedule.owe(context.signalled)
-        differ = Kind.TOPIC not in context.idle and (self._deletions.poll(context) or bool(lacking))
-        return differ or self._once or (configs and bool(self._dirty))
+        differ = Kind.TOPIC in active and (self._deletions.poll(context) or bool(self._lacks))
+        return differ or self._once or (Kind.TOPIC_CONFIG in active and bool(self._dirty))
 
     def _poll_configs(self, context: PassContext, again: Collection[str]) -> None:
         remote = context.listed.desired.remote
@@ -111,7 +116,7 @@ class TopicController:
         self._dirty = dirty & remote.keys()
 
     def _differing(self, context: PassContext) -> set[str]:
-        turn = self._schedule.turn(context.now, signal_works=context.signal_works, signalled=context.signalled)
+        turn = self._schedule.turn(context.now, signalled=context.signalled)
         groups = [self._schedule.all_shards()] if context.everything else turn
         differing: set[str] = set()
         for group in groups:
@@ -123,8 +128,7 @@ class TopicController:
             moved = found.difference(self._written, self._unobserved.names())
             self.explained += len(moved)
             if context.everything:
-                # The broker that is asked may be behind the log: what is not explained is looked for once more.
-                self._schedule.owe(max(0, context.signalled - len(moved)))
+                self._schedule.polled_all(max(0, context.signalled - len(moved)))
             else:
                 self._schedule.polled(group, self._clock() - start, len(moved))
                 self._schedule.changed(moved, context.now)
@@ -138,14 +142,8 @@ class TopicController:
         shards = [[remote[topic] for topic in shard if remote[topic] in there] for shard in self._schedule.all_shards()]
         return self._target_watch.changed(shards)
 
-    def _polls_configs(self, context: PassContext) -> bool:
-        return self._settings.enabled[Kind.TOPIC_CONFIG] and Kind.TOPIC_CONFIG not in context.idle
-
-    def _lacking(self, context: PassContext) -> set[str]:
-        """Remote topics that are not there, or with too few partitions, and that nobody waits for to be shown."""
-        target, awaited = context.listed.target, self._awaited(context)
-        wanted = context.listed.desired.partitions.items()
-        return {name for name, count in wanted if target.get(name, 0) < count and (name,) not in awaited}
+    def _active(self, context: PassContext) -> set[Kind]:
+        return {kind for kind in self.kinds if self._settings.enabled[kind]} - context.idle
 
     def _awaited(self, context: PassContext) -> Collection[Key]:
         return self._created.awaited(lambda key: key[0] in context.listed.target, context.now)
@@ -193,10 +191,10 @@ class TopicController:
         self._backoff.learn(synced, context.now)
         self._created.note(outcomes, context.now)
         unsettled = {outcome.change.key[0] for outcome in outcomes if is_to_compare_again(outcome)}
-        upstream = self._upstream(seen.covered)
         # What was not compared, because its kind is paused, stays dirty: the watch will not report it again.
         self._dirty -= seen.covered
-        self._dirty |= seen.again | {upstream[name] for name in unsettled if name in upstream}
+        self._dirty |= seen.again
+        self._dirty |= {topic for topic, name in context.listed.desired.remote.items() if name in unsettled}
         self._unobserved.settle(seen.covered, seen.unobserved, context.now)
         self._refused = {topic: why for topic, why in self._refused.items() if topic not in seen.covered}
         if self._settings.enabled[Kind.TOPIC_CONFIG]:
@@ -216,9 +214,11 @@ class TopicController:
         refused = (*context.listed.desired.refused, *untaken, *self._backoff.waiting(context.now))
         self._drifts.keep(wanted)
         late = self._created.unobserved(lambda key: key[0] in names, self._target.alias)
-        due = self._schedule.due(context.now, signal_works=context.signal_works, polls=self._polls_configs(context))
-        # While configs rest nothing of it can be compared.
-        if Kind.TOPIC_CONFIG not in context.idle and (self._fresh or self._dirty or self._second.is_owed):
+        active = self._active(context)
+        due = self._schedule.due(context.now, polls=Kind.TOPIC_CONFIG in active)
+        due = min(due, context.now + TURN) if self._lists_again else due
+        owed = Kind.TOPIC_CONFIG in active and (self._fresh or self._second.is_owed)
+        if owed or can_be_compared(self._dirty, context.listed, self._lacks, active):
             due = context.now
         return ControllerStatus(
             refused,

@@ -45,7 +45,7 @@ class PollSchedule:
         self._topics: frozenset[str] = frozenset()
         self._next = 0
         self._changed: dict[str, float] = {}
-        self._owed = 0
+        self._owed = self._blind = 0
         self._unexplained = 0
         self._signal_works = True
 
@@ -60,6 +60,9 @@ class PollSchedule:
         # The turn stays where it was: where topics come and go, starting over would never reach the last ones.
         self._next = max(0, bisect_right([shard[0] for shard in self._shards], upcoming) - 1)
         self._changed = {topic: at for topic, at in self._changed.items() if topic in self._topics}
+        # The turn may have gone back within its shard: one more then, so that the last ones are not left out.
+        self._blind = min(self._blind + 1, len(self._shards)) if self._blind else 0
+        self._owed = max(self._owed, self._blind) if self._shards else 0
 
     def _shard_size(self) -> int:
         size = max(SMALLEST, ceil(len(self._topics) / SHARDS))
@@ -75,20 +78,23 @@ class PollSchedule:
         """Every topic, for a comparison of everything."""
         return list(self._shards)
 
-    def turn(self, now: float, *, signal_works: bool = False, signalled: int = 0) -> Iterator[list[Sequence[str]]]:
+    def follow(self, signal_works: bool) -> None:
+        """Notes in each pass whether the metadata log tells of changes. Once it does every topic is owed a poll that no
+        difference spares: what changed until then was no signal, and nobody knows how much it was."""
+        if signal_works and not self._signal_works:
+            self._blind = len(self._shards)
+            self._owed = max(self._owed, self._blind)
+        self._signal_works = signal_works
+
+    def turn(self, now: float, *, signalled: int = 0) -> Iterator[list[Sequence[str]]]:
         """The shards to poll now, in groups. `polled` is to be told of each group before the next one is asked for.
 
-        `signal_works`: the metadata log tells of changes; `signalled`: how many since the last turn.
+        `signalled`: how many changes the metadata log told of since the last turn.
         """
         # Without a log that tells of changes, what a long pause saved up is not spent at once.
-        self._budget.earn(now, len(self._topics), float("inf") if signal_works else 2 * TURN)
-        if signal_works and not self._signal_works:
-            # What changed while its rhythm was learnt was no signal, and nobody knows how much it was: no difference,
-            # of a topic that changes all the time say, may pass for all of it.
-            signalled += max(1, len(self._topics))
-        self._signal_works = signal_works
+        self._budget.earn(now, len(self._topics), float("inf") if self._signal_works else 2 * TURN)
         self.owe(signalled)
-        if not signal_works:
+        if not self._signal_works:
             lately = self._lately(now)
             yield [*lately, *self._shards_within(self._budget.left - sum(map(len, lately)))]
         elif self._owed:
@@ -100,9 +106,15 @@ class PollSchedule:
         if signalled:
             self._owed = ROUNDS * len(self._shards)
 
-    def due(self, now: float, *, signal_works: bool, polls: bool = True) -> float:
+    def polled_all(self, unexplained: int) -> None:
+        """Of every topic; so many changes that the log told of were not among the differences. The broker that was
+        asked may be behind the log: they are looked for once more."""
+        self._blind = 0
+        self.owe(unexplained)
+
+    def due(self, now: float, *, polls: bool = True) -> float:
         """When the next turn is wanted without any signal. `polls`: False while nothing could be polled in it."""
-        if signal_works and not (polls and self._owed):
+        if self._signal_works and not (polls and self._owed):
             return float("inf")
         if not self._shards:
             return now + TURN
@@ -126,11 +138,11 @@ class PollSchedule:
         self._budget.spend(sum(map(len, group)), seconds)
         self._unexplained = max(0, self._unexplained - differing)
         if not self._unexplained:
-            self._owed = 0
+            self._owed = self._blind
         elif differing and self._shards:
             # The broker that is asked is not behind: one round tells of what is left, if it is of a topic at all.
             whole = len(self._shards)
-            self._owed = whole if self._owed == ROUNDS * whole else self._owed % whole
+            self._owed = max(self._blind, whole if self._owed == ROUNDS * whole else self._owed % whole)
             self._unexplained = self._unexplained if self._owed else 0
 
     def _shards_within(self, budget: float) -> list[Sequence[str]]:
@@ -144,7 +156,7 @@ class PollSchedule:
     def _next_shard(self) -> Sequence[str]:
         shard = self._shards[self._next]
         self._next = (self._next + 1) % len(self._shards)
-        self._owed = max(0, self._owed - 1)
+        self._owed, self._blind = max(0, self._owed - 1), max(0, self._blind - 1)
         if not self._owed:
             self._unexplained = 0
         return shard

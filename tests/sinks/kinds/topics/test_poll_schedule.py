@@ -40,7 +40,8 @@ def polled(
 ) -> list[str]:
     """The topics of one turn; `differing`: those whose poll shows a difference; `cost`: seconds a topic."""
     seen: list[str] = []
-    for group in built.turn(now, signal_works=signal_works, signalled=signalled):
+    built.follow(signal_works)
+    for group in built.turn(now, signalled=signalled):
         topics = [topic for shard in group for topic in shard]
         built.polled(group, len(topics) * cost, len(set(differing) & set(topics)))
         seen += topics
@@ -50,13 +51,13 @@ def polled(
 def test_nothing_is_polled_and_no_turn_is_wanted_while_the_log_tells_of_no_change() -> None:
     built = schedule(MANY)
     assert polled(built, 1.0) == []
-    assert built.due(1.0, signal_works=True) == float("inf")
+    assert built.due(1.0) == float("inf")
 
 
 def test_a_signal_that_nothing_explains_is_followed_through_all_topics_twice_with_a_moment_in_between() -> None:
     built = schedule(MANY)
     assert polled(built, 1.0, signalled=1) == names(MANY)
-    assert built.due(1.0, signal_works=True) == 1.0 + TURN
+    assert built.due(1.0) == 1.0 + TURN
     assert polled(built, 2.0) == names(MANY)
     assert polled(built, 3.0) == []
     assert ROUNDS == 2
@@ -86,7 +87,7 @@ def test_a_signal_goes_on_to_be_followed_when_the_budget_allows_it_again() -> No
         """Until nothing is left."""
     now = 1.0
     for _ in range(2 * SHARDS):
-        now = built.due(now, signal_works=True) + 0.01
+        now = built.due(now) + 0.01
         seen |= set(polled(built, now, cost=0.05))
     assert seen == set(names(MANY))
 
@@ -95,7 +96,7 @@ def test_a_turn_waits_for_what_its_shard_costs() -> None:
     built = schedule(MANY)
     while polled(built, 1.0, signalled=1, cost=0.05):
         """Until nothing is left."""
-    due = built.due(1.0, signal_works=True)
+    due = built.due(1.0)
     assert due > 1.0 + TURN
     assert polled(built, due - 0.01) == []
     assert polled(built, due + 0.01) != []
@@ -114,7 +115,7 @@ def test_without_a_log_topics_take_turns_and_each_is_polled_in_its_turn() -> Non
 def test_without_a_log_the_next_turn_is_wanted_soon() -> None:
     built = schedule(10)
     polled(built, 5.0, signal_works=False)
-    assert built.due(5.0, signal_works=False) == 5.0 + TURN
+    assert built.due(5.0) == 5.0 + TURN
 
 
 @given(st.integers(0, 400), st.integers(1, 200), st.lists(st.integers(0, 3), max_size=20), st.booleans())
@@ -183,7 +184,7 @@ def test_no_topics_are_no_shards(rate: int) -> None:
     built = schedule(0, Pace(observe_rate=rate))
     assert polled(built, 1.0, signalled=1) == []
     assert built.all_shards() == []
-    assert built.due(1.0, signal_works=True) == float("inf")
+    assert built.due(1.0) == float("inf")
 
 
 def test_once_a_log_tells_of_changes_no_difference_spares_a_topic_of_the_first_round() -> None:
@@ -196,6 +197,24 @@ def test_once_a_log_tells_of_changes_no_difference_spares_a_topic_of_the_first_r
 def test_nothing_is_due_for_a_signal_while_nothing_could_be_polled() -> None:
     built = schedule(MANY)
     built.owe(1)
-    assert built.due(1.0, signal_works=True) < float("inf")
-    assert built.due(1.0, signal_works=True, polls=False) == float("inf")
-    assert built.due(1.0, signal_works=False, polls=False) < float("inf")
+    assert built.due(1.0) < float("inf")
+    assert built.due(1.0, polls=False) == float("inf")
+    built.follow(signal_works=False)
+    assert built.due(1.0, polls=False) < float("inf")
+
+
+def test_a_storm_of_signals_whose_changes_are_found_costs_no_more_once_the_first_round_is_over() -> None:
+    built = schedule(MANY)
+    built.changed(names(1), 0.0)
+    polled(built, 0.5, signal_works=False)
+    first = polled(built, 1.0, signalled=1, differing=names(1))
+    later = [polled(built, 2.0 + number, signalled=1, differing=names(1)) for number in range(5)]
+    assert set(first) == set(names(MANY))
+    assert later == [names(1)] * 5
+
+
+def test_without_topics_no_turn_is_wanted_for_a_signal_that_came_before_they_went() -> None:
+    built = schedule(3)
+    built.owe(1)
+    built.members(())
+    assert built.due(1.0) == float("inf")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -11,6 +11,7 @@ from sinks.engine.model import Kind
 from sinks.faults import ItemFault
 from sinks.flow_settings import Pace
 from sinks.kafka.ports.cluster import Faults, TopicSpec
+from sinks.kinds.topics.poll_schedule import TURN
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config
 from tests.sinks.one_signal import with_signal
 
@@ -38,7 +39,9 @@ def test_what_changed_while_the_rhythm_was_learnt_is_found_whatever_else_changes
 
 
 @pytest.mark.parametrize("interval", [None, MINUTES], ids=["paused", "rests"])
-def test_no_pass_is_due_for_a_record_while_configs_rest_or_are_paused(interval: float | None) -> None:
+def test_one_more_pass_is_due_for_a_record_while_configs_rest_or_are_paused_and_then_none(
+    interval: float | None,
+) -> None:
     intervals = {} if interval is None else {Kind.TOPIC_CONFIG: interval}
     pace = Pace(observe_rate=0, full_comparison_interval=HOUR, intervals=intervals)
     world = World(flow_settings(enabled=(Kind.TOPIC, Kind.TOPIC_CONFIG), pace=pace))
@@ -49,8 +52,8 @@ def test_no_pass_is_due_for_a_record_while_configs_rest_or_are_paused(interval: 
         world.ledger().put({(Entry.PAUSED, (Kind.TOPIC_CONFIG.value,)): ""})
     assert Kind.TOPIC_CONFIG in world.run_pass(everything=interval is None).idle
     signal.records = 1
-    world.run_pass()
-    assert world.run_pass().due > world.clock.now + MINUTES / 2
+    assert world.run_pass().due <= world.clock.now + TURN
+    assert world.run_pass(after=TURN).due > world.clock.now + MINUTES / 2
 
 
 def test_a_topic_that_came_while_no_configs_are_synced_leaves_nothing_to_be_compared_again() -> None:
@@ -82,3 +85,66 @@ def test_a_topic_that_could_not_be_created_for_a_moment_is_tried_again_soon_whil
     assert report.due <= world.clock.now
     world.run_pass(after=1.0)
     assert "a.x" in world.target.list_topics()
+
+
+def test_a_partition_that_could_not_be_added_for_a_moment_is_tried_again_soon_while_no_configs_are_synced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(flow_settings(enabled=ALONE))
+    with_signal(world)
+    put_topic(world.source, "x")
+    world.settle()
+
+    def not_now(counts: Mapping[str, int]) -> Faults:
+        return dict.fromkeys(counts, ItemFault("NOT_CONTROLLER", "elected in a moment", retriable=True))
+
+    world.source.create_partitions({"x": 3})
+    with monkeypatch.context() as broken:
+        broken.setattr(world.target, "create_partitions", not_now)
+        report = world.run_pass(after=60.0)
+    assert [outcome.error is not None for outcome in report.outcomes] == [True]
+    assert report.due <= world.clock.now
+    world.run_pass(after=1.0)
+    assert world.target.list_topics()["a.x"] == 3
+
+
+@pytest.mark.parametrize("enabled", [ALONE, (Kind.TOPIC, Kind.TOPIC_CONFIG)], ids=["configs disabled", "synced"])
+def test_a_topic_that_the_listing_of_the_signals_pass_did_not_show_yet_is_created_soon(enabled: Sequence[Kind]) -> None:
+    world = World(flow_settings(enabled=enabled))
+    signal = with_signal(world)
+    put_topic(world.source, "x")
+    world.settle()
+    signal.records = 1
+    assert world.run_pass(after=1.0).due <= world.clock.now + TURN
+    put_topic(world.source, "late")
+    world.run_pass(after=TURN)
+    assert "a.late" in world.target.list_topics()
+
+
+def test_a_new_topic_has_no_pass_due_while_topics_are_paused() -> None:
+    world = World(flow_settings(enabled=(Kind.TOPIC, Kind.TOPIC_CONFIG), pace=Pace(full_comparison_interval=HOUR)))
+    signal = with_signal(world)
+    world.settle()
+    world.ledger().put({(Entry.PAUSED, (Kind.TOPIC.value,)): ""})
+    assert Kind.TOPIC in world.run_pass(everything=True).idle
+    put_topic(world.source, "x")
+    signal.records = 1
+    due = [world.run_pass(after=TURN).due - world.clock.now for _ in range(5)]
+    assert due[-1] > MINUTES
+
+
+def test_what_changed_while_a_log_told_of_nothing_and_configs_rested_is_found_when_they_wake() -> None:
+    pace = Pace(full_comparison_interval=HOUR, intervals={Kind.TOPIC_CONFIG: 60.0})
+    world = World(flow_settings(enabled=(Kind.TOPIC, Kind.TOPIC_CONFIG), pace=pace))
+    signal = with_signal(world)
+    put_topic(world.source, "x", 1, retention_ms="1")
+    for _ in range(4):
+        world.run_pass(after=61.0)
+    signal.works = False
+    world.run_pass(after=1.0)
+    set_config(world.source, "x", "retention.ms", "2")
+    world.run_pass(after=1.0)
+    signal.works = True
+    for _ in range(13):
+        world.run_pass(after=5.0)
+    assert overrides_of(world.target, "a.x")["retention.ms"] == "2"
