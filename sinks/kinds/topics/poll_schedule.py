@@ -63,6 +63,7 @@ class PollSchedule:
         # The turn may have gone back within its shard: one more then, so that the last ones are not left out.
         self._blind = min(self._blind + 1, len(self._shards)) if self._blind else 0
         self._owed = max(self._owed, self._blind) if self._shards else 0
+        self._unexplained = self._unexplained if self._owed else 0
 
     def _shard_size(self) -> int:
         size = max(SMALLEST, ceil(len(self._topics) / SHARDS))
@@ -110,6 +111,7 @@ class PollSchedule:
         """Of every topic; so many changes that the log told of were not among the differences. The broker that was
         asked may be behind the log: they are looked for once more."""
         self._blind = 0
+        self._owed = self._owed if self._unexplained else 0
         self.owe(unexplained)
 
     def due(self, now: float, *, polls: bool = True) -> float:

@@ -218,3 +218,12 @@ def test_without_topics_no_turn_is_wanted_for_a_signal_that_came_before_they_wen
     built.owe(1)
     built.members(())
     assert built.due(1.0) == float("inf")
+
+
+def test_after_a_poll_of_all_topics_none_is_owed_one_because_the_log_tells_of_changes_now() -> None:
+    built = schedule(MANY)
+    built.follow(signal_works=False)
+    built.follow(signal_works=True)
+    built.polled_all(0)
+    assert polled(built, 1.0) == []
+    assert built.due(1.0) == float("inf")
