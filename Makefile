@@ -51,7 +51,7 @@ $(ARCHIVES)/kafka.jsa: $(STAMP)
 tests: setup $(ARCHIVES)/kafka.jsa
 	$(BIN)/python -m pytest tests -m "not endurance" -n $(WORKERS) $(TOGETHER) $(ARGS)
 
-endurance: setup $(ARCHIVES)/kafka.jsa ## what `make test` leaves out: three brokers killed again and again, failovers killed at each step
+endurance: setup $(ARCHIVES)/kafka.jsa ## what `make test` leaves out: kills again and again, lost answers, mixes of faults
 	$(BIN)/python -m pytest tests -m endurance -n 1 $(TOGETHER) $(ARGS)
 
 fuzz: setup ## searches with fresh inputs, ROUNDS times; `make test` has the same ones every time

@@ -30,6 +30,7 @@ def client(cluster: LocalCluster, user: tuple[str, str] | None = None) -> KafkaC
     return KafkaCluster(cluster.alias, cluster.client_properties(user))
 
 
+@pytest.mark.endurance
 def test_a_cluster_keeps_its_address_its_id_and_its_topics_through_restart_and_crash(tmp_path: Path) -> None:
     """And at the end none of its processes is left."""
     with LocalCluster("a", tmp_path, java_options=QUICK_KAFKA) as cluster:
@@ -49,6 +50,7 @@ def test_a_cluster_keeps_its_address_its_id_and_its_topics_through_restart_and_c
     assert not [pid for pid in pids if psutil.pid_exists(pid)]
 
 
+@pytest.mark.endurance
 def test_a_cluster_of_several_brokers_is_ready_when_all_know_each_other(tmp_path: Path) -> None:
     with LocalCluster("a", tmp_path, brokers=2, heap="256m", java_options=QUICK_KAFKA) as cluster:
         assert len(cluster.pids) == 2

@@ -22,7 +22,7 @@ from streaming.verify.rows import SOURCE, PartitionRead
 from tests.sinks.verify.compacted_log import compacted_log
 from tests.sinks.verify.mirrored_log import MirroredLog, Record, mixes, named
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.endurance]
 
 SCHEMA = (
     "topic string, partition int, offset bigint, key binary, value binary, timestamp timestamp, timestampType int, "

@@ -18,6 +18,8 @@ from sinks.kafka.ports.config_levels import ConfigEntity, ResourceType
 from tests.kafka.configs_tool.conftest import SOON, Three
 from tests.kafka.configs_tool.write_proxy import at_writes
 
+pytestmark = pytest.mark.endurance
+
 TWO = ConfigEntity(ResourceType.BROKER, "2")
 BROKER = ("--entity-type", "brokers", "--entity-name", "2")
 NAME, OTHER = "background.threads", "num.io.threads"

@@ -13,6 +13,8 @@ from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from tests.kafka.configs_tool.conftest import SOON, Ran, Three
 from tests.kafka.configs_tool.write_proxy import Act, at_writes, cut, nothing
 
+pytestmark = pytest.mark.endurance
+
 BEFORE = {"background.threads": "11", "log.cleaner.threads": "2"}
 AFTER = {"background.threads": "12", "num.io.threads": "9"}
 ADDED = ",".join(f"{name}={value}" for name, value in AFTER.items())

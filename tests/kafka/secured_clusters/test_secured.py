@@ -68,6 +68,7 @@ def test_a_groups_record_is_found_again_over_sasl_ssl(stage: Stage) -> None:
     wait_for(lambda: arrived().items["orders-reader"] == {there: 7}, SOON, "the group's offset on the target")
 
 
+@pytest.mark.endurance
 def test_any_right_that_is_taken_away_is_found_missing(stage: Stage) -> None:
     """So none of them is there for nothing. What another right gives as well is still there without its own line."""
     needed = stage.needed()
