@@ -6,23 +6,19 @@ import json
 import platform
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import psutil
 import typer
 
 from app.local.jars import PROJECT
-from app.local.local_cluster import LocalCluster
 from bench import groups_page
 from bench.acl_scenario import measure_acls
 from bench.group_scenario import FULL, WAYS, measure_groups
 from bench.page import render
 from bench.results import Result, read, save
-from bench.scenario import SCENARIOS, Bench, measure
-from bench.topic_changes import create_topics, topic_name, wait_for_topics
+from bench.scenario import SCENARIOS, bench_of, measure
 from streaming.errors import LockstepError
 
 RESULTS = PROJECT / "docs" / "benchmarks.json"
@@ -59,19 +55,14 @@ def main(
 
 def _measure(topics: int, changes: int, only: str) -> Iterator[Result]:
     """One result after the other, so that what was measured is kept when a later way fails."""
-    with tempfile.TemporaryDirectory(prefix="lockstep-bench-") as folder:
-        root = Path(folder)
-        with LocalCluster("a", root / "a", heap="768m") as source, LocalCluster("b", root / "b", heap="768m") as target:
-            create_topics(source.bootstrap, topics)
-            wait_for_topics(source.bootstrap, {topic_name(n) for n in range(topics)}, 120)
-            bench = Bench(source, target, topics, root)
-            for seed, scenario in enumerate(SCENARIOS):
-                if any(part in scenario.name for part in only.split("|")):
-                    sys.stderr.write(f"{topics} topics: {scenario.name}\n")
-                    try:
-                        yield measure(bench, scenario, changes, seed)
-                    except (TimeoutError, LockstepError) as error:
-                        sys.stderr.write(f"left out: {error}\n")
+    with bench_of(topics) as bench:
+        for seed, scenario in enumerate(SCENARIOS):
+            if any(part in scenario.name for part in only.split("|")):
+                sys.stderr.write(f"{topics} topics: {scenario.name}\n")
+                try:
+                    yield measure(bench, scenario, changes, seed)
+                except (TimeoutError, LockstepError) as error:
+                    sys.stderr.write(f"left out: {error}\n")
 
 
 def _facts() -> dict[str, Any]:

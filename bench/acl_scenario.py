@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 from confluent_kafka.admin import (
     AclBindingFilter,
@@ -18,11 +16,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from bench.results import quantile
-from bench.scenario import Bench, Scenario, started
-from bench.topic_changes import create_topics, topic_name, wait_for_topics
+from bench.scenario import Bench, Scenario, bench_of, started
+from bench.topic_changes import topic_name
 from sinks.engine.model import ALLOW
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
@@ -44,12 +41,8 @@ Seconds = dict[str, dict[str, list[float]]]
 def measure_acls(changes: int) -> Seconds:
     """Each way on the same clusters, one after the other."""
     measured: Seconds = {}
-    with tempfile.TemporaryDirectory(prefix="lockstep-bench-acls-") as folder, ExitStack() as stack:
-        root = Path(folder)
-        a, b = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
-        bench = Bench(a, b, TOPICS, root)
-        create_topics(bench.source.bootstrap, TOPICS)
-        wait_for_topics(bench.source.bootstrap, {topic_name(n) for n in range(TOPICS)}, 120)
+    with ExitStack() as stack:
+        bench = stack.enter_context(bench_of(TOPICS))
         source = KafkaCluster("a", {"bootstrap.servers": bench.source.bootstrap})
         stack.callback(source.close)
         many = [read_acl(f"User:app-{n}", topic_name(n % TOPICS)) for n in range(ACLS)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -19,7 +20,7 @@ from app.local.waiting import wait_for
 from bench.cost import idle_costs
 from bench.job_file import write_job_file
 from bench.results import Result
-from bench.topic_changes import Changes
+from bench.topic_changes import Changes, create_topics, topic_name, wait_for_topics
 
 IDLE = 45.0
 """Seconds without a change over which the price is taken."""
@@ -84,6 +85,17 @@ class Bench:
     target: LocalCluster
     topics: int
     folder: Path
+
+
+@contextmanager
+def bench_of(topics: int) -> Iterator[Bench]:
+    """New clusters, with as many topics on the source."""
+    with tempfile.TemporaryDirectory(prefix="lockstep-bench-") as folder, ExitStack() as stack:
+        root = Path(folder)
+        source, target = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
+        create_topics(source.bootstrap, topics)
+        wait_for_topics(source.bootstrap, {topic_name(number) for number in range(topics)}, 120)
+        yield Bench(source, target, topics, root)
 
 
 def measure(bench: Bench, scenario: Scenario, changes: int, seed: int) -> Result:

@@ -7,20 +7,17 @@ the minute after some changes is not the price of a pair that is idle for hours.
 from __future__ import annotations
 
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Final
 
 import typer
 
 from app.cli.output import print_table
-from app.local.local_cluster import LocalCluster
 from bench.cost import idle_costs
-from bench.scenario import DEFAULT, SCENARIOS, Bench, Scenario, started
-from bench.topic_changes import Changes, create_topics, topic_name, wait_for_topics
+from bench.scenario import DEFAULT, SCENARIOS, Bench, Scenario, bench_of, started
+from bench.topic_changes import Changes
 
 WAYS: Final = tuple(one for one in SCENARIOS if one.name in (DEFAULT, "MM2, intervals of 1 s"))
 ARRIVES_WITHIN: Final = 300.0
@@ -33,7 +30,7 @@ def main(topics: int = 2000, changes: int = 30, minutes: str = "1,3,5,8,12") -> 
     """Prints CPU-seconds of minutes, counted from the last of the changes."""
     timed = sorted(int(minute) for minute in minutes.split(","))
     with ExitStack() as stack:
-        pairs = [stack.enter_context(_clusters(topics)) for _ in WAYS]
+        pairs = [stack.enter_context(bench_of(topics)) for _ in WAYS]
         with ThreadPoolExecutor() as threads:
             worked = [threads.submit(_worked, stack, pair, way, changes) for pair, way in zip(pairs, WAYS, strict=True)]
             groups = [group for one in worked for group in one.result()]
@@ -51,16 +48,6 @@ def _row(minute: int, costs: Sequence[float]) -> tuple[str, ...]:
     ways = [costs[: len(WHO)], costs[len(WHO) :]]
     ratio = f"{sum(ways[0]) / sum(ways[1]):.2f}"
     return (str(minute), *(f"{one:.1f}" for way in ways for one in (*way, sum(way))), ratio)
-
-
-@contextmanager
-def _clusters(topics: int) -> Iterator[Bench]:
-    with ExitStack() as stack:
-        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lockstep-bench-settled-")))
-        source, target = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in ("a", "b"))
-        create_topics(source.bootstrap, topics)
-        wait_for_topics(source.bootstrap, {topic_name(number) for number in range(topics)}, 120)
-        yield Bench(source, target, topics, root)
 
 
 def _worked(stack: ExitStack, bench: Bench, way: Scenario, changes: int) -> Sequence[Sequence[int]]:
