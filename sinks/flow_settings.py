@@ -177,6 +177,11 @@ class FlowSettings:
     closing: PluginClosing = field(default_factory=PluginClosing, compare=False, repr=False)
 
     @property
+    def synced(self) -> frozenset[Kind]:
+        """The kinds that are enabled."""
+        return frozenset(kind for kind, is_enabled in self.enabled.items() if is_enabled)
+
+    @property
     def plugins(self) -> tuple[object, ...]:
         """Every object whose class the file can name."""
         filters = (self.topic_filter, self.group_filter, self.config_filter)

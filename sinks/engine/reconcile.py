@@ -219,8 +219,8 @@ class FlowReconcile:
 
     def _others_due(self, now: float) -> list[float]:
         """The full comparison, and kinds that rest for an interval of their own."""
-        enabled = {kind for kind, is_enabled in self.settings.enabled.items() if is_enabled}
-        return [self._full.due_at(now), *self._intervals.waking(enabled - self._ledger.paused, now)]
+        awake = self.settings.synced - self._ledger.paused
+        return [self._full.due_at(now), *self._intervals.waking(awake, now)]
 
     def report_only(self, compared: Compared) -> Report:
         """The report of a pass that ends with its plan: nothing is written or recorded, and no observer gets it."""

@@ -20,7 +20,7 @@ from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
 from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
 from sinks.kinds.topics.deletions import TopicDeletions
-from sinks.kinds.topics.dirty_topics import can_be_compared, lacking
+from sinks.kinds.topics.dirty_topics import can_be_compared, lacking, upstream_of
 from sinks.kinds.topics.effective import TopicDrifts
 from sinks.kinds.topics.owned_ids import OwnedIds
 from sinks.kinds.topics.poll_schedule import TURN, PollSchedule
@@ -99,9 +99,8 @@ class TopicController:
         self._dirty |= self._fresh
         # Compared now and in the next pass, too: the broker that was watched may be ahead of the one that is read.
         self._fresh = differing
-        upstream = {name: topic for topic, name in remote.items()}
         if context.everything:
-            there = {upstream[name] for name in self._changed_on_target(context)}
+            there = upstream_of(remote, self._changed_on_target(context))
             self._dirty |= there
             self._fresh |= there
             if self._first:
@@ -109,7 +108,7 @@ class TopicController:
                 self._first, self._fresh = False, set()
             else:
                 self._second.owe_some(remote)
-        retried = {upstream[name] for name in self._backoff.due(context.now) if name in upstream}
+        retried = upstream_of(remote, self._backoff.due(context.now))
         dirty = self._dirty.union(retried, again, context.requested)
         # Back in a later listing, it is compared like a new one: what differs now was not settled.
         self._source_watch.forget(dirty - remote.keys())
@@ -142,8 +141,8 @@ class TopicController:
         shards = [[remote[topic] for topic in shard if remote[topic] in there] for shard in self._schedule.all_shards()]
         return self._target_watch.changed(shards)
 
-    def _active(self, context: PassContext) -> set[Kind]:
-        return {kind for kind in self.kinds if self._settings.enabled[kind]} - context.idle
+    def _active(self, context: PassContext) -> frozenset[Kind]:
+        return (self.kinds & self._settings.synced) - context.idle
 
     def _awaited(self, context: PassContext) -> Collection[Key]:
         return self._created.awaited(lambda key: key[0] in context.listed.target, context.now)
@@ -193,8 +192,7 @@ class TopicController:
         unsettled = {outcome.change.key[0] for outcome in outcomes if is_to_compare_again(outcome)}
         # What was not compared, because its kind is paused, stays dirty: the watch will not report it again.
         self._dirty -= seen.covered
-        self._dirty |= seen.again
-        self._dirty |= {topic for topic, name in context.listed.desired.remote.items() if name in unsettled}
+        self._dirty |= seen.again | upstream_of(context.listed.desired.remote, unsettled)
         self._unobserved.settle(seen.covered, seen.unobserved, context.now)
         self._refused = {topic: why for topic, why in self._refused.items() if topic not in seen.covered}
         if self._settings.enabled[Kind.TOPIC_CONFIG]:

@@ -81,7 +81,7 @@ def survey(
 
     Raises ClusterUnreachable, and RightsMissing where no topic at all may be described.
     """
-    active = {kind for kind, enabled in settings.enabled.items() if enabled} - set(paused)
+    active = settings.synced - set(paused)
     remote = listed.desired.remote
     missing = {topic for topic, name in remote.items() if name not in listed.target and (name,) not in created}
     missing = missing if Kind.TOPIC in active else set()
