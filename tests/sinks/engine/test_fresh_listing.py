@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from sinks.engine.fresh_listing import SETTLED_AFTER, FreshListing
@@ -12,7 +10,7 @@ from sinks.kinds.shared_listings import SharedListings
 from tests.sinks.builders import World, put_topic
 from tests.sinks.kinds.test_shared_listings import CountedCluster
 from tests.sinks.memory_flow import Clock
-from tests.sinks.one_signal import OneSignal
+from tests.sinks.one_signal import with_signal
 
 
 def listed_at(*moments: float, moved: float = 100.0) -> FreshListing:
@@ -85,9 +83,9 @@ def test_what_was_written_is_listed_anew_once() -> None:
 
 
 def test_passes_list_a_silent_source_with_each_full_comparison_only_and_at_once_after_a_signal() -> None:
-    clock, signal, source = Clock(), OneSignal(), CountedCluster("a", "id-of-a")
+    clock, source = Clock(), CountedCluster("a", "id-of-a")
     world = World(source=source, clock=clock, listings=SharedListings(clock))
-    world.reconcile._components = replace(world.reconcile._components, signal=signal)
+    signal = with_signal(world)
     world.settle()
     for _ in range(4):
         world.run_pass(after=SETTLED_AFTER)
@@ -103,7 +101,7 @@ def test_passes_list_a_silent_source_with_each_full_comparison_only_and_at_once_
 def test_a_topic_that_no_signal_told_of_is_found_by_the_full_comparison() -> None:
     clock, source = Clock(), CountedCluster("a", "id-of-a")
     world = World(source=source, clock=clock, listings=SharedListings(clock))
-    world.reconcile._components = replace(world.reconcile._components, signal=OneSignal())
+    with_signal(world)
     world.settle()
     for _ in range(4):
         world.run_pass(after=SETTLED_AFTER)
@@ -116,7 +114,7 @@ def test_a_topic_that_no_signal_told_of_is_found_by_the_full_comparison() -> Non
 def test_a_listing_that_differs_without_a_signal_may_be_half_of_it_and_does_not_hold() -> None:
     clock, source = Clock(), CountedCluster("a", "id-of-a")
     world = World(source=source, clock=clock, listings=SharedListings(clock))
-    world.reconcile._components = replace(world.reconcile._components, signal=OneSignal())
+    with_signal(world)
     for name in ("x", "y", "z"):
         put_topic(source, name)
     world.settle()

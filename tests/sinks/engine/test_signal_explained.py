@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from sinks.kinds.acls.controller import SIGNALLED_REST
 from tests.sinks.builders import World, overrides_of, put_topic, set_config
 from tests.sinks.kinds.acls.acl_builders import acl
-from tests.sinks.one_signal import OneSignal
+from tests.sinks.one_signal import OneSignal, with_signal
 
 AL, BO = (acl(f"ALLOW READ User:{name} TOPIC x") for name in ("al", "bo"))
 BO_THERE = acl("ALLOW READ User:bo TOPIC a.x")
@@ -22,7 +20,7 @@ def world() -> World:
     put_topic(world.source, "x", retention_ms="1")
     world.source_acls.bindings = {AL}
     world.settle()
-    world.reconcile._components = replace(world.reconcile._components, signal=OneSignal())
+    with_signal(world)
     for _ in range(3):
         world.run_pass(after=0.2)
     return world

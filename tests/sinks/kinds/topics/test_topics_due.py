@@ -10,7 +10,7 @@ from sinks.engine.ledger import Entry
 from sinks.engine.model import Kind
 from sinks.faults import ItemFault
 from sinks.flow_settings import Pace
-from sinks.kafka.ports.cluster import Faults, TopicSpec
+from sinks.kafka.ports.cluster import Faults
 from sinks.kinds.topics.poll_schedule import TURN
 from tests.sinks.builders import World, flow_settings, overrides_of, put_topic, set_config
 from tests.sinks.one_signal import with_signal
@@ -67,23 +67,28 @@ def test_a_topic_that_came_while_no_configs_are_synced_leaves_nothing_to_be_comp
     assert world.run_pass(after=1.0).due > world.clock.now + 10
 
 
+def try_in_vain(world: World, request: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The target does not do this for a moment; then comes the pass that is due at once."""
+
+    def not_now(changes: Mapping[str, object]) -> Faults:
+        return dict.fromkeys(changes, ItemFault("NOT_CONTROLLER", "elected in a moment", retriable=True))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.target, request, not_now)
+        report = world.run_pass(after=60.0)
+    assert [outcome.error is not None for outcome in report.outcomes] == [True]
+    assert report.due <= world.clock.now
+    world.run_pass(after=1.0)
+
+
 def test_a_topic_that_could_not_be_created_for_a_moment_is_tried_again_soon_while_no_configs_are_synced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = World(flow_settings(enabled=ALONE))
     with_signal(world)
     world.run_pass()
-
-    def not_now(specs: Mapping[str, TopicSpec]) -> Faults:
-        return dict.fromkeys(specs, ItemFault("NOT_CONTROLLER", "elected in a moment", retriable=True))
-
     put_topic(world.source, "x")
-    with monkeypatch.context() as broken:
-        broken.setattr(world.target, "create_topics", not_now)
-        report = world.run_pass(after=60.0)
-    assert [outcome.error is not None for outcome in report.outcomes] == [True]
-    assert report.due <= world.clock.now
-    world.run_pass(after=1.0)
+    try_in_vain(world, "create_topics", monkeypatch)
     assert "a.x" in world.target.list_topics()
 
 
@@ -94,17 +99,8 @@ def test_a_partition_that_could_not_be_added_for_a_moment_is_tried_again_soon_wh
     with_signal(world)
     put_topic(world.source, "x")
     world.settle()
-
-    def not_now(counts: Mapping[str, int]) -> Faults:
-        return dict.fromkeys(counts, ItemFault("NOT_CONTROLLER", "elected in a moment", retriable=True))
-
     world.source.create_partitions({"x": 3})
-    with monkeypatch.context() as broken:
-        broken.setattr(world.target, "create_partitions", not_now)
-        report = world.run_pass(after=60.0)
-    assert [outcome.error is not None for outcome in report.outcomes] == [True]
-    assert report.due <= world.clock.now
-    world.run_pass(after=1.0)
+    try_in_vain(world, "create_partitions", monkeypatch)
     assert world.target.list_topics()["a.x"] == 3
 
 
