@@ -18,6 +18,7 @@ from app.settings import ConfigurationError, Mistake, Settings
 from app.wiring import FlowClusters, both_clusters, client_mistakes, guard, ledger
 from sinks.faults import RightsMissing
 from sinks.flow_settings import FlowSettings
+from sinks.kinds.topics.rules import internal_topic_warnings
 from streaming.errors import LockstepError
 
 RightsOption = Annotated[
@@ -36,12 +37,13 @@ def validate(
         settings = with_overrides(config, flow)
     except ConfigurationError as error:
         if output is Output.JSON:
-            warnings = [_mistake(row) for row in error.warnings]
-            document = {"flows": [], "warnings": warnings, "errors": [_mistake(row) for row in error.mistakes]}
+            warned = [_mistake(row) for row in error.warnings]
+            document = {"flows": [], "warnings": warned, "errors": [_mistake(row) for row in error.mistakes]}
             # What its remedy says, to run `validate`, is done.
             print_json(document | {"error": asdict(replace(failure_of(error), remedy=None))})
         raise
     flows: list[dict[str, Any]] = []
+    warnings = [*settings.warnings]
     errors: list[dict[str, Any]] = []
     failed: list[Failed] = []
     for one in settings.flows:
@@ -49,6 +51,8 @@ def validate(
             with both_clusters(settings, one) as clusters:
                 guard(one, clusters.source, clusters.target).ids()
                 flows.append(_rights(settings, one, clusters) if rights else _survey(one, clusters))
+                said_of_topics = internal_topic_warnings(clusters.source.list_topics(), one)
+                warnings += [Mistake(str(config), None, one.flow.name, text) for text in said_of_topics]
         except LockstepError as error:
             found = [*client_mistakes(settings, one), error]
             said = {str(mistake) for _, mistake in failed}
@@ -58,12 +62,12 @@ def validate(
     errors += [{"key": name, "line": None, "message": str(error)} for name, error in failed] + lacking
     failed += [(lack["key"], RightsMissing(lack["message"])) for lack in lacking]
     if output is Output.JSON:
-        warnings = [_mistake(row) for row in settings.warnings]
-        print_json(with_failures({"flows": flows, "warnings": warnings, "errors": errors}, failed))
+        warned = [_mistake(row) for row in warnings]
+        print_json(with_failures({"flows": flows, "warnings": warned, "errors": errors}, failed))
     else:
         for row in flows:
             _print_flow(row)
-        for warning in settings.warnings:
+        for warning in warnings:
             complain(f"warning: {warning}")
     for problem in errors:
         complain(f"{problem['key']}: {problem['message']}")

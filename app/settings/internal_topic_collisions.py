@@ -69,12 +69,20 @@ def _report(
     )
 
 
-def of_others(flow: FlowSettings, flows: Iterable[FlowSettings]) -> tuple[str, ...]:
-    """The names of Lockstep's own topics of other flows into the same target, which their policies may choose."""
-    others = (one for one in flows if one.flow != flow.flow and one.flow.target == flow.flow.target)
-    return tuple(sorted({name for one in others for name in one.internal.ours}))
+def knowing(
+    flow: FlowSettings, flows: Iterable[FlowSettings], clusters: Mapping[str, ClusterSettings]
+) -> InternalTopics:
+    """The flow's internal topics, with those that the file's other flows have on the same target.
 
-
-def knowing(flow: FlowSettings, flows: Iterable[FlowSettings]) -> FlowSettings:
-    """The same flow, which knows these."""
-    return replace(flow, internal=replace(flow.internal, of_other_flows=of_others(flow, flows)))
+    The policies of these flows choose the names.
+    """
+    there = [
+        (one, name)
+        for one in flows
+        if one.flow != flow.flow
+        for alias, name in topics_of(one).values()
+        if _is_same(clusters, alias, flow.flow.target)
+    ]
+    lockstep = {name for one, name in there if name in one.internal.ours}
+    mm2 = {name for one, name in there} - lockstep
+    return replace(flow.internal, of_other_flows=tuple(sorted(lockstep)), mm2s_of_other_flows=tuple(sorted(mm2)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from app.http.request_rules import is_loopback
@@ -25,7 +26,7 @@ from app.settings.cluster_sections import (
 )
 from app.settings.contradictions import check_broker_configs, check_collisions, check_cycles
 from app.settings.flow_sections import chosen_flows, enabled_flows, flow_settings
-from app.settings.internal_topic_collisions import check_internal_topics, knowing, of_others
+from app.settings.internal_topic_collisions import check_internal_topics, knowing
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings
 from app.settings.metric_reporters import reporters
 from app.settings.mm2_lines import check_mm2_lines, check_old_names
@@ -34,6 +35,7 @@ from app.settings.reading import USUAL, Reading
 from app.settings.stored_overrides import Overrides, override_entries
 from sinks.flow_settings import FlowSettings
 from streaming.flow import Flow
+from streaming.mm2.internal_topics import InternalTopics
 
 
 def load(
@@ -59,7 +61,7 @@ def load(
     enabled = enabled_flows(properties, findings)
     _check_lines(properties, clusters, enabled, findings)
     with ExitStack() as unused:
-        built = _build_flows(properties, enabled, findings, before, unused)
+        built = _build_flows(properties, clusters, enabled, findings, before, unused)
         _check_together(properties, clusters, built, findings)
         reporting = reporters(properties, findings, before.reporters if before is not None else {})
         sound = not findings.mistakes
@@ -112,6 +114,7 @@ def _check_lines(
 
 def _build_flows(
     properties: Properties,
+    clusters: Mapping[str, ClusterSettings],
     enabled: Sequence[Flow],
     findings: Findings,
     before: Settings | None,
@@ -124,7 +127,8 @@ def _build_flows(
             built.append(one)
             unused.callback(_close_unless_running, one, before)
     for at, one in enumerate(built):
-        built[at] = _knowing_the_others(one, built, properties, findings, before)
+        internal = knowing(one, built, clusters)
+        built[at] = _knowing_the_others(one, internal, properties, findings, before)
         unused.callback(_close_unless_running, built[at], before)
     return built
 
@@ -150,17 +154,23 @@ def _is_running(flow: FlowSettings, before: Settings | None) -> bool:
 
 def _knowing_the_others(
     flow: FlowSettings,
-    flows: Sequence[FlowSettings],
+    internal: InternalTopics,
     properties: Properties,
     findings: Findings,
     before: Settings | None,
 ) -> FlowSettings:
-    """With the names of what Lockstep makes for the other flows into its target. One that runs without them cannot
-    stay as it is."""
-    if of_others(flow, flows) == flow.internal.of_other_flows:
+    """With the internal topics of the other flows on its target.
+
+    A running flow that lacks one cannot stay as it is. One that knows those of a flow that is gone can: it protects
+    more than it must.
+    """
+    if not _is_running(flow, before):
+        return replace(flow, internal=internal)
+    known = flow.internal
+    if known.on_target >= internal.on_target and known.mm2s_on_target >= internal.mm2s_on_target:
         return flow
-    made = flow_settings(properties, flow.flow, findings) if _is_running(flow, before) else flow
-    return knowing(made or flow, flows)
+    made = flow_settings(properties, flow.flow, findings)
+    return replace(made or flow, internal=internal)
 
 
 def _flow(properties: Properties, flow: Flow, findings: Findings, before: Settings | None) -> FlowSettings | None:

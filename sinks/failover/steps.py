@@ -190,7 +190,8 @@ def grant_writes(scene: Scene) -> None:
     """Makes the ALLOW WRITE ACLs on the target that were held back; from then on they are ours like others."""
     ledger = scene.journal.ledger
     staged, settings = ledger.values(Entry.STAGED), scene.settings
-    bindings = granted_later(staged, settings.acls, settings.internal.on_target)
+    internal = settings.internal
+    bindings = granted_later(staged, settings.acls, internal.on_target, internal.mm2s_on_target)
     if foreign := len(staged) - len(bindings):
         scene.say(
             f"not granted: {number_of(foreign, 'ACL')} that {ledger.topic} has as held back and that cannot have been: "

@@ -14,7 +14,8 @@ class InternalTopics:
     """The topics that a flow's records and our own are in.
 
     `offset_syncs_cluster`: the alias of where those are. `reverse_ledger`: the ledger of the flow the other way round.
-    `of_other_flows`: what Lockstep makes on the same target for the file's other flows.
+    `of_other_flows`: what Lockstep makes on the same target for the file's other flows. `mm2s_of_other_flows`: what MM2
+    makes there for them.
     """
 
     heartbeats: str
@@ -27,6 +28,7 @@ class InternalTopics:
     groups: str
     reverse_ledger: str = ""
     of_other_flows: tuple[str, ...] = ()
+    mm2s_of_other_flows: tuple[str, ...] = ()
 
     @property
     def ours(self) -> tuple[str, ...]:
@@ -34,9 +36,17 @@ class InternalTopics:
         return self.ledger, self.audit, self.topics, self.groups
 
     @property
-    def on_target(self) -> tuple[str, ...]:
+    def on_target(self) -> frozenset[str]:
         """Those that Lockstep makes on the target for any flow: no source has a say about them."""
-        return *self.ours, *self.of_other_flows
+        return frozenset((*self.ours, *self.of_other_flows))
+
+    @property
+    def mm2s_on_target(self) -> frozenset[str]:
+        """MM2's internal topics on the target, of any flow of the file. No source has a say about them either.
+
+        The offset-syncs count wherever they are: on the target their name is a name like any other.
+        """
+        return frozenset((self.heartbeats, self.checkpoints, self.offset_syncs, *self.mm2s_of_other_flows))
 
 
 def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> InternalTopics:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import orjson
 import pytest
 from confluent_kafka.admin import (
     AclBinding,
@@ -193,3 +194,19 @@ def test_a_plugin_that_cannot_be_used_names_key_and_class(
     assert run.returncode == 2
     assert key in run.stderr
     assert expected in run.stderr
+
+
+def test_a_topic_that_becomes_mm2s_checkpoints_is_warned_of_and_refused(
+    clusters: Clusters, tmp_path: Path, unique: str
+) -> None:
+    topic = f"checkpoints-{unique}.internal"
+    client(clusters.a).create_topics({topic: TopicSpec(5, 1)})
+    wait_for(lambda: topic in client(clusters.a).list_topics(), 10, "the topic to show")
+    values = properties(clusters, "checkpoints") | {"replication.policy.separator": f"-{unique}."}
+    warned = lockstep(tmp_path, values, "validate")
+    assert warned.returncode == 0
+    assert f"{topic} of a becomes a-{unique}.{topic}, which is one of MM2's internal topics" in warned.stderr
+    planned = lockstep(tmp_path, values, "plan", "-o", "json")
+    assert [row["key"] for row in orjson.loads(planned.stdout)["flows"][0]["refused"]] == [
+        {"topic": f"a-{unique}.{topic}"}
+    ]

@@ -1,8 +1,8 @@
-"""ACLs that the target must not get by what the source says, above all on Kafka's and Lockstep's own topics. Pure.
+"""ACLs that the target must not get by what the source says: Kafka's, MM2's and Lockstep's own topics above all. Pure.
 
-What an ALLOW of such a pattern would give away, whoever wrote the ledger could turn against the job, and whoever wrote
-`__consumer_offsets` against every group. To see that they are there, and their configs, does no harm, and a DENY takes
-nothing from anybody but its principal.
+Who writes the ledger turns it against the job, who writes `__consumer_offsets` or MM2's checkpoints against every
+group. Seeing that these topics are there, and their configs, does no harm. A DENY takes nothing from anybody but its
+principal.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ BEGINNINGS = (*OWN, MM2S)
 READING_OPERATIONS = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS"})
 """Operations that may be allowed on them."""
 
+READING_MM2S = READING_OPERATIONS | {"READ"}
+"""The same for MM2's heartbeats, checkpoints and offset-syncs: its own client for applications reads them (KIP-382)."""
+
 COVERS = (
     "on the target, {} {} covers {}, which is Kafka's, MM2's or Lockstep's own; use ACLs on the source that leave it "
     "out, or grant this on the target by hand"
@@ -46,23 +49,36 @@ def own_topic(name: str, pattern_type: str, ours: Collection[str]) -> str | None
     """
     if (name, pattern_type) == (WILDCARD, LITERAL):
         name, pattern_type = "", PREFIXED
-    known = (*KAFKAS_TOPICS, *ours)
+    known = (*KAFKAS_TOPICS, *sorted(ours))
     if pattern_type == LITERAL:
         return name if name in known or name.startswith(BEGINNINGS) else None
     found = next((topic for topic in known if topic.startswith(name)), None)
     return found or next((begin for begin in BEGINNINGS if begin.startswith(name) or name.startswith(begin)), None)
 
 
-def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str]) -> str | None:
+def _topic_of_mm2(name: str, pattern_type: str, mm2s: Collection[str]) -> str | None:
+    """The first of MM2's internal topics that a pattern covers; None: it covers none."""
+    if (name, pattern_type) == (WILDCARD, LITERAL):
+        return min(mm2s, default=None)
+    return min(
+        (topic for topic in mm2s if topic == name or (pattern_type == PREFIXED and topic.startswith(name))),
+        default=None,
+    )
+
+
+def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str], mm2s: Collection[str]) -> str | None:
     """Why an ACL in the target's terms must not be made by what the source says; None: it may.
 
-    `protected`: the principals that are never locked out. `ours`: as for `own_topic`.
+    `protected`: the principals that are never locked out. `ours`: as for `own_topic`. `mm2s`: MM2's internal topics
+    on the target, of all the file's flows.
     """
     if there.permission == DENY:
         return EVERYBODY.format(protected) if there.principal == EVERYONE and protected else None
     if there.resource_type != TOPIC or there.operation in READING_OPERATIONS:
         return None
     own = own_topic(there.resource_name, there.pattern_type, ours)
+    if own is None and there.operation not in READING_MM2S:
+        own = _topic_of_mm2(there.resource_name, there.pattern_type, mm2s)
     return COVERS.format(there.pattern_type, there.resource_name, own) if own else None
 
 

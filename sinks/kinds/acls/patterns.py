@@ -44,8 +44,8 @@ class SourceTopics:
     """How the source's topics are replicated.
 
     `replicates`: MM2's `shouldReplicateTopic`, for names of topics that need not exist. `remote`: upstream to remote
-    name of those replicated now; `names`: of all topics. `target`: names of the target's topics; `ours`: Lockstep's own
-    for this flow.
+    name of those replicated now; `names`: of all topics. `target`: names of the target's topics. `ours`, `mm2s`:
+    Lockstep's and MM2's own there, of all the file's flows.
     """
 
     flow: Flow
@@ -55,6 +55,7 @@ class SourceTopics:
     names: Collection[str]
     target: Collection[str] = ()
     ours: Collection[str] = ()
+    mm2s: Collection[str] = ()
 
     def rename(self, topic: str) -> str:
         """What a topic of the source is called on the target."""

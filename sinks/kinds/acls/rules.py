@@ -242,7 +242,7 @@ class _Translation:
         principal = self._mapped[acl.principal] or acl.principal
         self._principals[acl.principal] = principal
         there = AclBinding(acl.resource_type, *pattern, principal, acl.host, operation, acl.permission)
-        if reason := danger(there, self._rules.protected, self._topics.ours):
+        if reason := danger(there, self._rules.protected, self._topics.ours, self._topics.mm2s):
             self._withheld[there.key] = reason
         else:
             self._wanted.add(there)

@@ -37,16 +37,20 @@ def held_back(wanted: Collection[AclBinding]) -> Split:
     return frozenset(now), frozenset(later)
 
 
-def granted_later(keys: Iterable[Key], rules: AclRules, ours: Collection[str]) -> list[AclBinding]:
-    """Of what a ledger says was held back, what could have been, by the rules for making ACLs; the rest, somebody else
-    wrote. `ours`: Lockstep's topics on the target."""
+def granted_later(
+    keys: Iterable[Key], rules: AclRules, ours: Collection[str], mm2s: Collection[str]
+) -> list[AclBinding]:
+    """Of the ACLs that a ledger lists as held back, those that the rules for making ACLs could have held back.
+
+    Another client wrote the others. `ours`, `mm2s`: Lockstep's and MM2's own topics on the target.
+    """
     found = []
     for key in keys:
         try:
             acl = AclBinding.from_key(key)
         except ValueError:
             continue
-        safe = acl.is_known and acl.principal not in rules.protected and not danger(acl, rules.protected, ours)
+        safe = acl.is_known and acl.principal not in rules.protected and not danger(acl, rules.protected, ours, mm2s)
         if safe and acl in held_back([acl])[1]:
             found.append(acl)
     return found

@@ -53,6 +53,7 @@ def source_topics(settings: FlowSettings, listed: Listed) -> SourceTopics:
         names=listed.source.keys(),
         target=listed.target.keys(),
         ours=settings.internal.on_target,
+        mm2s=settings.internal.mm2s_on_target,
     )
 
 

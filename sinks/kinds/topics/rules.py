@@ -7,7 +7,7 @@ deleted only where `lockstep.sync.topic.deletes.enabled` asks for it, and all th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sinks.engine.backoff import BackedOff
@@ -24,6 +24,10 @@ OWN = ("lockstep-ledger", "lockstep-audit", "lockstep-topics", "lockstep-groups"
 
 
 OURS = "is one of Lockstep's own topics on the target: exclude the source's topic, or name it otherwise"
+MM2S = (
+    "is one of MM2's internal topics on the target: exclude the source's topic (topics.exclude), for MM2 as well, or "
+    "name it otherwise. MM2 copies its records into what MM2 and Lockstep read"
+)
 
 SHARED = (
     "{} of the source would all be this topic: leave all but one out (topics.exclude), or give each a name of its own "
@@ -87,7 +91,23 @@ def _unfit(name: str, settings: FlowSettings) -> str | None:
         check_topic_name(name)
     except NamingError as error:
         return str(error)
-    return OURS if name in settings.internal.on_target else None
+    return _internal(name, settings)
+
+
+def _internal(name: str, settings: FlowSettings) -> str | None:
+    if name in settings.internal.on_target:
+        return OURS
+    return MM2S if name in settings.internal.mm2s_on_target else None
+
+
+def internal_topic_warnings(source: Iterable[str], settings: FlowSettings) -> list[str]:
+    """What to say of the source's topics whose remote names are internal topics: MM2 copies them all the same."""
+    found = []
+    for topic in sorted(source):
+        name = settings.policy.format_remote_topic(settings.flow.source, topic)
+        if (reason := _internal(name, settings)) and is_replicated(settings, topic):
+            found.append(f"{topic} of {settings.flow.source} becomes {name}, which {reason}")
+    return found
 
 
 def plan_topics(

@@ -55,3 +55,31 @@ def test_flow_that_stays_learns_the_names_of_one_that_is_new(path: Path) -> None
     assert "acme-state-c" in after.flows[0].internal.on_target
     again = loaded(path, BASE + OTHER, after)
     assert [one is other for one, other in zip(again.flows, after.flows, strict=True)] == [True, True]
+
+
+BOTH_WAYS = """clusters=a,b,c
+a.bootstrap.servers=a:1
+b.bootstrap.servers=b:1
+c.bootstrap.servers=c:1
+a->b.enabled=true
+c->b.enabled=true
+b->c.enabled=true
+a->b.offset-syncs.topic.location=target
+"""
+
+
+def test_flow_knows_mm2s_internal_topics_of_every_flow_on_its_target(path: Path) -> None:
+    first = loaded(path, BOTH_WAYS).flows[0].internal
+    assert first.mm2s_on_target == {
+        "heartbeats",
+        "a.checkpoints.internal",
+        "mm2-offset-syncs.a.internal",
+        "c.checkpoints.internal",
+        "mm2-offset-syncs.c.internal",
+    }
+
+
+def test_same_cluster_under_another_alias_is_known_by_its_address(path: Path) -> None:
+    text = BASE.replace("clusters=a,c,t", "clusters=a,c,t,u") + "u.bootstrap.servers=t:1\nc->u.enabled=true\n"
+    first = loaded(path, text).flows[0].internal
+    assert {"c.checkpoints.internal", "lockstep-ledger.c.internal"} <= {*first.mm2s_on_target, *first.on_target}

@@ -19,6 +19,7 @@ from streaming.mm2.replication_policy import (
 from tests.sinks.builders import FLOW
 
 OURS = ("lockstep-ledger.a.internal", "lockstep-audit.a.internal")
+MM2S = ("heartbeats", "a.checkpoints.internal", "mm2-offset-syncs.b.internal")
 MM2, FULL = AclRules(), AclRules(full=True)
 
 
@@ -45,7 +46,7 @@ def source_topics(
         return replicates(chosen, topic_filter, topic, flow.target, heartbeats_replication=True)
 
     remote = {name: chosen.format_remote_topic(flow.source, name) for name in names if replicated(name)}
-    return SourceTopics(flow, chosen, replicated, remote, names, target, OURS)
+    return SourceTopics(flow, chosen, replicated, remote, names, target, OURS, MM2S)
 
 
 def lines(acls: Collection[AclBinding]) -> list[str]:

@@ -132,3 +132,43 @@ def test_topic_named_like_the_ledger_of_another_flow_is_not_replicated() -> None
     report = world.run_pass()
     assert [refusal.key for refusal in report.plan.refused] == [("acme-state-c",)]
     assert (world.target.topics["acme-state-c"].partitions, overrides_of(world.target, "acme-state-c")) == (1, {})
+
+
+@pytest.mark.parametrize("operation", ["ALL", "WRITE", "CREATE", "DELETE", "ALTER", "ALTER_CONFIGS"])
+@pytest.mark.parametrize("name", ["checkpoints.internal", "c…", "*"])
+def test_operation_that_changes_mm2s_checkpoints_is_withheld(operation: str, name: str) -> None:
+    assert synced(source_topics("orders", "checkpoints.internal"), f"ALLOW {operation} User:al TOPIC {name}") == []
+
+
+def test_checkpoints_may_be_read_as_mm2s_own_client_reads_them() -> None:
+    topics = source_topics("orders")
+    assert synced(topics, "ALLOW READ User:al TOPIC *") == ["ALLOW READ User:al TOPIC a.…"]
+
+
+def test_mm2s_rules_give_no_right_to_change_its_checkpoints_either() -> None:
+    topics = source_topics("orders", "checkpoints.internal")
+    desired = one(topics, "ALLOW DELETE User:al TOPIC checkpoints.internal", MM2)
+    assert not desired.wanted
+    (refusal,) = desired.refusals(set())
+    assert "LITERAL a.checkpoints.internal covers a.checkpoints.internal" in refusal.reason
+
+
+def test_mm2s_topics_of_other_flows_are_withheld_under_any_name() -> None:
+    topics = replace(source_topics("orders", policy=identity()), mm2s=("c_checkpoints_internal",))
+    assert synced(topics, "ALLOW WRITE User:al TOPIC c_checkpoints_internal") == []
+
+
+def test_topic_named_like_mm2s_checkpoints_is_refused_and_they_are_left_as_they_are() -> None:
+    world = World(flow_settings())
+    put_topic(world.source, "checkpoints.internal", 5, retention_ms="1000")
+    put_topic(world.source, "orders")
+    put_topic(world.target, "a.checkpoints.internal", cleanup_policy="compact")
+    report = world.run_pass()
+    assert [refusal.key for refusal in report.plan.refused] == [("a.checkpoints.internal",)]
+    assert "MM2's internal topics on the target" in report.plan.refused[0].reason
+    there = world.target.topics["a.checkpoints.internal"]
+    assert (there.partitions, overrides_of(world.target, "a.checkpoints.internal")) == (
+        1,
+        {"cleanup.policy": "compact"},
+    )
+    assert "a.orders" in world.target.topics
