@@ -81,6 +81,7 @@ LIMIT_KEYS = frozenset(
         keys.FAILOVER_FENCE_PROOF,
         keys.FAILOVER_ENDS_INTERVAL,
         keys.ACL_STAGE_WRITES,
+        keys.ACL_WILDCARD_DENIES,
     )
 )
 

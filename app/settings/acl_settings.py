@@ -56,7 +56,8 @@ def acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRule
         return None
     full, deletes = properties.get(keys.SYNC_FULL_ACL, flow), properties.get(keys.ACL_DELETES, flow)
     verify, stage = properties.get(keys.SCRAM_VERIFY, flow), properties.get(keys.ACL_STAGE_WRITES, flow)
-    return AclRules(full, deletes, principals, mapping, protected, adopted, verify, stage)
+    wildcards = properties.get(keys.ACL_WILDCARD_DENIES, flow)
+    return AclRules(full, deletes, principals, mapping, protected, adopted, verify, stage, wildcards)
 
 
 def own_principals(properties: Properties, flow: Flow) -> list[OwnPrincipal]:

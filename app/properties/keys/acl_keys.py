@@ -92,6 +92,14 @@ ACL_STAGE_WRITES = Key(
     "Whether ALLOW WRITE of topics is held back until the target takes over (`promote`, `failover`), so that nobody "
     "writes copies before; ALLOW ALL is READ until then.",
 )
+ACL_WILDCARD_DENIES = Key(
+    "lockstep.acl.wildcard.denies.enabled",
+    BOOLEAN,
+    False,
+    "Lockstep",
+    "Whether a DENY of all groups or of all transactional ids (*) is copied with sync.full.acl.enabled. On the target "
+    "it also holds for what the target's own applications use.",
+)
 KEY_LENGTHS = ("128", "192", "256")
 CREDENTIAL_PROVIDER = Key(
     "lockstep.credential.provider.class",

@@ -82,11 +82,24 @@ def danger(there: AclBinding, protected: NamedPrincipals, ours: Collection[str],
     return COVERS.format(there.pattern_type, there.resource_name, own) if own else None
 
 
+def wide_deny(binding: AclBinding) -> str | None:
+    """Why a DENY of groups or transactional ids waits for the file to ask for it; None: it need not.
+
+    These names stay as they are. So `*` takes the target's own applications in, which the source knows nothing of.
+    """
+    if binding.permission != DENY or not is_wildcard(binding):
+        return None
+    return (
+        f"denies {binding.principal} every {binding.resource_type} of the target, also what its own applications use: "
+        "to copy it, set lockstep.acl.wildcard.denies.enabled=true; or deny prefixes or names on the source"
+    )
+
+
 def wide_notes(binding: AclBinding) -> list[str]:
     """What is to be said of an ACL of groups or transactional ids, whose names stay as they are on the target."""
-    if binding.permission == DENY or not is_wildcard(binding):
+    if not is_wildcard(binding):
         return []
     return [
-        f"ALLOW {binding.operation} on {binding.resource_type} * for {binding.principal} is copied as it is: on the "
-        "target it holds for all that is there, other sources' and the target's own included"
+        f"{binding.permission} {binding.operation} on {binding.resource_type} * for {binding.principal} is copied as "
+        "it is: on the target it holds for all that is there, other sources' and the target's own included"
     ]

@@ -7,6 +7,7 @@
 | topic, prefix                  | never                                   | if it covers replicated topics, or would |
 | topic, wildcard `*`            | as if it were a name                    | like a prefix of no letters              |
 | group, transactional id        | never                                   | as it is, for principals found above     |
+| the same, DENY of `*`          | never                                   | only if the file asks for it             |
 | cluster, token, user           | never                                   | never                                    |
 | anything that is UNKNOWN       | never                                   | never                                    |
 
@@ -48,7 +49,7 @@ from sinks.kafka.ports.acl_binding import (
     USER,
     AclBinding,
 )
-from sinks.kinds.acls.own_topics import danger, wide_notes
+from sinks.kinds.acls.own_topics import danger, wide_deny, wide_notes
 from sinks.kinds.acls.patterns import Pattern, SourceTopics, TopicPatterns, prefix_of
 from sinks.kinds.acls.staged_writes import counted, held_back
 
@@ -181,8 +182,7 @@ class _Translation:
             elif acl.resource_type == TOPIC:
                 self._skipped["not-replicated"] += 1
             elif acl.principal in found or EVERYONE in found or (found and acl.principal == EVERYONE):
-                self._want(acl, (acl.resource_name, acl.pattern_type), acl.operation)
-                self._notes += wide_notes(acl)
+                self._want_as_it_is(acl)
             else:
                 self._skipped["no-topic"] += 1
 
@@ -232,6 +232,14 @@ class _Translation:
             reason = NO_FRONT.format("the wildcard *" if not prefix else f"the prefix {prefix}")
             self._refused.append(Refusal(Kind.ACL, Op.CREATE, acl.key, reason))
 
+    def _want_as_it_is(self, acl: AclBinding) -> None:
+        """Groups and transactional ids, whose names stay."""
+        if (reason := wide_deny(acl)) and not self._rules.wildcard_denies:
+            self._withheld[self._there(acl, (acl.resource_name, acl.pattern_type), acl.operation).key] = reason
+            return
+        self._want(acl, (acl.resource_name, acl.pattern_type), acl.operation)
+        self._notes += wide_notes(acl)
+
     def _translated(self, prefix: str) -> list[Pattern]:
         if prefix not in self._seen:
             self._seen[prefix] = self._patterns.translated(prefix)
@@ -239,10 +247,14 @@ class _Translation:
         return self._seen[prefix]
 
     def _want(self, acl: AclBinding, pattern: Pattern, operation: str) -> None:
-        principal = self._mapped[acl.principal] or acl.principal
-        self._principals[acl.principal] = principal
-        there = AclBinding(acl.resource_type, *pattern, principal, acl.host, operation, acl.permission)
+        there = self._there(acl, pattern, operation)
         if reason := danger(there, self._rules.protected, self._topics.ours, self._topics.mm2s):
             self._withheld[there.key] = reason
         else:
             self._wanted.add(there)
+
+    def _there(self, acl: AclBinding, pattern: Pattern, operation: str) -> AclBinding:
+        """An ACL in the target's terms. Its principal is one of those whose ACLs are synced."""
+        principal = self._mapped[acl.principal] or acl.principal
+        self._principals[acl.principal] = principal
+        return AclBinding(acl.resource_type, *pattern, principal, acl.host, operation, acl.permission)

@@ -62,6 +62,11 @@ def test_list_that_is_none_is_a_mistake_at_its_line(tmp_path: Path, key: str) ->
     assert [mistake.key for mistake in raised.value.mistakes] == [key]
 
 
+def test_wildcard_denies_are_left_out_unless_the_file_asks_for_them(tmp_path: Path) -> None:
+    asked = rules_of(tmp_path, "lockstep.acl.wildcard.denies.enabled=true").wildcard_denies
+    assert (rules_of(tmp_path).wildcard_denies, asked) == (False, True)
+
+
 def test_users_are_adopted_by_name_or_pattern(tmp_path: Path) -> None:
     found = rules_of(tmp_path, "lockstep.scram.users.adopt=alice,team-.*").adopted
     assert ["User:alice" in found, "User:team-x" in found, "User:bob" in found] == [True, True, False]

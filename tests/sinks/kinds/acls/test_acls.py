@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sinks.kinds.acls.principals import PrincipalFilter, PrincipalMapping
@@ -87,7 +89,23 @@ def test_allow_on_all_groups_or_all_transactional_ids_is_copied_and_noted(resour
 
     (note,) = notes("*")
     assert f"ALLOW DESCRIBE on {resource_type} * for User:al is copied as it is" in note
-    assert notes("g…") == notes("g") == notes("*", "DENY") == ()
+    assert notes("g…") == notes("g") == notes("g…", "DENY") == ()
+
+
+@pytest.mark.parametrize("resource_type", ["GROUP", "TRANSACTIONAL_ID"])
+def test_deny_of_all_groups_or_all_transactional_ids_is_refused_until_the_file_asks_for_it(resource_type: str) -> None:
+    text = f"DENY READ User:al {resource_type} *"
+    acls = [acl("ALLOW READ User:al TOPIC x"), acl(text)]
+    desired = desired_acls(acls, FULL, source_topics("x"))
+    assert lines(desired.wanted) == ["ALLOW READ User:al TOPIC a.x"]
+    (refusal,) = desired.refusals(set())
+    assert refusal.key == acl(text).key
+    assert "lockstep.acl.wildcard.denies.enabled=true" in refusal.reason
+    asked = desired_acls(acls, replace(FULL, wildcard_denies=True), source_topics("x"))
+    assert text in lines(asked.wanted)
+    assert not asked.refusals(set())
+    (note,) = asked.notes
+    assert f"DENY READ on {resource_type} * for User:al is copied as it is" in note
 
 
 def test_group_acls_of_everybody_go_along_with_anybodys_topics_and_the_other_way_round() -> None:
