@@ -23,8 +23,11 @@ class Histories:
         self.are_whole = False
         """Whether all that the topic had was taken in when it was read last."""
 
-    def take(self, topic: str, partition: int, upstream: int, downstream: int, position: int) -> Discontinuity | None:
-        """Takes in the sync at the offset `position` of the offset-syncs topic, and what it tells besides.
+    def take(
+        self, topic: str, partition: int, upstream: int, downstream: int, position: int, end: int = 0
+    ) -> Discontinuity | None:
+        """Takes in the sync at the offset `position` of the offset-syncs topic, and what it tells besides. `end`: the
+        highest that the target's log was seen to have.
 
         One that comes again, as after a restart of the job, changes nothing.
         """
@@ -37,7 +40,7 @@ class Histories:
         if history is None:
             partitions[partition] = History(upstream, downstream, position)
             return None
-        discontinuity = history.take(upstream, downstream, position, history.position < self._hole <= position)
+        discontinuity = history.take(upstream, downstream, position, history.position < self._hole <= position, end)
         self.exact.take_in(TopicPartition(topic, partition), position, upstream, downstream, discontinuity is not None)
         return discontinuity
 

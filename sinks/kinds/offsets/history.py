@@ -59,23 +59,27 @@ class History:
         self._live = first(upstream, downstream)
         self._older = self._restarts = NOTHING
 
-    def take(self, upstream: int, downstream: int, position: int, after_hole: bool = False) -> Discontinuity | None:
+    def take(
+        self, upstream: int, downstream: int, position: int, after_hole: bool = False, end: int = 0
+    ) -> Discontinuity | None:
         """Takes a sync in; one that was taken before changes nothing.
 
-        `after_hole`: syncs of this partition may be missing between the last one and this.
+        `after_hole`: syncs of this partition may be missing between the last one and this. `end`: the highest that the
+        target's log was seen to have.
         """
         if position <= self.position:
             return None
         self.position = position
         live = self._live
         if not live:
-            self._begin(upstream, downstream)
+            self._begin_truncated(upstream, downstream)
             return Discontinuity.TRUNCATION
         ahead, written = upstream - live[0], downstream - live[1]
         if written <= 0:
             if not ahead and not written:
                 return None
-            self._begin(upstream, downstream)
+            self.empty(end)
+            self._begin_truncated(upstream, downstream)
             return Discontinuity.TRUNCATION
         restarted = after_hole or written > ahead
         if restarted:
@@ -87,6 +91,13 @@ class History:
         else:
             admit(live, upstream, downstream)
         return Discontinuity.RESTART if restarted else None
+
+    def _begin_truncated(self, upstream: int, downstream: int) -> None:
+        sent_to = max(self._restarts, default=0)
+        self._begin(upstream, downstream)
+        if upstream < sent_to:
+            # MM2 was restarted as well: what is left before the truncation may be ahead of what it sends now.
+            self._note_restart(downstream, sent_to - upstream, sent_to)
 
     def _note_restart(self, downstream: int, resent: int, was_at: int) -> None:
         """`was_at`: had each record since the last sync been a new one, MM2 was to send this upstream offset next.
@@ -108,9 +119,18 @@ class History:
         self._restarts = capped if capped else NOTHING
         return changed
 
-    def empty(self) -> None:
-        """Forgets all pairs: the target's log was truncated, and nothing tells which of them it still has."""
-        self._live = self._older = self._restarts = NOTHING
+    def empty(self, end: int = 0) -> None:
+        """Forgets all pairs: the target's log was truncated, and nothing tells which of them it still has.
+
+        What stays is how far MM2 had sent the source at the most, as far as it is known. `end`: the highest that the
+        target's log was seen to have.
+        """
+        if self._live:
+            upstream, downstream = self.latest
+            sent_to = min(MAX_INT64, upstream + max(1, end - downstream))
+            was_at = (at for _, _, at in self._restarted())
+            self._restarts = array("q", (0, 0, max(sent_to, *was_at) if self._restarts else sent_to))
+        self._live = self._older = NOTHING
 
     @property
     def is_empty(self) -> bool:

@@ -48,7 +48,10 @@ def thinned_pairs(pairs: list[Pair], upstream: int) -> array[int]:
 
 def well_formed(live: Sequence[int], older: Sequence[int], restarts: Sequence[int]) -> bool:
     if not live:
-        return not older and not restarts
+        # After a truncation only one number counts: how far MM2 had sent the source.
+        return (
+            not older and len(restarts) in (0, RESTART_FIELDS) and all(0 <= number <= MAX_INT64 for number in restarts)
+        )
     if len(live) % WIDTH or len(older) % 2 or len(restarts) % RESTART_FIELDS or live[-1] != SLOTS:
         return False
     upstreams, downstreams = [*older[::2], *live[-3::-3]], [*older[1::2], *live[-2::-3]]

@@ -122,7 +122,8 @@ class OffsetMemory:
             if is_old or topic_name_fault(sync.topic):
                 self.histories.reach(sync.position)
                 continue
-            found = self.histories.take(sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position)
+            end = self.target_logs.highest(where)
+            found = self.histories.take(sync.topic, sync.partition, sync.upstream, sync.downstream, sync.position, end)
             if found is Discontinuity.TRUNCATION:
                 self.target_logs.note_truncation(where, sync.downstream)
                 self._forget_truncated(where)
@@ -132,11 +133,12 @@ class OffsetMemory:
     def note_target_end(self, where: TopicPartition, remote: TopicPartition, end: int) -> None:
         """Takes in the end of a log on the target; one that lost its tail leaves nothing known of it. `where`: its
         partition on the source."""
+        highest = self.target_logs.highest(where)
         if not self.target_logs.note_end(where, end, self.histories.reached(where)):
             return
         log.warning("%s lost its tail: what was known of its offsets is forgotten", remote)
         if (history := self.histories.with_empty(where)) is not None:
-            history.empty()
+            history.empty(highest)
             self._stored.note(where)
         self._forget_truncated(where)
 

@@ -2,6 +2,8 @@
 
 1. Here: the record that a consumer gets at the offset asked. None left: there is nothing to find, but it is known then
    that the group is at the end. One at or behind `until`: whatever lies before `high` there is read already.
+   Retention, DeleteRecords or compaction may have taken records behind the offset that the group has not read. The
+   other log may still have them, before the copy of the record found here. Then there is no answer.
 2. There: where to begin. A narrow bracket from its start; a wide one at the first record with the timestamp wanted, if
    the topic keeps timestamps: one that stamps its own (`LogAppendTime`) is searched from the start of the bracket.
 3. There: the first record like it, among a bounded number.
@@ -103,14 +105,37 @@ class _Finding:
         """The record that is looked for, by question."""
         stretches = {question: (question.here, question.offset, None) for question in questions}
         seen, none = self._first(self._here, stretches)
-        logs = self._here.ends({question.here for question in none}).items
-        for question, ending in none.items():
-            self.found[question] = _at_the_end(question, ending.position, logs.get(question.here))
-        for question, record in list(seen.items()):
+        self.found |= {question: _at_the_end(question, ending.position) for question, ending in none.items()}
+        behind_hole = {question for question, record in seen.items() if record.offset > question.offset}
+        self.found |= self._lost({*none, *behind_hole})
+        for question, record in seen.items():
             if question.high is not None and question.until is not None and record.offset >= question.until:
-                self.found[question] = SearchResult(question.high)
-                del seen[question]
-        return seen
+                self.found.setdefault(question, SearchResult(question.high))
+        return {question: record for question, record in seen.items() if question not in self.found}
+
+    def _lost(self, questions: Collection[Question]) -> dict[Question, SearchResult]:
+        """Those of the questions behind whose offset records may have been taken that the group has not read."""
+        # The starts are read after the records: what is deleted in between shows.
+        logs = self._here.ends({question.here for question in questions})
+        found = {
+            question: _unread(self._here, logs.errors.get(question.here))
+            if log is None
+            else SearchResult(reason=f"{question.here} lost the records behind it, which {question.there} may have")
+            for question in questions
+            if (log := logs.items.get(question.here)) is None or question.offset < log.start
+        }
+        within = {
+            question
+            for question in questions
+            if question not in found and question.offset < logs.items[question.here].end
+        }
+        compacted = self._here.compacted({question.here.topic for question in within})
+        gap = "compaction may have taken the records behind it from {}, which {} may have"
+        return found | {
+            question: SearchResult(reason=gap.format(question.here, question.there))
+            for question in within
+            if question.here.topic in compacted
+        }
 
     def begin(self, wanted: Mapping[Question, Record]) -> dict[Question, Search]:
         """Where each search begins."""
@@ -222,10 +247,7 @@ def _least(high: int | None, other: int) -> int:
     return other if high is None else min(high, other)
 
 
-def _at_the_end(question: Question, end: int, log: LogRange | None) -> SearchResult:
-    if log is None or question.offset < log.start:
-        # What the group has not read is gone here, and may be there.
-        return SearchResult(reason=f"{question.here} lost the records behind it", passing=True)
+def _at_the_end(question: Question, end: int) -> SearchResult:
     if question.offset > end:
         return SearchResult(reason=f"{question.here} can be read up to {end} only", passing=True)
     return SearchResult(reason=f"{question.here} has no record behind it", end=end, passing=True)

@@ -21,6 +21,10 @@ class TargetLogs:
         self._generations: dict[TopicPartition, int] = {}
         self._topic_generations: dict[str, int] = {}
 
+    def highest(self, where: TopicPartition) -> int:
+        """The highest end of a log that was seen since it was truncated; 0 where none was."""
+        return self._highest.get(where, 0)
+
     def note_end(self, where: TopicPartition, end: int, reached: int = 0) -> bool:
         """Takes in the end (high watermark) that a log has now; whether the log was truncated since the last time.
 

@@ -1,4 +1,5 @@
-"""Consumer groups: they read and are reset, MM2 copies, lags, sends again and tells, logs are cut, topics recreated."""
+"""Consumer groups: they read and are reset, MM2 copies, lags, sends again and tells, logs lose records at their start,
+in their midst and at their end, topics are recreated."""
 
 from __future__ import annotations
 
@@ -17,8 +18,12 @@ from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync
 from tests.sinks.builders import World
 from tests.sinks.machine.hazards import Written
-from tests.sinks.machine.mirrored_topic import MirroredTopic
+from tests.sinks.machine.mirrored_topic import SOURCE, TARGET, MirroredTopic
 from tests.sinks.machine.stage import Stage
+
+SIDES = st.sampled_from([SOURCE, TARGET])
+COMPACTED = "clicks"
+"""The topic whose policy is to be compacted."""
 
 NAMES, GROUPS = st.sampled_from(["orders", "clicks"]), st.sampled_from(["g", "h"])
 SYNCS = "mm2-offset-syncs.b.internal"
@@ -43,6 +48,8 @@ class GroupsAspect(Stage):
             self.target.create_topics({one.there.topic: TopicSpec(1)})
             one.produce(12)
             one.copy(12)
+        self.world.source_records.compacting = {COMPACTED}
+        self.world.target_records.compacting = {self.mirrored[COMPACTED].there.topic}
         orders, clicks = self.mirrored.values()
         self.world.source_groups.offsets = {"g": {orders.here: 8, clicks.here: 12}, "h": {orders.here: 3}}
         self.world.target_groups.offsets[THEIRS] = {self.mirrored["orders"].there: 3}
@@ -125,6 +132,17 @@ class GroupsAspect(Stage):
     @rule(name=NAMES, count=st.integers(2, 20))
     def target_loses_its_tail(self, name: str, count: int) -> None:
         self.mirrored[name].truncate_target(count)
+        self.note_logs()
+
+    @rule(name=NAMES, side=SIDES, share=st.sampled_from([0.3, 0.9, 1.0]))
+    def retention_takes_records(self, name: str, side: int, share: float) -> None:
+        """Or DeleteRecords does."""
+        self.mirrored[name].cut(side, share)
+        self.note_logs()
+
+    @rule(side=SIDES, offsets=st.sets(st.integers(0, 40), min_size=1, max_size=20))
+    def compaction_takes_records(self, side: int, offsets: set[int]) -> None:
+        self.mirrored[COMPACTED].compact(side, offsets)
         self.note_logs()
 
     @rule(name=NAMES)

@@ -1,7 +1,8 @@
 """A topic of one partition that MM2 copies: its records on both sides, and MM2's offset-syncs, restarts included.
 
-Records are told apart by their keys, so that those of a topic that was recreated are others. When a sync is written is
-the rule of Kafka's `OffsetSyncWriter.PartitionState`.
+Retention and compaction take records from either log. Which ones lay there is remembered: a group may not have read
+them. Records are told apart by their keys, so that those of a topic that was recreated are others. When a sync is
+written is the rule of Kafka's `OffsetSyncWriter.PartitionState`.
 """
 
 from __future__ import annotations
@@ -13,15 +14,19 @@ from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.groups import LogRange
 from streaming.mm2.records import OffsetSync, TopicPartition
 
+SOURCE, TARGET = 0, 1
+"""The sides, by which `starts` and `holes` are told apart."""
+
 LAG_MAX = 5
 """MM2's `offset.lag.max` is 100: the same with fewer records."""
 
 
 @dataclass
 class MirroredTopic:
-    """`source`: the record at each offset. `target`: the record at each offset there. Each has a number of its own.
+    """`source`: the record at each offset, also of those that are gone by now. `target`: the same there. Each record
+    has a number of its own.
 
-    `tell` is called with each offset-sync.
+    `tell` is called with each offset-sync. `starts`: of both logs. `holes`: offsets that compaction took, on each side.
     """
 
     name: str
@@ -29,6 +34,8 @@ class MirroredTopic:
     source: list[int] = field(default_factory=list)
     target: list[int] = field(default_factory=list)
     produced: int = 0
+    starts: list[int] = field(default_factory=lambda: [0, 0])
+    holes: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
     _next: int = 0
     _last_sync: int | None = None
     _previous: int | None = None
@@ -40,7 +47,11 @@ class MirroredTopic:
     @property
     def ends(self) -> tuple[LogRange, LogRange]:
         """Of the source and of the target."""
-        return LogRange(0, len(self.source)), LogRange(0, len(self.target))
+        source, target = self.starts
+        return LogRange(source, len(self.source)), LogRange(target, len(self.target))
+
+    def _has(self, side: int, offset: int) -> bool:
+        return offset >= self.starts[side] and offset not in self.holes[side]
 
     def produce(self, count: int) -> None:
         """So many records more on the source."""
@@ -49,11 +60,12 @@ class MirroredTopic:
 
     def copy(self, count: int) -> None:
         """MM2 copies so many; where the source's log ends before its place it begins anew, as its consumer does."""
-        if self._next > len(self.source):
-            self._next = 0
+        if not self.starts[SOURCE] <= self._next <= len(self.source):
+            self._next = self.starts[SOURCE]
         for _ in range(min(count, len(self.source) - self._next)):
-            self.target.append(self.source[self._next])
-            self._sync(self._next, len(self.target) - 1)
+            if self._has(SOURCE, self._next):
+                self.target.append(self.source[self._next])
+                self._sync(self._next, len(self.target) - 1)
             self._next += 1
 
     def _sync(self, upstream: int, downstream: int) -> None:
@@ -70,28 +82,69 @@ class MirroredTopic:
 
     def truncate_target(self, count: int) -> None:
         """The target loses its tail: MM2's producer goes on at the end that is left."""
-        del self.target[max(0, len(self.target) - count) :]
+        del self.target[max(self.starts[TARGET], len(self.target) - count) :]
+        self._without_holes(TARGET)
+
+    def truncate_source(self, count: int) -> None:
+        """The source loses its tail: MM2's consumer goes on at the end that is left (KIP-320)."""
+        del self.source[max(self.starts[SOURCE], len(self.source) - count) :]
+        self._next = min(self._next, len(self.source))
+        self._without_holes(SOURCE)
+
+    def _without_holes(self, side: int) -> None:
+        # Other records come to these offsets.
+        self.holes[side].difference_update(
+            range(len((self.source, self.target)[side]), max(self.holes[side], default=0) + 1)
+        )
+
+    def cut(self, side: int, share: float) -> None:
+        """Retention, or DeleteRecords, takes this share of a log."""
+        log = (self.source, self.target)[side]
+        self.starts[side] += int(share * (len(log) - self.starts[side]))
+
+    def compact(self, side: int, offsets: set[int]) -> None:
+        """Compaction takes the records at these offsets, and earlier copies of them: they have the same keys."""
+        log = (self.source, self.target)[side]
+        for offset in offsets:
+            if offset < len(log):
+                self.holes[side].update(at for at in range(offset + 1) if log[at] == log[offset])
 
     def recreate_source(self) -> None:
         """The source's topic is deleted and created: none of its records comes back."""
-        self.source.clear()
+        self._empty(SOURCE)
 
     def recreate_target(self) -> None:
         """The target's topic is deleted and created, empty."""
-        self.target.clear()
+        self._empty(TARGET)
+
+    def _empty(self, side: int) -> None:
+        (self.source, self.target)[side].clear()
+        self.starts[side] = 0
+        self.holes[side].clear()
 
     def skipped(self, upstream: int, downstream: int) -> set[int]:
-        """Records that a group at `upstream` on the source has not read, and never gets if it goes on there.
+        """Records of the target that a group at `upstream` on the source has not read, and never gets if it goes on
+        there. What the source lost counts as well.
 
         What MM2 has not copied yet is to come.
         """
         unread = set(self.source[upstream:])
-        return (unread & set(self.target[:downstream])) - set(self.target[downstream:]) - set(self.source[self._next :])
+        passed = {self.target[at] for at in range(downstream) if self._has(TARGET, at)}
+        left = {self.target[at] for at in range(downstream, len(self.target)) if self._has(TARGET, at)}
+        to_come = {self.source[at] for at in range(self._next, len(self.source)) if self._has(SOURCE, at)}
+        return (unread & passed) - left - to_come
+
+    def read_twice(self, upstream: int, downstream: int) -> list[int]:
+        """Records that such a group has read, and gets again from what the target has by now."""
+        read = set(self.source[:upstream])
+        copies = (self.target[at] for at in range(downstream, len(self.target)) if self._has(TARGET, at))
+        return [record for record in copies if record in read]
 
     def logs(self) -> tuple[MemoryLog, MemoryLog]:
         """The records of both sides; each keeps its timestamp."""
         both = (MemoryLog(), MemoryLog())
-        for log, numbers in zip(both, (self.source, self.target), strict=True):
+        for side, (log, numbers) in enumerate(zip(both, (self.source, self.target), strict=True)):
             for number in numbers:
                 log.append(b"%d" % number, b"v", timestamp=number)
+            log.lose(*self.holes[side]).cut(self.starts[side])
         return both

@@ -33,10 +33,16 @@ def question(offset: int, low: int = 0, high: int | None = None, until: int | No
 
 
 def found(
-    asked: Question, here: MemoryLog, there: MemoryLog, budget: Budget = AMPLE, compact: bool = False
+    asked: Question,
+    here: MemoryLog,
+    there: MemoryLog,
+    budget: Budget = AMPLE,
+    compact: bool = False,
+    compact_here: bool = False,
 ) -> SearchResult:
     source, target = MemoryRecords("a", {HERE: here}), MemoryRecords("b", {THERE: there})
     target.compacting = {THERE.topic} if compact else set()
+    source.compacting = {HERE.topic} if compact_here else set()
     return find([asked], source, target, budget)[asked]
 
 
@@ -47,7 +53,6 @@ def test_record_is_found_at_its_first_copy_in_the_bracket() -> None:
 
 
 def test_offset_without_a_record_asks_for_the_next_one() -> None:
-    assert found(question(0), numbered(0, 1, 2).cut(2), numbered(0, 1, 2)) == SearchResult(2)
     assert found(question(1), numbered(0).skip(4).append(b"k", b"x"), numbered(0).append(b"k", b"x")) == SearchResult(1)
 
 
@@ -60,7 +65,33 @@ def test_nothing_but_markers_left_is_told_with_how_far() -> None:
 
 def test_log_that_lost_all_that_the_group_has_not_read_is_no_end() -> None:
     answer = found(question(1), numbered(0, 1, 2).cut(3), numbered(0, 1, 2))
-    assert (answer.offset, answer.markers_only, answer.passing) == (None, False, True)
+    assert (answer.offset, answer.markers_only, answer.passing) == (None, False, False)
+
+
+@pytest.mark.parametrize("until", [None, 3, 5])
+def test_record_behind_those_that_retention_took_unread_is_no_answer(until: int | None) -> None:
+    high = until if until == 3 else None
+    answer = found(question(1, 0, high, until), numbered(*range(5)).cut(4), numbered(*range(5)))
+    assert (answer.offset, answer.markers_only, answer.passing) == (None, False, False)
+    assert "lost the records behind it" in str(answer.reason)
+
+
+def test_record_at_the_log_start_itself_is_found() -> None:
+    assert found(question(4), numbered(*range(6)).cut(4), numbered(*range(6))) == SearchResult(4)
+
+
+def test_record_behind_those_that_compaction_took_unread_is_no_answer() -> None:
+    here, there = numbered(*range(6)).lose(1, 2), numbered(*range(6))
+    answer = found(question(1), here, there, compact_here=True)
+    assert (answer.offset, answer.passing) == (None, False)
+    assert "compaction" in str(answer.reason)
+    assert found(question(3), here, there, compact_here=True) == SearchResult(3)
+
+
+def test_nothing_left_of_a_compacted_log_is_no_end() -> None:
+    here, there = numbered(*range(4)).lose(2, 3), numbered(*range(4))
+    answer = found(question(2), here, there, compact_here=True)
+    assert (answer.offset, answer.markers_only) == (None, False)
 
 
 def test_open_transaction_is_no_end() -> None:

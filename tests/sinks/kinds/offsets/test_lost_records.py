@@ -1,0 +1,115 @@
+"""Whatever retention, compaction and truncation did to either log, no group is placed behind a record that it has not
+read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.memory.memory_records import MemoryRecords
+from sinks.kinds.listing import list_both
+from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
+from sinks.kinds.offsets.group_partition import GroupPartition
+from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.record_finder import Budget, find
+from sinks.kinds.offsets.record_search import Question, SearchResult
+from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
+from streaming.hints import SyncSeen
+from streaming.mm2.records import OffsetSync
+from tests.sinks.builders import flow_settings, put_topic
+from tests.sinks.machine.mirrored_topic import SOURCE, TARGET, MirroredTopic
+
+AMPLE = Budget(records=5000, seconds=60)
+
+
+class Move(NamedTuple):
+    """One thing that happens to the topic: a method of `MirroredTopic`, and its arguments."""
+
+    name: str
+    arguments: tuple[object, ...]
+
+
+SIDES, COUNTS = st.sampled_from([SOURCE, TARGET]), st.integers(1, 15)
+MOVES = st.lists(
+    st.builds(lambda count: Move("produce", (count,)), COUNTS)
+    | st.builds(lambda count: Move("copy", (count,)), COUNTS)
+    | st.builds(lambda back: Move("restart_mm2", (back,)), st.integers(0, 12))
+    | st.builds(lambda side, share: Move("cut", (side, share)), SIDES, st.sampled_from([0.2, 0.6, 1.0]))
+    | st.builds(lambda side, offsets: Move("compact", (side, offsets)), SIDES, st.sets(st.integers(0, 30), min_size=1))
+    | st.builds(lambda count: Move("truncate_target", (count,)), st.integers(2, 12)),
+    max_size=8,
+)
+
+
+@dataclass
+class Mirrored:
+    """A topic that MM2 copies from a to b, a group at each offset of it, and what Lockstep remembers."""
+
+    syncs: int = 0
+    memory: OffsetMemory = field(default_factory=OffsetMemory)
+
+    def __post_init__(self) -> None:
+        self.settings = flow_settings(matching=True)
+        self.a, self.b = MemoryCluster("a"), MemoryCluster("b")
+        put_topic(self.a, "x")
+        put_topic(self.b, "a.x")
+        self.topic = MirroredTopic("x", self.tell)
+        self.memory.recognize({"x": "a.x"}, {"x": "id-of-x"}, {"a.x": "id-of-a.x"})
+
+    def tell(self, sync: OffsetSync) -> None:
+        where = sync.topic_partition
+        seen = SyncSeen(self.syncs, where.topic, where.partition, sync.upstream_offset, sync.downstream_offset)
+        self.syncs += 1
+        self.memory.take_in([seen], ())
+        self.memory.drain()
+
+    def happens(self, move: Move) -> None:
+        getattr(self.topic, move.name)(*move.arguments)
+        self.look()
+
+    def look(self) -> list[GroupOffset]:
+        """The rows of groups that nothing was answered to before."""
+        one, (source, target) = self.topic, self.topic.ends
+        at = range(source.end + 1)
+        here = ClusterGroups(self.a, MemoryGroups("a", {f"g{x}": {one.here: x} for x in at}, logs={one.here: source}))
+        there = ClusterGroups(self.b, MemoryGroups("b", logs={one.there: target}))
+        direction = forward(self.settings, here, there, list_both(self.settings, self.a, self.b))
+        groups = [f"g{x}" for x in at]
+        self.memory.answers.clear()
+        return survey_offsets(
+            self.settings, direction, replicated_offsets(direction, groups), self.memory, self.find_records
+        )
+
+    def find_records(self, wanted: Mapping[GroupPartition, Question]) -> dict[GroupPartition, SearchResult]:
+        one = self.topic
+        source, target = one.logs()
+        here = MemoryRecords("a", {one.here: source}, {one.here.topic})
+        there = MemoryRecords("b", {one.there: target}, {one.there.topic})
+        found = find(list(wanted.values()), here, there, AMPLE)
+        return {key: found[question] for key, question in wanted.items()}
+
+
+@settings(max_examples=300, deadline=None)
+@given(MOVES)
+@example([Move("cut", (SOURCE, 0.6))])
+@example([Move("compact", (SOURCE, {3, 4}))])
+@example([Move("restart_mm2", (8,)), Move("truncate_target", (2,)), Move("copy", (1,)), Move("cut", (SOURCE, 0.6))])
+def test_no_group_is_placed_behind_a_record_of_the_target_that_it_has_not_read(moves: list[Move]) -> None:
+    mirrored = Mirrored()
+    mirrored.topic.produce(14)
+    mirrored.topic.copy(14)
+    for move in moves:
+        mirrored.happens(move)
+    for row in mirrored.look():
+        if row.change is not None and row.goes_on_at is not None:
+            skipped = mirrored.topic.skipped(row.at, row.goes_on_at)
+            assert not skipped, f"at {row.at} it is sent to {row.goes_on_at} ({row.answer}), and skips {skipped}"
+            twice = mirrored.topic.read_twice(row.at, row.goes_on_at)
+            assert row.error_bound is not None
+            assert len(twice) <= row.error_bound, f"at {row.at} it is sent to {row.goes_on_at}, and reads {twice} again"
