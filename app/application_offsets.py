@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from sinks.engine.model import Kind
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
+from sinks.kinds.offsets.direction import GroupOffset
+from sinks.kinds.offsets.verdicts import Verdict
 from streaming.errors import LockstepError, MalformedRecord
 from streaming.mm2.codec import decode_checkpoint
 from streaming.mm2.records import TopicPartition
@@ -43,7 +46,13 @@ def _from_both(settings: Settings, flow: FlowSettings, group: str) -> dict[Topic
     with single_pass(settings, flow, kinds=[Kind.GROUP_OFFSET], scope=scope) as one:
         for reason in one.compare().trouble.faulted.values():
             raise LockstepError(reason)
-        return {row.where: offset for row in one.group_offsets if (offset := row.goes_on_at) is not None}
+        return offsets_to_use(one.group_offsets)
+
+
+def offsets_to_use(rows: Iterable[GroupOffset]) -> dict[TopicPartition, int]:
+    """Where a group continues; nothing for partitions of which an offset was found and is not to be trusted."""
+    trusted = (row for row in rows if row.judgement.verdict is not Verdict.ERROR)
+    return {row.where: offset for row in trusted if (offset := row.goes_on_at) is not None}
 
 
 def _from_checkpoints(flow: FlowSettings, clusters: FlowClusters, group: str) -> dict[TopicPartition, int]:

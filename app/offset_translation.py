@@ -100,6 +100,9 @@ def _matches(
 def _translated(
     memory: OffsetMemory, ends: LogEnds, where: TopicPartition, offset: int, found: SearchResult | None
 ) -> Answer | Unanswered:
+    if ends.source is not None and offset > ends.source.end:
+        # The source lost its tail, or was recreated: nothing tells what the reader has read.
+        return Unanswered.BEYOND_END
     evidence = Evidence(
         memory.histories.of(where),
         matched=found.offset if found else None,

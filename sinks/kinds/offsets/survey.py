@@ -194,7 +194,7 @@ def _row(
         committed=before,
         members=seen.members.items.get(group, 0),
         enabled=direction.enabled,
-        source_empty=origin is not None and origin.start == origin.end,
+        source_empty=origin is not None and origin.start == origin.end <= at.offset,
         beyond_end=origin is not None and at.offset > origin.end,
         untrue=not direction.back and memory.target_logs.is_untrue(group, at.where, before),
         error=_unseen(seen, group, across),

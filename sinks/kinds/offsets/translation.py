@@ -55,7 +55,8 @@ class Unanswered(str, Enum):
     TOO_OLD = "TOO_OLD"
     """The group's offset lies before all that is known."""
     BEYOND_END = "BEYOND_END"
-    """The target's log was truncated or recreated: the answer lies behind its end, or all that was known by it."""
+    """A log was truncated or recreated: the answer lies behind the target's end, or all that was known by it; or the
+    offset asked lies behind the source's."""
     UNREAD = "UNREAD"
     """The group's own offsets could not be read."""
 

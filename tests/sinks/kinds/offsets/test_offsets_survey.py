@@ -120,6 +120,14 @@ def test_group_behind_the_end_of_its_log_tells_of_a_topic_that_was_made_again(st
     assert "truncated or recreated" in str(row["reason"])
 
 
+def test_group_that_an_emptied_source_has_overtaken_is_not_called_a_group_of_an_empty_one(stage: Stage) -> None:
+    stage.on_a.logs[X] = LogRange(100, 100)
+    stage.on_a.offsets["g"][X] = 20
+    assert stage.row()["verdict"] == "NO_OFFSET_SYNC"
+    stage.sync(40, 30)
+    assert stage.row()["verdict"] == "TOO_OLD"
+
+
 def test_on_the_way_back_a_group_goes_on_at_the_source_behind_what_it_read_on_the_target(stage: Stage) -> None:
     stage.sync(40, 30)
     stage.sync(80, 70)
