@@ -37,9 +37,9 @@ class Facts:
 
     `answer`: the offset found for it, or why there is none. `log`: the partition there, None where it does not exist.
     `committed`: the group's offset there, None if it has none. `members`: how many the group has there. `enabled`:
-    whether the offset is to be written at all. `source_empty`: no record is left where the group comes from,
-    and it had read them all. `beyond_end`: the group's offset there lies behind the log's end. `untrue`: `committed` is from before a truncation
-    of the log on `onto`, and behind it.
+    whether the offset is to be written at all. `source_empty`: no record is left where the group comes from, and it
+    had read them all. `beyond_end`: the group's offset there lies behind the log's end. `untrue`: `committed` is from
+    before a truncation of the log on `onto`, and behind it.
     `error`: why one of these could not be read.
     """
 

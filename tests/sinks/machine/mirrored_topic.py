@@ -27,6 +27,8 @@ class MirroredTopic:
     has a number of its own.
 
     `tell` is called with each offset-sync. `starts`: of both logs. `holes`: offsets that compaction took, on each side.
+    `replaced`: records that compaction took before MM2 passed them, for the first time or again after a restart. Its
+    syncs do not tell them from a transaction's markers.
     """
 
     name: str
@@ -36,6 +38,7 @@ class MirroredTopic:
     produced: int = 0
     starts: list[int] = field(default_factory=lambda: [0, 0])
     holes: tuple[set[int], set[int]] = field(default_factory=lambda: (set(), set()))
+    replaced: set[int] = field(default_factory=set)
     _next: int = 0
     _last_sync: int | None = None
     _previous: int | None = None
@@ -66,6 +69,8 @@ class MirroredTopic:
             if self._has(SOURCE, self._next):
                 self.target.append(self.source[self._next])
                 self._sync(self._next, len(self.target) - 1)
+            elif self._next >= self.starts[SOURCE]:
+                self.replaced.add(self.source[self._next])
             self._next += 1
 
     def _sync(self, upstream: int, downstream: int) -> None:
@@ -132,7 +137,7 @@ class MirroredTopic:
         passed = {self.target[at] for at in range(downstream) if self._has(TARGET, at)}
         left = {self.target[at] for at in range(downstream, len(self.target)) if self._has(TARGET, at)}
         to_come = {self.source[at] for at in range(self._next, len(self.source)) if self._has(SOURCE, at)}
-        return (unread & passed) - left - to_come
+        return (unread & passed) - left - to_come - self.replaced
 
     def read_twice(self, upstream: int, downstream: int) -> list[int]:
         """Records that such a group has read, and gets again from what the target has by now."""
