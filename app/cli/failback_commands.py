@@ -16,6 +16,7 @@ from app.cli.failover_options import (
     TakeOverOption,
     WhyOption,
     YesOption,
+    accepted_loss,
 )
 from app.cli.failover_run import FailoverRun, called
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
@@ -24,7 +25,8 @@ from app.failover_session import FailoverCall
 from app.reverse_properties import write_reverse
 from sinks.failover.failing_back import check_resume, resume
 from sinks.failover.failing_back import failback as lead_back
-from sinks.failover.losses import losses_as_json, losses_of, untold
+from sinks.failover.fence_rules import shown
+from sinks.failover.losses import losses_as_json, losses_of
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State
@@ -45,6 +47,10 @@ LeadsOption = Annotated[
     str | None,
     typer.Option("--yes", help="With --done, where the way back was not cut over: its state, typed back."),
 ]
+
+
+MOST_PARTITIONS = 20
+"""Partitions that are named, each with a line of its own."""
 
 
 def failover(
@@ -74,7 +80,11 @@ def failover(
     run.carry_out(
         [Command.FAIL_OVER],
         lambda scene: fail_over(
-            scene, source_answers=scene.source_answers, accept_loss=accept_loss, agreed=agreed, take_over=take_over
+            scene,
+            source_answers=scene.source_answers,
+            accept_loss=accepted_loss(accept_loss),
+            agreed=agreed,
+            take_over=take_over,
         ),
         done=lambda scene: scene.journal.has_done(State.FAILED_OVER),
         foresees=foresees,
@@ -95,7 +105,11 @@ def _insist(found: Prediction, yes: str | None) -> None:
 def _as_json(found: Prediction) -> dict[str, Any]:
     losses = losses_of(found.arrivals.values(), time.time() * 1000)
     age = None if found.at_ms is None else round(time.time() - found.at_ms / 1000, 1)
-    counted = {"records": found.records, "exact": found.exact}
+    unknown = [
+        {"topic": where.topic, "partition": where.partition, "reason": why}
+        for where, why in sorted(found.unknown.items())
+    ]
+    counted = {"records": found.records, "exact": found.exact, "unknown": unknown}
     return {**losses_as_json(losses), **counted, "source_seen_seconds_ago": age}
 
 
@@ -107,10 +121,15 @@ def _print_prediction(flow: FlowSettings, found: Prediction) -> None:
     losses = losses_of(found.arrivals.values(), time.time() * 1000)
     for topic, loss in sorted(losses.items()):
         complain(f"{name}{topic} loses {'' if loss.exact else 'at most '}{number_of(loss.records, 'record')}")
-    for topic, why in {where.topic: why for where, why in untold(found.arrivals.values()).items()}.items():
-        complain(f"{name}nobody can tell what {topic} loses: {why}")
+    unknown = sorted(found.unknown.items())
+    for where, why in unknown[:MOST_PARTITIONS]:
+        complain(f"{name}what {where} loses is not known: {why}")
+    if (more := len(unknown) - MOST_PARTITIONS) > 0:
+        complain(f"{name}nor what {number_of(more, 'partition')} more lose: `-o json` names all")
     most = "" if found.exact or found.records is None else "at most "
     seen = "" if found.at_ms is None else f", and what came since {time.time() - found.at_ms / 1000:.0f} s ago"
+    if found.at_ms is not None and found.unanswered:
+        seen += f" to {shown(sorted(map(str, found.unanswered)))}, which {flow.flow.source} gives no answer for"
     complain(f"{name}lost in all: {most}{found.typed} records{seen}")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from app.cli.time_options import seconds
-from sinks.failover.unplanned import TYPED_UNKNOWN
+from sinks.failover.unplanned import ANY_LOSS, TYPED_UNKNOWN
 
 OneFlowOption = Annotated[
     list[str] | None, typer.Option("--flow", help="The one flow that is meant, where the file enables several.")
@@ -30,9 +30,6 @@ AcceptOption = Annotated[
 VerifyOption = Annotated[
     bool, typer.Option("--verify", help="Compare the records of both sides before clients may move, as `verify` does.")
 ]
-AcceptLossOption = Annotated[
-    int | None, typer.Option("--accept-loss", min=0, help="Records that may be lost, where the source still answers.")
-]
 
 
 def typed_loss(text: str) -> str:
@@ -40,6 +37,21 @@ def typed_loss(text: str) -> str:
     if text != TYPED_UNKNOWN and not (text.isascii() and text.isdigit()):
         raise typer.BadParameter(f"{text}: a number of records, or {TYPED_UNKNOWN}")
     return text
+
+
+AcceptLossOption = Annotated[
+    str | None,
+    typer.Option(
+        "--accept-loss",
+        parser=typed_loss,
+        help="Records that may be lost, where the source still answers; `unknown`: any number.",
+    ),
+]
+
+
+def accepted_loss(typed: str | None) -> float | None:
+    """What `typed_loss` let through, as a number of records."""
+    return None if typed is None else ANY_LOSS if typed == TYPED_UNKNOWN else int(typed)
 
 
 YesOption = Annotated[

@@ -43,6 +43,13 @@ def renewed(before: KeptEndOffsets | None, seen: Sequence[int], at_ms: int) -> K
     return KeptEndOffsets(tuple(ends), min(at_ms, before.at_ms) if before and is_older else at_ms)
 
 
+def with_ends(kept: KeptEndOffsets, seen: Sequence[int]) -> KeptEndOffsets:
+    """With the ends that were `seen` since, in place of older ones; UNSEEN is none."""
+    count = max(len(kept.ends), len(seen))
+    before, now = ([*ends, *[UNSEEN] * (count - len(ends))] for ends in (kept.ends, seen))
+    return replace(kept, ends=tuple(old if new == UNSEEN else new for old, new in zip(before, now, strict=True)))
+
+
 def renewed_all(
     known: Mapping[str, KeptEndOffsets],
     seen: Mapping[str, Sequence[int]],

@@ -17,7 +17,7 @@ from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.moved_clients import WrittenSince, written_since
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step
-from sinks.failover.unplanned import Prediction, keep_divergence, predict
+from sinks.failover.unplanned import Prediction, counted, keep_divergence, predict
 from sinks.kinds.acls.staged_writes import granted_later
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -149,9 +149,10 @@ def _keep_divergence(scene: Scene) -> None:
         topics = set(scene.topics(scene.listed())) - divergences(scene.journal.ledger).keys()
         if not topics:
             return
-    prediction = predict(scene, source_answers=scene.source_answers, topics=topics)
-    # Of a topic that nobody saw on the source, where its copy ends now is all that will be known.
-    keep_divergence(scene, prediction if scene.source_answers else with_all_copies(scene, prediction))
+    unplanned = doing is Command.FAIL_OVER
+    prediction = predict(scene, source_answers=scene.source_answers) if unplanned else counted(scene, topics)
+    # Of a topic that the source does not show, where its copy ends now is all that will be known.
+    keep_divergence(scene, prediction if prediction.whole or not unplanned else with_all_copies(scene, prediction))
     if doing is Command.PROMOTE:
         _warn_of_late(scene, prediction)
 

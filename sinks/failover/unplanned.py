@@ -2,43 +2,63 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
-from sinks.failover.fence_rules import check_names, fenced_topics
-from sinks.failover.kept_end_offsets import end_offsets_by_topic
+from sinks.failover.fence_rules import check_names, fenced_topics, shown
+from sinks.failover.kept_end_offsets import UNSEEN, end_offsets_by_topic, with_ends
+from sinks.failover.losses import untold
 from sinks.failover.predicted_losses import predicted
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import EndOffsets, kept_end_offsets
 from sinks.failover.states import Command, State
+from sinks.failover.tails import Behind
+from sinks.faults import ClusterUnreachable
 from sinks.kinds.offsets.stored_histories import stored_histories
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
 
 TYPED_UNKNOWN = "unknown"
-"""What is typed back where nobody can tell."""
+"""What is typed back where the loss is not known."""
+
+ANY_LOSS = math.inf
+"""Accepts whatever is lost, also what is not known."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is lost by partition of the source. `known`: the ends of the source, seen at `at_ms` (ms since the epoch;
-    None: now, for the source answers). `remote`: names on the target. `is_known`: whether anything is known at all."""
+    """What is lost by partition of the source. `known`: the ends of the source; those that it did not show now were
+    seen at `at_ms` (ms since the epoch; None: all are of now). `remote`: names on the target. `is_known`: False where
+    nothing is known at all. `unanswered`: partitions that a source which answers did not tell of."""
 
     arrivals: Mapping[TopicPartition, Arrival]
     known: EndOffsets
     remote: Mapping[str, str]
     at_ms: int | None
     is_known: bool = True
+    unanswered: Collection[TopicPartition] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether the source itself told of all its partitions."""
+        return self.at_ms is None and self.is_known and not self.unanswered
+
+    @property
+    def unknown(self) -> dict[TopicPartition, str]:
+        """Partitions whose loss is not known, with the reason."""
+        return untold(self.arrivals.values())
 
     @property
     def records(self) -> int | None:
-        """In all, the most that it can be of what was seen; None: nobody can tell."""
-        if not self.is_known or any(one.problem for one in self.arrivals.values()):
+        """In all, the most that it can be of what was seen; None: not known."""
+        if not self.is_known or self.unknown:
             return None
         return sum(one.behind.records for one in self.arrivals.values() if one.behind)
 
@@ -53,15 +73,25 @@ class Prediction:
         return TYPED_UNKNOWN if self.records is None else str(self.records)
 
 
-def predict(scene: Scene, *, source_answers: bool, topics: Collection[str] = ()) -> Prediction:
-    """What the source has that the target has not, as far as can be known now. Writes nothing.
+def predict(scene: Scene, *, source_answers: bool) -> Prediction:
+    """What an unplanned failover loses, as far as can be known now. Writes nothing.
 
-    `topics`: of a source that answers; none: all that producers write, for a failover ends the flow of them all.
+    A source that loses its brokers one by one still answers: of partitions that it does not tell of, what was seen
+    last counts. Raises ClusterUnreachable where the target does not answer, RightsMissing, LockstepError.
     """
-    return _counted(scene, topics) if source_answers else _remembered(scene)
+    if not source_answers:
+        return _remembered(scene)
+    try:
+        found = counted(scene)
+    except ClusterUnreachable:
+        # Whichever of the two it was: without the target this is raised once more.
+        return _remembered(scene)
+    return _completed(scene, found) if found.unknown else found
 
 
-def _counted(scene: Scene, wanted: Collection[str]) -> Prediction:
+def counted(scene: Scene, wanted: Collection[str] = ()) -> Prediction:
+    """What the source has now that the target has not. `wanted`: topics; none: all that producers write, for a
+    failover ends the flow of them all. Raises ClusterUnreachable, RightsMissing, LockstepError."""
     listed = scene.listed()
     shared, remote = listed.desired.shared, {**listed.desired.remote, **listed.desired.shared}
     topics = fenced_topics(scene.settings, remote, scene.aliases, wanted)
@@ -69,16 +99,40 @@ def _counted(scene: Scene, wanted: Collection[str]) -> Prediction:
     told = {where: copy for where, copy in pairs.items() if where.topic not in shared}
     mixed = sharing({topic: shared[topic] for topic in topics if topic in shared}, listed.source)
     with scene.readers() as (source, target):
-        found = arrivals_at_takeover(scene.journal.ledger, source, target, told)
-        ends = source.latest(list(pairs)).items
+        # Each request for a partition whose broker is dead takes a whole time limit: that is waited for once.
+        faults = source.latest(list(pairs)).errors
+        alive = {where: copy for where, copy in told.items() if where not in faults}
+        found = arrivals_at_takeover(scene.journal.ledger, source, target, alive)
+        ends = source.latest([where for where in pairs if where not in faults]).items
     counts = {where.topic: listed.source[where.topic] for where in pairs}
-    found |= unlisted(listed.source, topics) | mixed
-    return Prediction(found, end_offsets_by_topic(ends, counts), remote, None)
+    found |= {where: Arrival(where, problem=f"on {source.alias}: {faults[where]}") for where in told.keys() & faults}
+    found |= unlisted(listed.source, topics)
+    unanswered = [where for where in found if where not in ends]
+    return Prediction(found | mixed, end_offsets_by_topic(ends, counts), remote, None, unanswered=unanswered)
 
 
-def _remembered(scene: Scene) -> Prediction:
+def _completed(scene: Scene, found: Prediction) -> Prediction:
+    """With what the job saw last of partitions that could not be counted, and of topics that the source does not list:
+    what one listing lacks is not gone. A partition of which the end alone is known may lose all that it has."""
+    seen = _remembered(scene, found.known)
+    ends = {TopicPartition(topic, number): end for topic, of in found.known.items() for number, end in enumerate(of)}
+    arrivals, shared = dict(found.arrivals), _sharing_a_name(found.remote)
+    for where in [where for where in found.unknown if where.topic not in shared]:
+        if where in seen.arrivals:
+            arrivals[where] = seen.arrivals[where]
+        elif ends.get(where, UNSEEN) != UNSEEN:
+            arrivals[where] = Arrival(where, Behind(ends[where], None, False))
+    if not found.unanswered:
+        return replace(found, arrivals=arrivals)
+    arrivals |= {where: one for where, one in seen.arrivals.items() if where not in arrivals}
+    known, remote = {**found.known, **seen.known}, {**seen.remote, **found.remote}
+    return replace(found, arrivals=arrivals, known=known, remote=remote, at_ms=seen.at_ms)
+
+
+def _remembered(scene: Scene, seen: EndOffsets = MappingProxyType({})) -> Prediction:
+    """From what the ledger keeps of the source. `seen`: ends that it shows still."""
     ledger = scene.journal.ledger
-    kept = kept_end_offsets(ledger)
+    kept = {topic: with_ends(one, seen.get(topic, ())) for topic, one in kept_end_offsets(ledger).items()}
     if not kept:
         return Prediction({}, {}, {}, None, is_known=False)
     policy, alias = scene.settings.policy, scene.settings.flow.source
@@ -87,11 +141,15 @@ def _remembered(scene: Scene) -> Prediction:
     with closing(scene.target.records("read_committed")) as target:
         # Where clients have moved already, what they wrote there is no record of the source.
         found = predicted(kept, dict(stored_histories(ledger)), as_at_takeover(ledger, target), remote)
-    names = Counter(remote.values())
-    shared = {topic: name for topic, name in remote.items() if names[name] > 1}
+    shared = _sharing_a_name(remote)
     found |= sharing(shared, {topic: len(kept[topic].ends) for topic in shared})
     ends = {topic: one.ends for topic, one in kept.items()}
     return Prediction(found, ends, remote, min(one.at_ms for one in kept.values()))
+
+
+def _sharing_a_name(remote: Mapping[str, str]) -> dict[str, str]:
+    names = Counter(remote.values())
+    return {topic: name for topic, name in remote.items() if names[name] > 1}
 
 
 def keep_divergence(scene: Scene, prediction: Prediction) -> None:
@@ -124,37 +182,53 @@ def failover(
     scene: Scene,
     *,
     source_answers: bool,
-    accept_loss: int | None,
+    accept_loss: float | None,
     agreed: Callable[[Prediction], None],
     take_over: bool = False,
 ) -> FailoverRecord:
     """Ends the flow although records may be missing. `agreed` raises unless somebody agrees to the prediction.
 
-    A source that answers needs `accept_loss`, no smaller than the count. Raises NotNow, LockstepError.
+    A source that answers needs `accept_loss`, no smaller than the count; ANY_LOSS where that is not known.
+    Raises NotNow, LockstepError.
     """
     if done := scene.journal.has_done(State.FAILED_OVER):
         return done
     known = scene.journal.record
     scene.journal.check(Command.FAIL_OVER, take_over=take_over)
     if known.doing is not Command.FAIL_OVER:
-        if source_answers:
-            check_names(scene.settings, scene.listed().desired.shared, scene.aliases)
         prediction = predict(scene, source_answers=source_answers)
+        if prediction.whole:
+            check_names(scene.settings, scene.listed().desired.shared, scene.aliases)
         _check_loss(scene, prediction, source_answers, accept_loss)
         agreed(prediction)
     scene.journal.begin(Command.FAIL_OVER, take_over=take_over)
     return scene.journal.run(scene.steps())
 
 
-def _check_loss(scene: Scene, prediction: Prediction, source_answers: bool, accept_loss: int | None) -> None:
-    source, records = scene.settings.flow.source, prediction.records
+def _check_loss(scene: Scene, prediction: Prediction, source_answers: bool, accept_loss: float | None) -> None:
     if accept_loss is None:
         if source_answers:
-            raise NotNow(
-                f"{source} answers, so that nothing need be lost: `lockstep cutover` loses no record. To fail over all "
-                f"the same, say --accept-loss with at least {prediction.typed}"
-            )
+            raise NotNow(_why_to_accept(scene.settings.flow.source, prediction))
         return
-    if records is None or records > accept_loss:
-        lost = "nobody can tell how many records" if records is None else number_of(records, "record")
-        raise NotNow(f"{lost} would be lost, and --accept-loss is {accept_loss}")
+    records = prediction.records
+    if records is None and accept_loss < ANY_LOSS:
+        of = shown(sorted(map(str, prediction.unknown))) or "any topic"
+        raise NotNow(
+            f"how many records of {of} are lost is not known, and --accept-loss is {accept_loss:.0f}. "
+            f"`--accept-loss {TYPED_UNKNOWN}` accepts it"
+        )
+    if records is not None and records > accept_loss:
+        raise NotNow(f"{number_of(records, 'record')} would be lost, and --accept-loss is {accept_loss:.0f}")
+
+
+def _why_to_accept(source: str, prediction: Prediction) -> str:
+    if prediction.whole:
+        return (
+            f"{source} answers, so that nothing need be lost: `lockstep cutover` loses no record. To fail over all "
+            f"the same, say --accept-loss with at least {prediction.typed}"
+        )
+    silent = shown(sorted(map(str, prediction.unanswered))) or "its records"
+    return (
+        f"{source} answers, but gives no answer for {silent}. Once its brokers are back, `lockstep cutover` loses no "
+        f"record. To fail over without them, say --accept-loss {prediction.typed}"
+    )

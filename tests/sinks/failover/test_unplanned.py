@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -88,10 +89,13 @@ def test_a_source_that_answers_wants_the_loss_accepted(accepted: int | None, fit
             failover(scene, source_answers=True, accept_loss=accepted, agreed=agree)
 
 
-def test_a_topic_of_which_the_source_lists_no_partition_leaves_the_loss_unknown() -> None:
-    built = watched()
-    built.world.source.topics["x"].partitions = 0
-    assert predict(built.scene(), source_answers=True).typed == "unknown"
+@pytest.mark.parametrize(("built", "typed"), [(watched, "3"), (stage, "unknown")])
+def test_a_topic_of_which_the_source_lists_no_partition_loses_what_was_seen_last_of_it(
+    built: Callable[[], Stage], typed: str
+) -> None:
+    stage_ = built()
+    stage_.world.source.topics["x"].partitions = 0
+    assert predict(stage_.scene(), source_answers=True).typed == typed
 
 
 def test_a_partition_without_an_offset_sync_may_lose_all_that_it_has() -> None:
