@@ -13,6 +13,7 @@ from app.rights.failover_rights import failover_rights
 from app.rights.rights_check import RightFinding, RightVerdict
 from app.settings import Settings
 from app.wiring import FlowClusters
+from sinks.engine.flow_status import age_of
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.failover.arrival import pairs_of, sharing, unlisted
@@ -50,7 +51,7 @@ def observe_readiness(settings: Settings, flow: FlowSettings) -> tuple[Readiness
         kinds = [kind for kind in Kind if flow.enabled.get(kind, False)]
         in_step = in_step_of_pass(one.reconcile.report_only(compared), kinds, summary_of(one.group_offsets))
         newest = newest_heartbeat(flow, one.clusters)
-        age = max(0.0, time.time() - newest.timestamp_ms / 1000) if newest else None
+        age = age_of(newest) if newest and newest.copied else None
         ledger = compared.context.ledger
         facts = ReadinessSurvey(settings, flow, one.clusters).observe(compared.context.listed, in_step, age, ledger)
     return facts, ledger.failover()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -13,14 +12,15 @@ from app.wiring import FlowClusters, audit, both_clusters, guard, lease, ledger
 from sinks.engine.claims import Claims
 from sinks.engine.compared import Compared
 from sinks.engine.flow_components import FlowComponents
-from sinks.engine.kind_status import first_status, kind_status
+from sinks.engine.flow_status import status_without_job
+from sinks.engine.kind_status import first_status
 from sinks.engine.leadership import Leader, Leadership, Unled
 from sinks.engine.lease_records import decoded, last_leader
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.engine.reconcile import FlowReconcile
 from sinks.engine.seal import Seal
-from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known, at, flow_state, silence
+from sinks.engine.status import Failing, FlowState, FlowStatus, Heartbeats, as_far_as_known
 from sinks.engine.times import utc_now
 from sinks.failover.preflight import NEVER_READ
 from sinks.flow_settings import FlowSettings
@@ -126,12 +126,13 @@ def newest_heartbeat(flow: FlowSettings, clusters: FlowClusters) -> Heartbeats |
             if (heartbeat.source, heartbeat.target) == (flow.flow.source, flow.flow.target) or topic == copied:
                 newest = max(newest, heartbeat.timestamp)
         if newest:
-            return Heartbeats(newest)
+            return Heartbeats(newest, copied=topic == copied)
     return None
 
 
-def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
-    """How a flow stands, from both clusters alone: what a running job knows besides is not in it."""
+def status_now(settings: Settings, flow: FlowSettings, silent: str) -> FlowStatus:
+    """How a flow stands, from both clusters alone: what a running job knows besides is not in it. `silent`: why the job
+    said nothing."""
     failover = NEVER_READ
     try:
         with single_pass(settings, flow) as one:
@@ -139,28 +140,13 @@ def status_now(settings: Settings, flow: FlowSettings) -> FlowStatus:
                 compared = one.compare()
             finally:
                 failover = one.reconcile.failover
-            report, leader = one.reconcile.report_only(compared), _led_by(flow, compared.context.ledger)
-            heartbeats = newest_heartbeat(flow, one.clusters)
+            report, last = one.reconcile.report_only(compared), _led_by(flow, compared.context.ledger)
+            return status_without_job(flow, report, newest_heartbeat(flow, one.clusters), last, silent)
     except LockstepError as error:
         kinds = as_far_as_known({kind: first_status(kind, flow) for kind in Kind}, FlowState.ERROR, utc_now())
         failover = replace(failover, unknown=str(error)) if failover == NEVER_READ else failover
         failure = Failing.of(error)
         return FlowStatus(flow.flow, FlowState.ERROR, None, None, str(error), kinds, failure=failure, failover=failover)
-    age = max(0.0, time.time() - heartbeats.timestamp_ms / 1000) if heartbeats else None
-    first = {kind: first_status(kind, flow) for kind in Kind}
-    state = flow_state(None, age, flow.pace.heartbeat_timeout)
-    kinds = {kind: kind_status(kind, before, report, utc_now()) for kind, before in first.items()}
-    reasons = (silence(state, age), "no job answers; this is what both clusters show now")
-    return FlowStatus(
-        flow=flow.flow,
-        state=state,
-        heartbeat_age_seconds=age,
-        reason="; ".join(reason for reason in reasons if reason),
-        kinds=as_far_as_known(kinds, state, at(heartbeats)),
-        effective=report.effective,
-        leader=leader,
-        failover=report.failover,
-    )
 
 
 def _led_by(flow: FlowSettings, ledger: Ledger) -> Leader | None:

@@ -25,8 +25,8 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 ENDS_WITHIN: Final = 180.0
 """Seconds: a dozen requests, each of which may wait for `admin.timeout.ms`."""
 
-EXPECTED: Final = frozenset({0, 1, 3})
-"""Exit codes: done, failed with a reason, changes are pending."""
+EXPECTED: Final = frozenset({0, 1, 3, 4})
+"""Exit codes: done, failed with a reason, changes are pending, no job answers."""
 
 
 @dataclass(frozen=True)

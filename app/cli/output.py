@@ -21,8 +21,8 @@ from sinks.printable import one_line, printable
 from streaming.errors import LockstepError
 
 DONE, FAILED, WRONG_USAGE, PENDING, STALE = 0, 1, 2, 3, 4
-"""The exit codes: done or nothing to do; failed; wrong usage or configuration; changes pending, or not ready; MM2's
-heartbeats have stopped."""
+"""The exit codes: done or nothing to do; failed; wrong usage or configuration; changes pending, or not ready; a
+flow is not kept in step."""
 
 FULL_WIDTH = 200
 """Of a table where stdout is no terminal."""

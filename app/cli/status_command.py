@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,7 @@ import typer
 from app.cli.failures import FailureDocument, with_failure, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, of_each_flow, with_overrides
 from app.cli.output import DONE, FAILED, STALE, Output, complain, print_json, print_table
-from app.cli.running import JobRefused, NoJobAnswers, ask
+from app.cli.running import JobRefused, NoJobAnswers, address, ask
 from app.cli.status_text import print_status
 from app.settings import Settings
 from sinks.flow_settings import FlowSettings
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 JOB_ANSWERS_WITHIN = 3.0
 """Seconds until a job that does not answer counts as none."""
+
+NOT_KEPT = frozenset({"STALE", "NO_JOB"})
+"""States in which the target falls behind."""
 
 WATCH_SECONDS = 2.0
 HOME_AND_CLEAR = "\x1b[H\x1b[2J"
@@ -40,7 +43,8 @@ def status(
 ) -> None:
     """How each flow stands: asks the running job, or observes the clusters where none answers.
 
-    Exit 1: a flow is in ERROR. Exit 4: MM2's heartbeats have stopped for one (STALE).
+    Exit 1: a flow is in ERROR. Exit 4: one is not kept in step: MM2's heartbeats have stopped (STALE), or no job
+    answers (NO_JOB).
     """
     if watch and output is Output.JSON:
         raise typer.BadParameter(
@@ -59,9 +63,9 @@ def status(
     raise typer.Exit(exit_code({row["state"] for row in flows}))
 
 
-def exit_code(states: Collection[str]) -> int:
+def exit_code(states: Set[str]) -> int:
     """Of `status`, for flows in these states: the worst one counts."""
-    return FAILED if "ERROR" in states else STALE if "STALE" in states else DONE
+    return FAILED if "ERROR" in states else STALE if states & NOT_KEPT else DONE
 
 
 def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, FailureDocument]]:
@@ -76,7 +80,13 @@ def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, FailureDoc
 
 
 def _rows(config: Path, flow: list[str] | None) -> list[dict[str, Any]]:
-    return _job_rows(loaded(config, flow)) or _observed_rows(with_overrides(config, flow))
+    try:
+        return job_rows(loaded(config, flow))
+    except JobRefused as error:
+        complain(f"{error}; observing the clusters instead")
+        return _observed_rows(with_overrides(config, flow), str(error))
+    except NoJobAnswers as error:
+        return _observed_rows(with_overrides(config, flow), str(error))
 
 
 def _print(flows: Sequence[dict[str, Any]], *, clear: bool = False) -> None:
@@ -87,24 +97,24 @@ def _print(flows: Sequence[dict[str, Any]], *, clear: bool = False) -> None:
         print_status(row)
 
 
-def _job_rows(settings: Settings) -> list[dict[str, Any]] | None:
-    """What the job says of these flows; None where no job answers, or one of other flows."""
+def job_rows(settings: Settings) -> list[dict[str, Any]]:
+    """What the job says of these flows. Raises NoJobAnswers, also where the job has not all of them, and JobRefused."""
+    answer = ask(settings, "GET", "/status", JOB_ANSWERS_WITHIN)
     try:
-        answer = ask(settings, "GET", "/status", JOB_ANSWERS_WITHIN)
         flows = {(row["source"], row["target"]): row for row in answer["flows"]}
-        return [flows[(flow.flow.source, flow.flow.target)] for flow in settings.flows]
-    except JobRefused as error:
-        complain(f"{error}; observing the clusters instead")
-        return None
-    except (NoJobAnswers, KeyError, TypeError):
-        return None
+    except (KeyError, TypeError) as error:
+        raise NoJobAnswers(f"what answers at {address(settings)} is no job of this version's") from error
+    missing = [one.flow.name for one in settings.flows if (one.flow.source, one.flow.target) not in flows]
+    if missing:
+        raise NoJobAnswers(f"the job at {address(settings)} has no flow {', '.join(missing)}")
+    return [flows[(one.flow.source, one.flow.target)] for one in settings.flows]
 
 
-def _observed_rows(settings: Settings) -> list[dict[str, Any]]:
+def _observed_rows(settings: Settings, silent: str) -> list[dict[str, Any]]:
     # What asks a job does without Kafka's clients, which take as long to import as all else together.
     from app.passes import status_now
 
-    return [status_now(settings, flow).as_json() for flow in settings.flows]
+    return [status_now(settings, flow, silent).as_json() for flow in settings.flows]
 
 
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:

@@ -22,9 +22,9 @@ def print_status(row: Mapping[str, Any]) -> None:
     """A flow of the document of `lockstep status`: the flow, its reason, a row a kind, each reason once."""
     age = row["heartbeat_age_seconds"]
     # A flow in ERROR may not have been able to see one.
-    none = "heartbeat not known" if row["state"] == "ERROR" else "no heartbeat seen"
+    none = "heartbeat not known" if row["state"] == "ERROR" else "no heartbeat copied"
     heartbeat = none if age is None else f"newest heartbeat {age} s old"
-    print_line(f"{row['source']}->{row['target']}  {row['state']}  {heartbeat}")
+    print_line(f"{row['source']}->{row['target']}  {row['state'].replace('_', ' ')}  {heartbeat}")
     if row["reason"]:
         print_line(f"  {row['reason']}")
     if leader := row.get("leader"):
@@ -99,7 +99,7 @@ def _unknown_lines(kinds: Mapping[str, Any]) -> Iterator[str]:
     found = [(name, one.get("since")) for name, one in kinds.items() if one["task"] == "UNKNOWN"]
     for since in dict.fromkeys(since for _, since in found):
         names = ", ".join(name for name, from_then in found if from_then == since)
-        yield f"UNKNOWN since {since or 'the start'}: {names}"
+        yield f"UNKNOWN{f' since {since}' if since else ''}: {names}"
 
 
 def _reason_lines(kinds: Mapping[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from sinks.engine.metric_texts import EFFECTIVE
 from sinks.engine.metrics import WORST, Family, Metrics
 from sinks.engine.model import Kind, Op
 from sinks.engine.pass_schedule import Reason
-from sinks.engine.status import FlowState, Task
+from sinks.engine.status import STATES_IN_A_JOB, Task
 from sinks.engine.verify_metrics import WORST_ROWS
 from sinks.engine.verify_status import STALLED
 from sinks.failover.states import State
@@ -39,7 +39,7 @@ LABELS: Mapping[str, str] = {
     "target": "The alias of the flow's target.",
     "kind": f"What is kept in step: {_words(Kind)}; of drift also `{EFFECTIVE}`. Of "
     f"`lockstep_verify_differences` what differs: {_words(DIFFERENCES)}.",
-    "state": f"Of `lockstep_flow_state`: {_words(FlowState)}. Of `lockstep_task_state`: {_words(Task)}. Of "
+    "state": f"Of `lockstep_flow_state`: {_words(STATES_IN_A_JOB)}. Of `lockstep_task_state`: {_words(Task)}. Of "
     f"`lockstep_query_state`: {_words(QueryState)}. Of `lockstep_failover_state`: {_words(State)}.",
     "op": f"{_words(Op)}.",
     "result": f"Of changes: `applied`, `failed`. Of requests: `ok`, or Kafka's error. "

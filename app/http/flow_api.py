@@ -62,7 +62,7 @@ class FlowApi:
     def _flow(self, flow: Flow) -> dict[str, Any]:
         status, history = self._tasks[flow].status(), self._histories[flow]
         verdicts = history.groups().verdicts
-        found = readiness(status, verdicts, history.passes)
+        found = readiness(status, verdicts, history.passes, self._tasks[flow].failover_rules)
         return {
             "name": flow.name,
             **status.as_json(),

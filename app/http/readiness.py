@@ -13,15 +13,15 @@ from typing import Any
 from app.http.remedies import advice
 from sinks.engine.status import FlowState, FlowStatus, Task, silence
 from sinks.engine.verify_status import STALLED, Comparing
-from sinks.failover.checks import CheckResult
+from sinks.failover.checks import CheckResult, kind_check
+from sinks.failover.in_step import in_step_of_status
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.states import State
+from sinks.flow_settings import FailoverRules
+from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.verify.differences import Difference
 from streaming.number_of import noun_of
-
-KNOWN = frozenset({Task.ACTIVE, Task.DISABLED, Task.NOT_SUPPORTED, Task.UNKNOWN, Task.STANDBY})
-"""Tasks that say nothing against a failover by themselves: what makes a kind UNKNOWN or STANDBY is said of its flow."""
 
 LOST = (Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING, Verdict.ERROR)
 """Verdicts of partitions where a group would begin by its reset policy."""
@@ -67,9 +67,12 @@ class Readiness:
         return {"answer": self.answer.value, "headline": self.headline, "findings": found}
 
 
-def readiness(status: FlowStatus, verdicts: Mapping[str, int], passes: int) -> Readiness:
-    """`verdicts`: partitions of groups by verdict. `passes`: how many came to their end since the job started."""
-    found = tuple(_findings(status, verdicts))
+def readiness(
+    status: FlowStatus, verdicts: Mapping[str, int], passes: int, rules: FailoverRules | None = None
+) -> Readiness:
+    """`verdicts`: partitions of groups by verdict. `passes`: how many came to their end since the job started. `rules`:
+    the flow's, None: the defaults."""
+    found = tuple(_findings(status, verdicts, rules or FailoverRules()))
     if status.state is not FlowState.ERROR and any(kind.task is Task.STANDBY for kind in status.kinds.values()):
         return Readiness(ReadinessAnswer.UNKNOWN, status.reason or "Another process leads the flow", found)
     if status.state is not FlowState.ERROR and not passes:
@@ -92,26 +95,14 @@ def _remedy_of(status: FlowStatus) -> str:
     return (stopped.remedy if stopped else None) or ""
 
 
-def _findings(status: FlowStatus, verdicts: Mapping[str, int]) -> Iterator[ReadinessFinding]:
+def _findings(status: FlowStatus, verdicts: Mapping[str, int], rules: FailoverRules) -> Iterator[ReadinessFinding]:
     flow = status.flow.name
     trouble = STATES[status.state](status)
     if trouble is not None:
         yield ReadinessFinding(flow, trouble, remedy=_remedy_of(status))
     if status.reason and status.reason != trouble:
         yield ReadinessFinding(flow, status.reason, blocks=False)
-    seen = {status.reason}
-    for kind, of_kind in status.kinds.items():
-        if of_kind.task not in KNOWN:
-            reason = of_kind.reason or f"{of_kind.task.value.lower()}, without a reason"
-            # What stopped the flow stopped each of its kinds: one row says it.
-            if reason not in seen:
-                yield ReadinessFinding(kind.value, reason)
-            seen.add(reason)
-        elif of_kind.drift:
-            detail = f": {of_kind.reason}" if of_kind.reason else ""
-            yield ReadinessFinding(kind.value, f"{_count(of_kind.drift, 'difference')} not mended{detail}")
-        elif of_kind.reason and of_kind.task is Task.ACTIVE:
-            yield ReadinessFinding(kind.value, of_kind.reason)
+    yield from _of_kinds(status, rules)
     if lost := sum(verdicts.get(verdict.value, 0) for verdict in LOST):
         yield ReadinessFinding(
             "group-offset", f"{_count(lost, 'partition')} of groups would begin by their reset policy", False
@@ -123,6 +114,23 @@ def _findings(status: FlowStatus, verdicts: Mapping[str, int]) -> Iterator[Readi
         yield ReadinessFinding(
             "effective", f"{_count(differing, 'config')} set on neither side with different values", False
         )
+
+
+def _of_kinds(status: FlowStatus, rules: FailoverRules) -> Iterator[ReadinessFinding]:
+    """Judged as `preflight` judges them. The flow says what makes a kind UNKNOWN or STANDBY, unless the kind has a
+    reason of its own. A reason that kinds share is one row."""
+    found, seen = in_step_of_status(status, GroupSummary({}, {})), {status.reason}
+    for kind, drift in found.drift.items():
+        one = status.kinds[kind]
+        if one.task is Task.STANDBY:
+            continue
+        fault = None if one.task is Task.UNKNOWN and not one.reason else found.faulted.get(kind)
+        check = kind_check(kind, drift, found.refused.get(kind, 0), fault, rules)
+        detail = f": {one.reason}" if one.reason else ""
+        reason = fault or f"{_count(drift, 'difference')} not mended{detail}"
+        if (fault or drift) and reason not in seen:
+            yield ReadinessFinding(kind.value, reason, check.result is not CheckResult.OK)
+        seen.add(fault)
 
 
 def _of_preflight(failover: FailoverStatus, said: str) -> Iterator[ReadinessFinding]:
@@ -174,6 +182,7 @@ STATES: Mapping[FlowState, Callable[[FlowStatus], str | None]] = {
     FlowState.LIVE: lambda status: None,
     FlowState.STALE: lambda status: status.reason or "MirrorMaker 2 is not heard",
     FlowState.NO_HEARTBEAT: lambda status: silence(status.state, None),
+    FlowState.NO_JOB: lambda status: status.reason or "no job answers",
     FlowState.ERROR: lambda status: status.reason or "the flow is stopped",
 }
 """What a state has against a failover."""

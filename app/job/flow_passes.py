@@ -152,8 +152,9 @@ class FlowPasses:
     def _pass(self, of_flow: _OfFlow, everything: bool) -> None:
         task, start = of_flow.task, self._clock()
         seen = self._heartbeats.of(task.flow)
+        newest = Heartbeats(seen.timestamp_ms, seen.latency_ms, seen.latency_ms is not None) if seen else None
         try:
-            task.step(Heartbeats(seen.timestamp_ms, seen.latency_ms) if seen else None, everything=everything)
+            task.step(newest, everything=everything)
         except Exception:
             log.exception("a pass broke off: a defect of Lockstep's, please report it")
         finally:

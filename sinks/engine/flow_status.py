@@ -15,6 +15,7 @@ from sinks.engine.model import Kind
 from sinks.engine.report import Report
 from sinks.engine.status import (
     Failing,
+    FlowState,
     FlowStatus,
     Heartbeats,
     KindStatus,
@@ -30,6 +31,41 @@ from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.controller import CommitsFrom
 from streaming.hints import age_seconds, replaces
+
+
+def age_of(newest: Heartbeats | None) -> float | None:
+    """Seconds since it was emitted; None without one, and for one from the future."""
+    return age_seconds(newest.timestamp_ms, round(time.time() * 1000)) if newest else None
+
+
+def state_of(error: str | None, newest: Heartbeats | None, settings: FlowSettings) -> FlowState:
+    """Of a flow with this newest heartbeat, by the clock of this machine."""
+    copied = newest is None or newest.copied
+    return flow_state(error, age_of(newest), settings.pace.heartbeat_timeout, copied=copied)
+
+
+def status_without_job(
+    settings: FlowSettings, report: Report, newest: Heartbeats | None, led_by: Leader | None, silent: str
+) -> FlowStatus:
+    """How a flow stands by one pass of a command that wrote nothing. `led_by`: who led it last. `silent`: why the job
+    said nothing. Nothing keeps such a flow in step, whatever its last heartbeat says."""
+    heard, now = age_of(newest), utc_now()
+    last = f"{led_by} led the flow last" if led_by else None
+    quiet = silence(state_of(None, newest, settings), heard)
+    seen = "drift is what both clusters show now"
+    return FlowStatus(
+        flow=settings.flow,
+        state=FlowState.NO_JOB,
+        heartbeat_age_seconds=heard if newest and newest.copied else None,
+        reason="; ".join(one for one in (silent, last, quiet, seen) if one),
+        kinds=as_far_as_known(
+            {kind: kind_status(kind, first_status(kind, settings), report, now) for kind in Kind},
+            FlowState.NO_JOB,
+            None,
+        ),
+        effective=report.effective,
+        failover=report.failover,
+    )
 
 
 class KnownStatus:
@@ -59,8 +95,10 @@ class KnownStatus:
         """One that was read; whether it is newer than the one that is known is found out here."""
         now_ms = round(time.time() * 1000)
         with self._lock:
-            known = self._heartbeats.timestamp_ms if self._heartbeats else None
-            if replaces(heartbeats.timestamp_ms, known, now_ms):
+            known = self._heartbeats
+            if known is not None and known.copied is not heartbeats.copied:
+                self._heartbeats = heartbeats if heartbeats.copied else known
+            elif replaces(heartbeats.timestamp_ms, known.timestamp_ms if known else None, now_ms):
                 self._heartbeats = heartbeats
 
     def query(self, trouble: str | None) -> None:
@@ -117,8 +155,8 @@ class KnownStatus:
         with self._lock:
             error = self._error or silent
             beat = self._heartbeats
-            age = age_seconds(beat.timestamp_ms, round(time.time() * 1000)) if beat else None
-            state = flow_state(error, age, self._settings.pace.heartbeat_timeout)
+            age = age_of(beat)
+            state = state_of(error, beat, self._settings)
             since = self._failed_at if self._error else at(beat)
             failure, failover = self._failure if self._error else None, self._failover
             if leader and silent and not self._error:
@@ -127,7 +165,7 @@ class KnownStatus:
             return FlowStatus(
                 flow=self._settings.flow,
                 state=state,
-                heartbeat_age_seconds=age,
+                heartbeat_age_seconds=age if beat and (beat.copied or state is FlowState.STALE) else None,
                 replication_latency_ms=beat.latency_ms if beat else None,
                 reason=error or self._standby or self._query or self._waits_for() or silence(state, age),
                 kinds=as_far_as_known(self._kinds, state, since),

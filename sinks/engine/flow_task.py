@@ -25,6 +25,7 @@ from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import Preflight
 from sinks.faults import ClusterUnreachable, NotLeading
+from sinks.flow_settings import FailoverRules
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -83,6 +84,11 @@ class FlowTask:
             return self._clock() + STANDS_BY_FOR
         # What the last report says is of no use after a failure, which may have cost a signal or a request.
         return self._retries.not_before if self._retries.failures else self._report.due
+
+    @property
+    def failover_rules(self) -> FailoverRules:
+        """Those of the settings with which its passes run."""
+        return self._reconcile.settings.failover
 
     @property
     def wants_stream(self) -> bool:

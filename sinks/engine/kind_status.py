@@ -13,11 +13,13 @@ from sinks.flow_settings import FlowSettings
 from sinks.kinds.kind_row import FlowSide
 from streaming.number_of import number_of
 
+NOT_COMPARED = "not compared yet"
+
 
 def first_status(kind: Kind, settings: FlowSettings) -> KindStatus:
     """Before the first pass."""
     if settings.enabled.get(kind, False):
-        return KindStatus(Task.ACTIVE)
+        return KindStatus(Task.UNKNOWN, NOT_COMPARED)
     return KindStatus(Task.DISABLED, settings.disabled_reasons.get(kind, "not enabled"))
 
 
@@ -29,10 +31,12 @@ def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -
     if kind in report.trouble.unsupported:
         return KindStatus(Task.NOT_SUPPORTED, report.trouble.unsupported[kind])
     if kind in report.paused:
-        return replace(before, task=Task.PAUSED, reason=report.ended or _paused(kind), drift=None)
+        return replace(before, task=Task.PAUSED, reason=report.ended or _paused(kind), drift=None, since=None)
     if kind in report.idle and kind not in report.trouble.faulted:
         # It waits for its interval: nothing new is known of it.
-        return before if before.task is not Task.PAUSED else replace(before, task=Task.ACTIVE, reason=None)
+        if before.task is not Task.PAUSED:
+            return before
+        return replace(before, task=Task.UNKNOWN, reason=NOT_COMPARED, drift=None, since=now)
     refused = tuple(refusal for refusal in report.plan.refused if refusal.kind is kind)
     failed = [outcome for outcome in report.outcomes if outcome.change.kind is kind and outcome.error]
     tried = {outcome.change for outcome in report.outcomes}
@@ -41,13 +45,20 @@ def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -
     unobserved = [error.reason for error in report.plan.errors if error.kind is kind]
     fault = report.trouble.faulted.get(kind) or _denied(kind, failed)
     reason = fault or next(iter(unobserved), None) or (refused[0].reason if refused else None)
+    drift = len(drifting) if drifting or not (unobserved or kind in report.trouble.faulted) else None
+    task = Task.FAULTED if fault else Task.UNKNOWN if drift is None else Task.ACTIVE
     return KindStatus(
-        task=Task.FAULTED if fault else Task.ACTIVE,
+        task=task,
         reason=reason,
-        drift=len(drifting) if drifting or not (unobserved or kind in report.trouble.faulted) else None,
+        drift=drift,
+        since=_since(before, now) if task is Task.UNKNOWN else None,
         last_success=before.last_success if drifting or unobserved or fault else now,
         refused=refused,
     )
+
+
+def _since(before: KindStatus, now: datetime) -> datetime | None:
+    return before.since if before.task is Task.UNKNOWN else now
 
 
 def _paused(kind: Kind) -> str:

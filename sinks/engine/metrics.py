@@ -13,7 +13,7 @@ from sinks.engine.metric_texts import EFFECTIVE, METRIC_TEXTS
 from sinks.engine.model import Kind
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import Report
-from sinks.engine.status import FlowState, FlowStatus, Task
+from sinks.engine.status import STATES_IN_A_JOB, FlowStatus, Task
 from sinks.engine.verify_metrics import VerifyMetrics
 from sinks.failover.preflight import Preflight
 from sinks.failover.states import State
@@ -183,7 +183,7 @@ class Metrics:
             self._heartbeat_age.labels(*flow).set(status.heartbeat_age_seconds)
         if status.replication_latency_ms is not None:
             self._latency.labels(*flow).set(status.replication_latency_ms / 1000)
-        for state in FlowState:
+        for state in STATES_IN_A_JOB:
             self._state.labels(*flow, state.value).set(state is status.state)
         failover = status.failover
         for step in State:

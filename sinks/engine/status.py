@@ -21,18 +21,24 @@ from streaming.flow import Flow
 
 
 class FlowState(str, Enum):
-    """LIVE: heartbeats arrive. STALE: the newest is older than `lockstep.heartbeat.timeout`. NO_HEARTBEAT: there never
-    was one. ERROR: see the reason."""
+    """LIVE: MM2 copies heartbeats. STALE: the newest is older than `lockstep.heartbeat.timeout`. NO_HEARTBEAT: MM2
+    never copied one. NO_JOB: no job answers, so nothing keeps the target in step. ERROR: see the reason."""
 
     LIVE = "LIVE"
     STALE = "STALE"
     NO_HEARTBEAT = "NO_HEARTBEAT"
+    NO_JOB = "NO_JOB"
     ERROR = "ERROR"
 
 
+STATES_IN_A_JOB = tuple(state for state in FlowState if state is not FlowState.NO_JOB)
+"""What a job can say of its own flows."""
+
+
 class Task(str, Enum):
-    """What becomes of one kind in one flow. UNKNOWN: it would be ACTIVE, but its flow is in ERROR or STALE. STANDBY:
-    another process leads the flow, and keeps it in step."""
+    """What becomes of one kind in one flow. ACTIVE: it is kept in step, and what differs is known. UNKNOWN: Lockstep
+    did not find out what differs, or the flow is in ERROR, STALE or NO_JOB. STANDBY: another process leads the flow,
+    and keeps it in step."""
 
     ACTIVE = "ACTIVE"
     PAUSED = "PAUSED"
@@ -58,7 +64,7 @@ class KindStatus:
     @property
     def is_uncompared(self) -> bool:
         """Whether a pass wanted to compare it, and could not."""
-        return self.task in (Task.ACTIVE, Task.FAULTED) and self.drift is None
+        return self.task in (Task.ACTIVE, Task.FAULTED, Task.UNKNOWN) and self.drift is None
 
     def as_json(self) -> dict[str, Any]:
         """One entry of `kinds`."""
@@ -74,10 +80,15 @@ class KindStatus:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeats:
-    """The newest heartbeat of a flow: when it was emitted (ms), and how long it took to the target, if copied."""
+    """The newest heartbeat of a flow: when it was emitted (ms), and how long it took to the target.
+
+    `copied`: whether MM2 copied it from the source. One that MM2 emits on the target itself shows that MM2 runs there;
+    it does not show that records arrive.
+    """
 
     timestamp_ms: int
     latency_ms: int | None = None
+    copied: bool = True
 
 
 def at(heartbeats: Heartbeats | None) -> datetime | None:
@@ -85,19 +96,21 @@ def at(heartbeats: Heartbeats | None) -> datetime | None:
     return datetime.fromtimestamp(heartbeats.timestamp_ms / 1000, timezone.utc) if heartbeats else None
 
 
-def flow_state(error: str | None, heartbeat_age: float | None, timeout: float) -> FlowState:
-    """The table: an error first, then the age of the newest heartbeat in seconds."""
+def flow_state(error: str | None, heartbeat_age: float | None, timeout: float, *, copied: bool = True) -> FlowState:
+    """The table: an error first, then the age of the newest heartbeat in seconds, then whether MM2 copied it."""
     if error is not None:
         return FlowState.ERROR
     if heartbeat_age is None:
         return FlowState.NO_HEARTBEAT
-    return FlowState.LIVE if heartbeat_age <= timeout else FlowState.STALE
+    if heartbeat_age > timeout:
+        return FlowState.STALE
+    return FlowState.LIVE if copied else FlowState.NO_HEARTBEAT
 
 
 def silence(state: FlowState, heartbeat_age: float | None) -> str | None:
     """Why a flow is STALE or NO_HEARTBEAT; None in any other state."""
     if state is FlowState.NO_HEARTBEAT:
-        return "no heartbeat of this flow was ever seen: is MM2 running, and does it emit heartbeats?"
+        return "MM2 never copied a heartbeat of this flow: is MM2 running, and does it emit heartbeats on the source?"
     if state is not FlowState.STALE or heartbeat_age is None:
         return None
     return f"no heartbeat for {heartbeat_age:.0f} s: is MM2 running?"
@@ -108,16 +121,25 @@ def as_far_as_known(
 ) -> dict[Kind, KindStatus]:
     """What may be said of the kinds of a flow in this state, which is so `since`.
 
-    In ERROR nobody compares them. In STALE they are compared, but without MM2 the target falls behind all the same.
+    In ERROR no process compares them. In STALE they are compared, but without MM2 the target falls behind all the same.
+    In NO_JOB a command compared them once, and no process keeps them in step.
     """
-    if state not in (FlowState.ERROR, FlowState.STALE):
+    if state not in (FlowState.ERROR, FlowState.STALE, FlowState.NO_JOB):
         return dict(kinds)
-    return {
-        kind: status
-        if status.task is not Task.ACTIVE
-        else replace(status, task=Task.UNKNOWN, since=since, drift=None if state is FlowState.ERROR else status.drift)
-        for kind, status in kinds.items()
-    }
+    return {kind: _unknown(status, state, since) for kind, status in kinds.items()}
+
+
+def _unknown(status: KindStatus, state: FlowState, since: datetime | None) -> KindStatus:
+    if status.task not in (Task.ACTIVE, Task.UNKNOWN):
+        return status
+    return replace(
+        status,
+        task=Task.UNKNOWN,
+        since=since,
+        drift=None if state is FlowState.ERROR else status.drift,
+        reason=None if state is FlowState.ERROR and status.task is Task.UNKNOWN else status.reason,
+        last_success=None if state is FlowState.NO_JOB else status.last_success,
+    )
 
 
 def standing_by(status: KindStatus) -> KindStatus:

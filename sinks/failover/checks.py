@@ -152,15 +152,19 @@ def _counted(facts: ReadinessFacts) -> Check:
     return Check("records not copied", CheckResult.FAILED if over else CheckResult.OK, figure, limit, remedy)
 
 
+def kind_check(kind: Kind, drift: int, refused: int, fault: str | None, rules: FailoverRules) -> Check:
+    """Whether a kind is in step enough for a failover. `fault`: why its differences are not known or not mended."""
+    more = (f", {refused} refused" if refused else "") + (f": {fault}" if fault else "")
+    figure = number_of(drift, "difference") + more
+    bad = fault is not None or drift > rules.max_drift
+    remedy = "`lockstep plan` says what and why; `lockstep apply` writes it" if bad else ""
+    result = CheckResult.FAILED if bad else CheckResult.OK
+    return Check(f"in step: {kind}", result, figure, str(rules.max_drift), remedy)
+
+
 def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
-    limit = str(facts.rules.max_drift)
     for kind, drift in facts.drift.items():
-        refused, fault = facts.refused.get(kind, 0), facts.faulted.get(kind)
-        more = (f", {refused} refused" if refused else "") + (f": {fault}" if fault else "")
-        figure = number_of(drift, "difference") + more
-        bad = fault is not None or drift > facts.rules.max_drift
-        remedy = "`lockstep plan` says what and why; `lockstep apply` writes it" if bad else ""
-        yield Check(f"in step: {kind}", CheckResult.FAILED if bad else CheckResult.OK, figure, limit, remedy)
+        yield kind_check(kind, drift, facts.refused.get(kind, 0), facts.faulted.get(kind), facts.rules)
     if users := facts.refused.get(Kind.SCRAM_USER, 0):
         remedy = "`lockstep credentials set` for each: `lockstep plan` names them"
         yield Check("users without a credential", CheckResult.FAILED, str(users), "0", remedy)

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from app.cli.output import DONE, PENDING
+from app.cli.output import DONE, PENDING, STALE
 from app.job.running_job import Job
 from app.main import app
 from app.settings import load
@@ -67,15 +67,15 @@ def test_brokers_with_two_defaults_make_a_drift_that_defaults_from_the_source_me
 ) -> None:
     path = write_properties(tmp_path, clusters.a, clusters.b, topic)
     assert metric_once_in_step(path, spark) == 1
-    assert flow_of(said(path, "status", "-o", "json"))["effective"] == {"drift": 1, "configs": [OF_TOPIC]}
+    assert flow_of(said(path, "status", "-o", "json", code=STALE))["effective"] == {"drift": 1, "configs": [OF_TOPIC]}
     assert f"differs in effect: retention.ms of 1 topic: {WEEK} on a, {DAY} on b; set use.defaults.from=source" in said(
-        path, "status"
+        path, "status", code=STALE
     )
     brokers_too = {"lockstep.sync.broker.configs.enabled": "true"}
     path = write_properties(tmp_path, clusters.a, clusters.b, topic, **brokers_too)
     plan = flow_of(said(path, "plan", "-o", "json"))
     assert (plan["changes"], plan["effective"]) == ([], [OF_TOPIC, OF_BROKERS])
-    assert f"{RETENTION} of the brokers: {WEEK} on a, {DAY} on b" in said(path, "status")
+    assert f"{RETENTION} of the brokers: {WEEK} on a, {DAY} on b" in said(path, "status", code=STALE)
 
     path = write_properties(tmp_path, clusters.a, clusters.b, topic, **{"use.defaults.from": "source"})
     plan = flow_of(said(path, "plan", "-o", "json", code=PENDING))
@@ -83,6 +83,6 @@ def test_brokers_with_two_defaults_make_a_drift_that_defaults_from_the_source_me
     written = {change["key"]["name"]: change["after"] for change in plan["changes"]}
     assert written["retention.ms"] == WEEK
     assert metric_once_in_step(path, spark) == 0
-    assert flow_of(said(path, "status", "-o", "json"))["effective"] == {"drift": 0, "configs": []}
+    assert flow_of(said(path, "status", "-o", "json", code=STALE))["effective"] == {"drift": 0, "configs": []}
     with client_of(clusters.b) as target:
         wait_until_shown(target, f"a.{topic}", 1, written)

@@ -25,7 +25,7 @@ FAILOVER_MAX_DRIFT: Key[int | None] = Key(
     integer(0),
     0,
     "Lockstep",
-    "Up to how many differences of a kind that are not mended yet `preflight` calls the flow ready.",
+    "Up to how many differences of a kind that are not mended yet `preflight` and the page call the flow ready.",
 )
 FAILOVER_FENCE_PROOF = Key(
     "lockstep.failover.fence.proof",

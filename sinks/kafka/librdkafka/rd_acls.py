@@ -110,6 +110,8 @@ class KafkaAcls:
             for _, error in self._admin.settle("DeleteAcls", futures).values():
                 if error is not None:
                     self._check_supported("DeleteAcls", error)
+                    # A busy controller that gave no answer has not said that there is an authorizer.
+                    raise raised(alias, "DeleteAcls", error)
 
     def _check_supported(self, api: str, error: KafkaError) -> None:
         if error.code() == KafkaError.SECURITY_DISABLED:

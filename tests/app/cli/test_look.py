@@ -136,7 +136,7 @@ def test_status_is_shown_again_and_again_until_ctrl_c(job: RunningJob) -> None:
     words = [sys.executable, "-m", "app.main", "status", "--watch", "--config", str(job.config)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
-        heads = (line for line in watching.stdout if line.startswith("a->b  NO_HEARTBEAT"))
+        heads = (line for line in watching.stdout if line.startswith("a->b  NO HEARTBEAT"))
         assert next(heads)
         assert next(heads)
         watching.send_signal(signal.SIGINT)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from app.cli.output import WRONG_USAGE
 from app.cli.running import JobRefused, NoJobAnswers, address, ask, ask_reload
-from app.cli.status_command import _job_rows as job_rows
+from app.cli.status_command import job_rows
 from app.http.api import Api, Server
 from app.local.ports import free_ports
 from app.main import app
@@ -102,8 +102,14 @@ def test_a_time_to_wait_that_never_ends_is_wrong_usage(wait: str) -> None:
     assert "0 or more" in result.output
 
 
-def test_status_says_that_the_job_refused_its_token(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_status_says_that_the_job_refused_its_token_and_that_nothing_else_is_known(
+    server: Server, tmp_path: Path
 ) -> None:
-    assert job_rows(settings(tmp_path, port(server))) is None
-    assert "lockstep.http.token: give both the same one; observing the clusters instead" in capsys.readouterr().err
+    settings(tmp_path, port(server))
+    result = CliRunner().invoke(app, ["status", "--timeout=1", f"--config={tmp_path}/m.properties"])
+    assert "lockstep.http.token: give both the same one; observing the clusters instead" in result.stderr
+
+
+def test_a_job_of_other_flows_keeps_this_one_in_step_no_more_than_none_does(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(NoJobAnswers, match="has no flow a->b"):
+        job_rows(settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timezone
 
 import pytest
@@ -9,15 +10,17 @@ import pytest
 from app.cli.output import DONE, FAILED, STALE
 from app.cli.status_command import exit_code
 from app.cli.status_text import print_status
+from sinks.engine.flow_status import status_without_job
+from sinks.engine.leadership import Leader
 from sinks.engine.model import Kind, Op
 from sinks.engine.plan import Refusal
-from sinks.engine.status import FlowState, FlowStatus, KindStatus, Task, as_far_as_known
+from sinks.engine.status import FlowState, FlowStatus, Heartbeats, KindStatus, Task, as_far_as_known
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import Command, State
-from tests.sinks.builders import FLOW
+from tests.sinks.builders import FLOW, world_in_step
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 
@@ -39,6 +42,26 @@ def test_an_error_is_said_once_and_no_kind_looks_well(
     assert not any("ACTIVE" in line for line in lines)
     assert f"  UNKNOWN since 2026-11-22T12:00:00Z: {', '.join(kind.value for kind in Kind)}" in lines
     assert sum(line.split()[1:3] == ["UNKNOWN", "unknown"] for line in lines) == len(Kind)
+
+
+def test_a_flow_without_a_job_looks_neither_live_nor_kept_in_step(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = world_in_step()
+    report = world.reconcile.report_only(world.reconcile.compare(everything=True))
+    beat = Heartbeats(round(time.time() * 1000))
+    last = Leader("lockstep-run-7", "h", NOON)
+    status = status_without_job(world.settings, report, beat, last, "no job answers at http://h:1")
+    lines = shown(status, capsys, monkeypatch)
+    assert lines[0].startswith("a->b  NO JOB  newest heartbeat 0.")
+    assert (
+        "no job answers at http://h:1; lockstep-run-7 on h (since 2026-11-22T12:00:00Z) led the flow last" in lines[1]
+    )
+    kinds = [line.split()[1:] for line in lines[4 : 4 + len(Kind)]]
+    assert ["UNKNOWN", "0", "-"] in kinds
+    assert not any(row[0] == "ACTIVE" for row in kinds)
+    assert not any("led by" in line for line in lines)
+    assert exit_code({status.state.value}) == STALE
 
 
 def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each(
@@ -96,7 +119,9 @@ def test_every_state_of_a_flow_fits_sixty_columns(
         ({"LIVE"}, DONE),
         ({"LIVE", "NO_HEARTBEAT"}, DONE),
         ({"LIVE", "STALE"}, STALE),
+        ({"LIVE", "NO_JOB"}, STALE),
         ({"STALE", "ERROR"}, FAILED),
+        ({"NO_JOB", "ERROR"}, FAILED),
     ],
 )
 def test_the_worst_state_decides_the_exit_code(states: set[str], code: int) -> None:

@@ -10,17 +10,22 @@ import pytest
 from app.http.readiness import ReadinessAnswer, readiness
 from app.http.remedies import OTHERWISE, advice
 from sinks.engine.effective_drift import DifferingConfig, DriftGroup
-from sinks.engine.model import Kind
+from sinks.engine.model import Kind, Op
+from sinks.engine.plan import Refusal
 from sinks.engine.status import Failing, FlowState, FlowStatus, KindStatus, Task, as_far_as_known, silence, standing_by
 from sinks.engine.times import utc_now
 from sinks.engine.verify_status import STALLED, VerifyStatus
-from sinks.failover.checks import Check, CheckResult
+from sinks.failover import checks
+from sinks.failover.checks import Check, CheckResult, ReadinessFacts
+from sinks.failover.in_step import in_step_of_status
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.record import FailoverRecord
 from sinks.failover.states import State
+from sinks.flow_settings import FailoverRules
+from sinks.kinds.controller import GroupSummary
 from streaming.flow import Flow
 
-ACTIVE = KindStatus(Task.ACTIVE)
+ACTIVE = KindStatus(Task.ACTIVE, drift=0)
 IN_STEP = FlowStatus(
     Flow("a", "b"), FlowState.LIVE, 1.0, kinds={Kind.TOPIC: ACTIVE, Kind.ACL: KindStatus(Task.DISABLED)}
 )
@@ -44,7 +49,8 @@ def test_before_the_first_pass_the_answer_is_not_known() -> None:
     ("state", "words"),
     [
         (FlowState.STALE, "no heartbeat for 94 s"),
-        (FlowState.NO_HEARTBEAT, "was ever seen"),
+        (FlowState.NO_HEARTBEAT, "never copied a heartbeat"),
+        (FlowState.NO_JOB, "b gives no answer"),
         (FlowState.ERROR, "no answer"),
     ],
 )
@@ -113,8 +119,25 @@ def test_a_flow_that_another_process_leads_is_not_known_and_says_who_does() -> N
 def test_a_difference_or_what_could_not_be_seen_is_a_no() -> None:
     drifting = replace(IN_STEP, kinds={Kind.ACL: replace(ACTIVE, drift=2, reason="POLICY_VIOLATION: no")})
     assert readiness(drifting, {}, 1).headline == "acl: 2 differences not mended: POLICY_VIOLATION: no"
-    unseen = replace(IN_STEP, kinds={Kind.ACL: replace(ACTIVE, reason="not all ACLs could be read")})
-    assert readiness(unseen, {}, 1).answer is ReadinessAnswer.NO
+    unseen = replace(IN_STEP, kinds={Kind.ACL: KindStatus(Task.UNKNOWN, "not all ACLs could be read")})
+    found = readiness(unseen, {}, 1)
+    assert (found.answer, found.headline) == (ReadinessAnswer.NO, "acl: not all ACLs could be read")
+
+
+@pytest.mark.parametrize("drift", [0, 1, 2, 3])
+@pytest.mark.parametrize("kind", [Kind.ACL, Kind.GROUP_OFFSET])
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("task", [Task.ACTIVE, Task.PAUSED, Task.FAULTED, Task.UNKNOWN])
+def test_the_page_and_the_preflight_agree_on_every_kind(task: Task, refused: bool, kind: Kind, drift: int) -> None:
+    rules = FailoverRules(max_drift=2)
+    refusals = (Refusal(kind, Op.UPDATE, ("k",), "no"),) * 3 if refused else ()
+    reason = None if task is Task.ACTIVE else "why"
+    status = replace(IN_STEP, kinds={kind: KindStatus(task, reason, drift, refused=refusals)})
+    in_step = in_step_of_status(status, GroupSummary({}, {}))
+    facts = ReadinessFacts(rules, drift=in_step.drift, refused=in_step.refused, faulted=in_step.faulted)
+    (check,) = [one for one in checks.readiness(facts) if one.name == f"in step: {kind}"]
+    page = readiness(status, {}, 1, rules)
+    assert (page.answer is ReadinessAnswer.YES) == (check.result is CheckResult.OK)
 
 
 def test_one_reason_of_a_flow_and_all_its_kinds_is_one_finding() -> None:

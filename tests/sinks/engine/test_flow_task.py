@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -68,6 +69,26 @@ def test_silent_mm2_is_seen_and_work_goes_on(
 ) -> None:
     assert task.step(heartbeat).state is state
     assert len(passes.asked) == 1
+
+
+def test_only_a_heartbeat_that_mm2_copied_makes_a_flow_live(task: FlowTask) -> None:
+    emitted = task.step(replace(beat(1.0), copied=False))
+    assert (emitted.state, emitted.heartbeat_age_seconds) == (FlowState.NO_HEARTBEAT, None)
+    assert "never copied a heartbeat" in str(emitted.reason)
+    assert task.step(beat(5.0)).state is FlowState.LIVE
+    assert task.step(replace(beat(0.0), copied=False)).state is FlowState.LIVE
+
+
+def test_a_kind_is_unknown_until_it_was_compared() -> None:
+    world = World()
+    world.source_acls.denied = {"describe"}
+    task = FlowTask(world.reconcile, Metrics("0"))
+    assert {of.task for of in task.status().kinds.values()} <= {Task.UNKNOWN, Task.DISABLED}
+    kinds = task.step(beat()).kinds
+    assert (kinds[Kind.ACL].task, kinds[Kind.TOPIC].task) == (Task.UNKNOWN, Task.ACTIVE)
+    world.source_acls.denied = set()
+    task.request_pass((), 0)
+    assert task.step(beat()).kinds[Kind.ACL].task is Task.ACTIVE
 
 
 def test_error_of_a_flow_is_in_its_status_and_raises_nothing(task: FlowTask, passes: ScriptedPass) -> None:

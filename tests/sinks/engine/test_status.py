@@ -31,6 +31,11 @@ def test_state_is_error_first_then_the_age_of_the_heartbeat(
     assert flow_state(error, age, timeout=30.0) is state
 
 
+@pytest.mark.parametrize(("age", "state"), [(0.0, FlowState.NO_HEARTBEAT), (30.1, FlowState.STALE)])
+def test_a_heartbeat_that_mm2_did_not_copy_makes_no_flow_live(age: float, state: FlowState) -> None:
+    assert flow_state(None, age, timeout=30.0, copied=False) is state
+
+
 def test_json_is_the_document_that_interface_promises() -> None:
     refusal = Refusal(Kind.TOPIC, Op.CREATE, ("a.long",), "too long")
     when = datetime(2024, 2, 29, 12, 30, tzinfo=timezone.utc)
@@ -73,13 +78,16 @@ def test_json_is_the_document_that_interface_promises() -> None:
 
 @pytest.mark.parametrize("state", FlowState)
 @pytest.mark.parametrize("task", Task)
-def test_only_an_active_kind_becomes_unknown_and_only_in_error_or_stale(state: FlowState, task: Task) -> None:
+def test_only_an_active_kind_becomes_unknown_and_only_where_nothing_keeps_the_flow_in_step(
+    state: FlowState, task: Task
+) -> None:
     noon = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
-    found = as_far_as_known({Kind.ACL: KindStatus(task, drift=0)}, state, noon)[Kind.ACL]
-    hidden = task is Task.ACTIVE and state in (FlowState.ERROR, FlowState.STALE)
+    found = as_far_as_known({Kind.ACL: KindStatus(task, drift=0, last_success=noon)}, state, noon)[Kind.ACL]
+    hidden = task in (Task.ACTIVE, Task.UNKNOWN) and state in (FlowState.ERROR, FlowState.STALE, FlowState.NO_JOB)
     assert found.task is (Task.UNKNOWN if hidden else task)
     assert found.since == (noon if hidden else None)
     assert found.drift == (None if hidden and state is FlowState.ERROR else 0)
+    assert found.last_success == (None if hidden and state is FlowState.NO_JOB else noon)
 
 
 def test_what_is_not_known_is_null() -> None:

@@ -114,7 +114,7 @@ def test_a_kind_that_may_not_be_read_makes_a_flow_not_ready_for_the_job_and_for_
     world.source_acls.denied = {"describe"}
     report = world.run_pass(everything=True)
     of_job = kind_status(Kind.ACL, KindStatus(Task.ACTIVE, drift=0), report, NOON)
-    assert of_job.drift is None
+    assert (of_job.task, of_job.drift) == (Task.UNKNOWN, None)
     found = in_step_of_status(status(ACL=of_job), GROUPS), in_step_of_pass(report, [Kind.ACL], GROUPS)
     assert all("DESCRIBE on the CLUSTER" in one.faulted[Kind.ACL] for one in found)
 
