@@ -26,7 +26,7 @@ from sinks.failover.losses import losses_of, untold
 from sinks.failover.position_memory import Positions
 from sinks.failover.record import FailoverRecord
 from sinks.failover.red_flags import red_flags
-from sinks.faults import NotSupported, RightsMissing
+from sinks.faults import CoordinatorUnavailable, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
@@ -36,7 +36,9 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.acls.left_out import left_out
 from sinks.kinds.acls.survey import source_topics
 from sinks.kinds.listing import Listed
-from sinks.kinds.offsets.direction import summary_of
+from sinks.kinds.offsets.chosen_groups import chosen_groups
+from sinks.kinds.offsets.direction import ClusterGroups, forward, summary_of
+from sinks.kinds.offsets.survey import without_offset_there
 from streaming.mm2.records import TopicPartition
 
 SELDOM = 600.0
@@ -68,6 +70,7 @@ class _Seldom:
     missing_reads: Collection[str]
     authorizer: bool
     flags: Collection[str]
+    unsynced: int | None
 
 
 class ReadinessSurvey:
@@ -125,6 +128,7 @@ class ReadinessSurvey:
             refused=in_step.refused,
             faulted=in_step.faulted,
             verdicts=in_step.verdicts,
+            unsynced=seldom.unsynced,
             read_twice=in_step.read_twice,
             partitions=_differing(listed, topics),
             remote=remote,
@@ -171,11 +175,24 @@ class ReadinessSurvey:
             *self._missing_rights(),
             authorizer,
             [*([lacking] if lacking else []), *red_flags(topics, source.describe_topic_configs(topics).items)],
+            _unsynced(self._flow, self._clusters, listed),
         )
 
     def _missing_rights(self) -> tuple[list[str], list[str]]:
         findings = check_rights(self._settings, self._flow, self._clusters, failover_rights(self._flow))
         return missing_of(findings)
+
+
+def _unsynced(flow: FlowSettings, clusters: FlowClusters, listed: Listed) -> int | None:
+    """Partitions of groups without an offset on the target, where the flow writes none; None: they may not be read."""
+    if flow.enabled.get(Kind.GROUP_OFFSET):
+        return 0
+    here, there = (ClusterGroups(one, one.groups) for one in (clusters.source, clusters.target))
+    try:
+        groups = chosen_groups(flow, clusters.source.groups.names())
+        return without_offset_there(forward(flow, here, there, listed), groups)
+    except (RightsMissing, CoordinatorUnavailable):
+        return None
 
 
 def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:

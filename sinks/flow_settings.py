@@ -115,14 +115,16 @@ class Safety:
 
 @dataclass(frozen=True, slots=True)
 class FailoverRules:
-    """How a flow fails over. `max_loss`: records, `max_loss_age`: seconds, `max_drift`: differences of a kind, with
-    which it is still ready. `proof_seconds`: how long the ends of a fence stand still; `ends_interval`: between two
-    reads the source's ends; `preflight_interval`: between two preflights of a job, 0: it makes none. `listener`,
-    `program`: told of each state, for at most `hook_seconds`. `mm2_copies_acls`: as the file says to MM2."""
+    """How a flow fails over. `max_loss`: records, `max_loss_age`: seconds, `max_drift`: differences of a kind,
+    `max_groups_skipping`: partitions of groups, with which it is still ready. `proof_seconds`: how long the ends of a
+    fence stand still; `ends_interval`: between two reads of the source's ends; `preflight_interval`: between two
+    preflights of a job, 0: it makes none. `listener`, `program`: told of each state, for at most `hook_seconds`.
+    `mm2_copies_acls`: as the file says to MM2."""
 
     max_loss: int = 0
     max_loss_age: float = 60.0
     max_drift: int = 0
+    max_groups_skipping: int = 0
     proof_seconds: float = 10.0
     ends_interval: float = 5.0
     preflight_interval: int = 60

@@ -13,7 +13,7 @@ from typing import Any
 from app.http.remedies import advice
 from sinks.engine.status import FlowState, FlowStatus, Task, silence
 from sinks.engine.verify_status import STALLED, Comparing
-from sinks.failover.checks import CheckResult, kind_check
+from sinks.failover.checks import CheckResult, group_check, kind_check
 from sinks.failover.in_step import in_step_of_status
 from sinks.failover.preflight import FailoverStatus
 from sinks.failover.states import State
@@ -22,10 +22,6 @@ from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
 from sinks.verify.differences import Difference
 from streaming.number_of import noun_of
-
-LOST = (Verdict.NO_OFFSET_SYNC, Verdict.TOO_OLD, Verdict.TOPIC_MISSING, Verdict.ERROR)
-"""Verdicts of partitions where a group would begin by its reset policy."""
-
 
 GOES_ON = "docs/failover.md says what leads on from there"
 
@@ -103,10 +99,9 @@ def _findings(status: FlowStatus, verdicts: Mapping[str, int], rules: FailoverRu
     if status.reason and status.reason != trouble:
         yield ReadinessFinding(flow, status.reason, blocks=False)
     yield from _of_kinds(status, rules)
-    if lost := sum(verdicts.get(verdict.value, 0) for verdict in LOST):
-        yield ReadinessFinding(
-            "group-offset", f"{_count(lost, 'partition')} of groups would begin by their reset policy", False
-        )
+    groups = group_check({Verdict(word): count for word, count in verdicts.items()}, rules)
+    if groups.result is not CheckResult.OK:
+        yield ReadinessFinding("groups", groups.figure, groups.result is CheckResult.FAILED, groups.remedy)
     yield from _of_preflight(status.failover, status.reason or "")
     yield from _of_records(status)
     if status.effective:

@@ -23,7 +23,6 @@ def _remedy(words: str, advice: str) -> Remedy:
 
 
 REMEDIES: Sequence[Remedy] = (
-    _remedy("reset policy", "`lockstep offsets` says which, and why: docs/offsets.md."),
     _remedy("neither side", "Set them on the source, or read docs/configs.md on defaults that differ."),
     _remedy("paused[:;]", "Resume it once what it was paused for is over; `lockstep audit` has what was done before."),
     _remedy(

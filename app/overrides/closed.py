@@ -78,6 +78,7 @@ LIMIT_KEYS = frozenset(
         keys.FAILOVER_MAX_LOSS,
         keys.FAILOVER_MAX_LOSS_AGE,
         keys.FAILOVER_MAX_DRIFT,
+        keys.FAILOVER_MAX_GROUPS_SKIPPING,
         keys.FAILOVER_FENCE_PROOF,
         keys.FAILOVER_ENDS_INTERVAL,
         keys.ACL_STAGE_WRITES,

@@ -29,6 +29,7 @@ def failover_rules(properties: Properties, flow: Flow, listener: FailoverListene
         max_loss=properties.get(keys.FAILOVER_MAX_LOSS, flow) or 0,
         max_loss_age=properties.get(keys.FAILOVER_MAX_LOSS_AGE, flow),
         max_drift=properties.get(keys.FAILOVER_MAX_DRIFT, flow) or 0,
+        max_groups_skipping=properties.get(keys.FAILOVER_MAX_GROUPS_SKIPPING, flow) or 0,
         proof_seconds=properties.get(keys.FAILOVER_FENCE_PROOF, flow),
         ends_interval=properties.get(keys.FAILOVER_ENDS_INTERVAL, flow),
         preflight_interval=properties.get(keys.FAILOVER_PREFLIGHT_INTERVAL, flow) or 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -65,7 +65,8 @@ class ReadinessFacts:
     `replicas`: of the target; `wanted_in_sync`: `min.insync.replicas` by remote topic. `open_transactions`: partitions
     by alias. `missing_rights`, `missing_reads`: in words; the latter are those with which the count
     of missing records is made. `by_job`: its principal need not have what only a person's commands need. `authorizer`:
-    whether the source has one. `flags`: what no tool carries over, in words.
+    whether the source has one. `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs
+    none; None: they may not be read. `flags`: what no tool carries over, in words.
     """
 
     rules: FailoverRules
@@ -77,6 +78,7 @@ class ReadinessFacts:
     refused: Mapping[Kind, int] = field(default_factory=dict)
     faulted: Mapping[Kind, str] = field(default_factory=dict)
     verdicts: Mapping[Verdict, int] = field(default_factory=dict)
+    unsynced: int | None = 0
     read_twice: int = 0
     partitions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     remote: Collection[str] = ()
@@ -97,8 +99,14 @@ class ReadinessFacts:
 
 Question = Callable[[ReadinessFacts], Iterator[Check]]
 
-GOOD_VERDICTS = frozenset({Verdict.SYNCED, Verdict.PENDING, Verdict.TARGET_AHEAD, Verdict.SOURCE_EMPTY})
+GOOD_VERDICTS = frozenset({Verdict.SYNCED, Verdict.PENDING, Verdict.SOURCE_EMPTY})
 """With which a group continues where it was, or nearly."""
+
+NO_GROUP = "no group that may skip records"
+
+OWN_OFFSET = Verdict.GROUP_ACTIVE
+"""With which a group continues where its members on the target are. With any other verdict it may skip records: it is
+too far on, or begins by its reset policy."""
 
 
 def readiness(facts: ReadinessFacts, questions: Sequence[Question] | None = None) -> list[Check]:
@@ -170,13 +178,46 @@ def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
         yield Check("users without a credential", CheckResult.FAILED, str(users), "0", remedy)
 
 
-def _groups(facts: ReadinessFacts) -> Iterator[Check]:
-    bad = {verdict: count for verdict, count in facts.verdicts.items() if count and verdict not in GOOD_VERDICTS}
-    figure = ", ".join(f"{count} {verdict}" for verdict, count in facts.verdicts.items() if count) or "no groups"
+def group_check(verdicts: Mapping[Verdict, int], rules: FailoverRules, read_twice: int = 0) -> Check:
+    """Whether few enough partitions of groups may skip records. `read_twice`: the most in one partition."""
+    skipping = sum(count for verdict, count in verdicts.items() if verdict not in (*GOOD_VERDICTS, OWN_OFFSET))
+    said = f"{skipping} may skip records: " if skipping else ""
+    seen = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items() if count)
+    most = number_of(read_twice, "record is", "records are")
+    twice = f"; at most {most} read twice in a partition" if read_twice else ""
+    bad = skipping or verdicts.get(OWN_OFFSET)
+    over = skipping > rules.max_groups_skipping
+    result = CheckResult.FAILED if over else CheckResult.WARNING if bad else CheckResult.OK
     remedy = "`lockstep offsets` says for each group why" if bad else ""
-    most = number_of(facts.read_twice or 0, "record is", "records are")
-    twice = f"; at most {most} read twice in a partition" if facts.read_twice else ""
-    yield Check("groups", CheckResult.WARNING if bad else CheckResult.OK, figure + twice, "", remedy)
+    limit = f"{rules.max_groups_skipping} that may skip records"
+    return Check("groups", result, said + (seen or NO_GROUP) + twice, limit, remedy)
+
+
+def _groups(facts: ReadinessFacts) -> Iterator[Check]:
+    if Kind.GROUP_OFFSET not in facts.drift:
+        return
+    found = group_check(facts.verdicts, facts.rules, facts.read_twice)
+    fault = facts.faulted.get(Kind.GROUP_OFFSET)
+    if fault is not None and not any(facts.verdicts.values()):
+        remedy = "`lockstep status` says more"
+        found = replace(found, result=CheckResult.UNKNOWN, figure=f"not known: {fault}", remedy=remedy)
+    yield found
+
+
+def _unsynced_groups(facts: ReadinessFacts) -> Iterator[Check]:
+    if Kind.GROUP_OFFSET in facts.drift:
+        return
+    number, most = facts.unsynced, facts.rules.max_groups_skipping
+    limit = f"{most} that may skip records"
+    if number is None:
+        result = CheckResult.WARNING if facts.by_job else CheckResult.UNKNOWN
+        remedy = "grant the right to see groups on both clusters: docs/rights.md"
+        yield Check("groups", result, "not known: the groups may not be read", limit, remedy)
+        return
+    figure = f"{number_of(number, 'partition')} of groups without an offset on the target: offsets are not synced"
+    remedy = "set sync.group.offsets.enabled, or leave the groups out with groups.exclude" if number else ""
+    result = CheckResult.FAILED if number > most else CheckResult.WARNING if number else CheckResult.OK
+    yield Check("groups", result, figure if number else NO_GROUP, limit, remedy)
 
 
 def _target(facts: ReadinessFacts) -> Iterator[Check]:
@@ -247,7 +288,15 @@ def _flags(facts: ReadinessFacts) -> Iterator[Check]:
         yield Check("not carried over", CheckResult.WARNING, flag, "", "docs/failover.md says what to do by hand")
 
 
-FROM_CLUSTERS: Sequence[Question] = (_missing_records, _target, _transactions, _fencing, _rights, _flags)
+FROM_CLUSTERS: Sequence[Question] = (
+    _missing_records,
+    _unsynced_groups,
+    _target,
+    _transactions,
+    _fencing,
+    _rights,
+    _flags,
+)
 """What is asked of both clusters themselves: no comparison of a kind says it."""
 
 CHECKS: Sequence[Question] = (_heartbeat, _missing_records, _kinds, _groups, *FROM_CLUSTERS[1:])

@@ -27,6 +27,14 @@ FAILOVER_MAX_DRIFT: Key[int | None] = Key(
     "Lockstep",
     "Up to how many differences of a kind that are not mended yet `preflight` and the page call the flow ready.",
 )
+FAILOVER_MAX_GROUPS_SKIPPING: Key[int | None] = Key(
+    "lockstep.failover.max.groups.skipping",
+    integer(0),
+    0,
+    "Lockstep",
+    "Up to how many partitions of consumer groups may skip records on the target, while `preflight` still calls the "
+    "flow ready. A group may skip where it has no safe offset there, or is further on than is safe.",
+)
 FAILOVER_FENCE_PROOF = Key(
     "lockstep.failover.fence.proof",
     DURATION_SECONDS,

@@ -50,6 +50,22 @@ def replicated_offsets(direction: Direction, groups: Collection[str]) -> Observe
     return Observed({group: offsets for group, offsets in sorted(found.items()) if offsets}, seen.errors)
 
 
+def without_offset_there(direction: Direction, groups: Collection[str]) -> int | None:
+    """How many partitions of these groups have an offset where they come from, and none where they go to.
+
+    None where the offsets of a group could not be read. Raises ClusterUnreachable, RightsMissing.
+    """
+    here = replicated_offsets(direction, groups)
+    there = direction.there.groups.committed(here.items)
+    if here.errors or there.errors:
+        return None
+    return sum(
+        direction.across(where) not in there.items.get(group, {})
+        for group, offsets in here.items.items()
+        for where in offsets
+    )
+
+
 def survey_offsets(
     settings: FlowSettings,
     direction: Direction,

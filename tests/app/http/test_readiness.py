@@ -151,11 +151,19 @@ def test_a_reason_beside_the_state_is_told_as_well() -> None:
     assert [finding.blocks for finding in readiness(status, {}, 1).findings] == [True, False]
 
 
-def test_groups_without_an_offset_and_defaults_that_differ_are_remarks() -> None:
+def test_groups_that_may_skip_records_are_a_no_as_in_preflight() -> None:
+    found = readiness(IN_STEP, {"TARGET_AHEAD": 1, "SYNCED": 2}, 1)
+    assert (found.answer, found.findings[0].about) == (ReadinessAnswer.NO, "groups")
+    assert "may skip records" in found.headline
+    accepted = readiness(IN_STEP, {"TARGET_AHEAD": 1, "SYNCED": 2}, 1, FailoverRules(max_groups_skipping=1))
+    assert accepted.answer is ReadinessAnswer.YES
+
+
+def test_groups_with_members_on_the_target_and_defaults_that_differ_are_remarks() -> None:
     differing = (DriftGroup(DifferingConfig(Kind.TOPIC_CONFIG, "retention.ms", "1", "2"), 3),)
-    found = readiness(replace(IN_STEP, effective=differing), {"TOO_OLD": 1, "SYNCED": 2}, 1)
+    found = readiness(replace(IN_STEP, effective=differing), {"GROUP_ACTIVE": 1, "SYNCED": 2}, 1)
     assert found.answer is ReadinessAnswer.YES
-    assert [finding.about for finding in found.findings] == ["group-offset", "effective"]
+    assert [finding.about for finding in found.findings] == ["groups", "effective"]
     assert "with 2 remarks" in found.headline
 
 
@@ -171,7 +179,6 @@ def test_groups_without_an_offset_and_defaults_that_differ_are_remarks() -> None
         ("paused: what differs is not known", "Resume it once"),
         ("the ledger x is not compacted", "docs/safety.md"),
         ("MirrorMaker 2 is not heard: its newest heartbeat is 94 s old", "MirrorMaker 2 runs"),
-        ("4 partitions of groups would begin by their reset policy", "lockstep offsets"),
         ("a.general-ledger: TOPIC_EXCEPTION", OTHERWISE),
         ("a.paused-extra-heartbeats: TOPIC_EXCEPTION", OTHERWISE),
         ("something new", OTHERWISE),

@@ -19,7 +19,7 @@ from streaming.mm2.records import TopicPartition
 WELL = ReadinessFacts(
     rules=FailoverRules(),
     heartbeat_age=1.0,
-    drift={Kind.TOPIC: 0, Kind.ACL: 0},
+    drift={Kind.TOPIC: 0, Kind.ACL: 0, Kind.GROUP_OFFSET: 0},
     remote=("a.x",),
     replicas=Replicas(3, {"a.x": 3}, {"a.x": 3}),
     wanted_in_sync={"a.x": 2},
@@ -50,6 +50,14 @@ def test_a_flow_with_which_all_is_well_is_ready() -> None:
         ("records that nobody can tell of", {"untold": {PARTITION: "gone"}}),
         ("in step: acl", {"drift": {Kind.ACL: 1}}),
         ("in step: topic", {"drift": {Kind.TOPIC: 0}, "faulted": {Kind.TOPIC: "denied"}}),
+        ("groups", {"verdicts": {Verdict.SYNCED: 4, Verdict.TARGET_AHEAD: 1}}),
+        ("groups", {"verdicts": {Verdict.SYNCED: 4, Verdict.TOO_OLD: 1}}),
+        ("groups", {"verdicts": {Verdict.NO_OFFSET_SYNC: 1}}),
+        ("groups", {"verdicts": {Verdict.TOPIC_MISSING: 1}}),
+        ("groups", {"verdicts": {Verdict.ERROR: 1}}),
+        ("groups", {"drift": {}, "unsynced": 1}),
+        ("groups", {"drift": {}, "unsynced": None}),
+        ("groups", {"faulted": {Kind.GROUP_OFFSET: "not compared yet"}}),
         ("users without a credential", {"refused": {Kind.SCRAM_USER: 2}}),
         ("partition counts", {"partitions": {"a.x": (3, 2)}}),
         ("offline on the target", {"replicas": Replicas(3, {}, {"a.x": 3}, offline=frozenset({PARTITION}))}),
@@ -71,7 +79,7 @@ def test_what_would_make_a_failover_fail_makes_the_flow_not_ready_and_has_a_reme
 @pytest.mark.parametrize(
     ("name", "facts"),
     [
-        ("groups", {"verdicts": {Verdict.SYNCED: 4, Verdict.TOO_OLD: 1}}),
+        ("groups", {"verdicts": {Verdict.SYNCED: 4, Verdict.GROUP_ACTIVE: 1}}),
         (
             "under-replicated on the target",
             {"replicas": Replicas(3, {}, {"a.x": 2}, under_replicated=frozenset({PARTITION}))},
@@ -126,3 +134,20 @@ def test_where_nobody_knows_how_many_replicas_must_be_in_sync_nobody_knows_wheth
     found = check("replicas in sync for min.insync.replicas", wanted_in_sync={})
     assert found.result is CheckResult.UNKNOWN
     assert "a.x" in found.figure
+
+
+def test_groups_that_would_skip_are_counted_against_their_limit() -> None:
+    verdicts = {Verdict.SYNCED: 4, Verdict.TOO_OLD: 2, Verdict.TARGET_AHEAD: 1}
+    found = check("groups", verdicts=verdicts)
+    assert (found.result, found.limit) == (CheckResult.FAILED, "0 that may skip records")
+    assert found.figure == "3 may skip records: 4 SYNCED, 2 TOO_OLD, 1 TARGET_AHEAD"
+    accepted = check("groups", verdicts=verdicts, rules=FailoverRules(max_groups_skipping=3))
+    assert (accepted.result, accepted.limit) == (CheckResult.WARNING, "3 that may skip records")
+
+
+def test_groups_whose_offsets_are_not_synced_are_looked_for() -> None:
+    unsynced = check("groups", drift={}, unsynced=2)
+    assert unsynced.figure == "2 partitions of groups without an offset on the target: offsets are not synced"
+    assert "sync.group.offsets.enabled" in unsynced.remedy
+    assert check("groups", drift={}).result is CheckResult.OK
+    assert check("groups", drift={}, unsynced=None, by_job=True).result is CheckResult.WARNING

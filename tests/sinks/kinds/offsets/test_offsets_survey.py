@@ -19,7 +19,7 @@ from sinks.kinds.offsets.direction import ClusterGroups, Direction, GroupOffset,
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
-from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
+from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets, without_offset_there
 from sinks.kinds.offsets.verdicts import Verdict
 from streaming.mm2.codec import encode_checkpoint, encode_offset_sync
 from streaming.mm2.records import Checkpoint, OffsetSync, TopicPartition
@@ -222,6 +222,14 @@ def test_where_names_do_not_tell_who_writes_a_topic_its_end_proves_nothing() -> 
     stage = Stage(flow_settings(policy=policy), on_b=on_b)
     put_topic(stage.b, "x")
     assert stage.row()["verdict"] == "NO_OFFSET_SYNC"
+
+
+def test_partitions_of_groups_without_an_offset_on_the_target_are_counted(stage: Stage) -> None:
+    stage.on_a.offsets["h"] = {X: 7}
+    stage.on_b.offsets["h"] = {AX: 7}
+    assert without_offset_there(stage.direction(), ["g", "h"]) == 1
+    stage.on_b.unreadable["h"] = ItemFault("GROUP_AUTHORIZATION_FAILED", "Group authorization failed.")
+    assert without_offset_there(stage.direction(), ["g", "h"]) is None
 
 
 def test_verdicts_are_counted(stage: Stage) -> None:
