@@ -47,7 +47,7 @@ def look(
 
         topics_of_flows(settings, topics)
     body = {"topics": topics or [], "flows": [one.flow.name for one in settings.flows], "wait_seconds": wait}
-    document = ask(settings, "POST", "/look", wait * len(settings.flows) + 10, body)
+    document = ask(settings.job, "POST", "/look", wait * len(settings.flows) + 10, body)
     if output is Output.JSON:
         print_json(document)
     else:

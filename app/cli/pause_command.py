@@ -57,7 +57,7 @@ def _notify_job(settings: Settings) -> None:
     interval = max(one.pace.full_comparison_interval for one in settings.flows)
     body = {"flows": [one.flow.name for one in settings.flows], "wait_seconds": FOLLOWS_WITHIN}
     try:
-        followed = ask(settings, "POST", "/look", FOLLOWS_WITHIN * len(settings.flows) + 5, body)["looked"]
+        followed = ask(settings.job, "POST", "/look", FOLLOWS_WITHIN * len(settings.flows) + 5, body)["looked"]
     except LockstepError:
         complain(f"no job answers here; one that runs elsewhere follows within {interval:g} s")
         return

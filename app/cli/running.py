@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from app.http.request_rules import UNAUTHORIZED, base_url, is_wildcard
-from app.settings import Settings
+from app.settings import JobSettings, Settings
 from streaming.errors import LockstepError
 
 RELOAD_WITHIN = 100.0
@@ -35,15 +35,15 @@ class JobRefused(LockstepError):
     code = "JOB_REFUSED"
 
 
-def address(settings: Settings) -> str:
+def address(job: JobSettings) -> str:
     """Where the job of these settings listens."""
-    host = settings.job.http_host
-    return base_url("127.0.0.1" if is_wildcard(host) else host, settings.job.http_port)
+    host = job.http_host
+    return base_url("127.0.0.1" if is_wildcard(host) else host, job.http_port)
 
 
-def ask(settings: Settings, method: str, path: str, within: float, body: object = None) -> dict[str, Any]:
+def ask(job: JobSettings, method: str, path: str, within: float, body: object = None) -> dict[str, Any]:
     """The job's answer, its token sent along. `within`: seconds. Raises NoJobAnswers, JobRefused."""
-    where, token = address(settings), settings.job.http_token
+    where, token = address(job), job.http_token
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         # No proxy of the environment's: the token is for the job alone.
@@ -68,4 +68,4 @@ def ask(settings: Settings, method: str, path: str, within: float, body: object 
 
 def ask_reload(settings: Settings) -> dict[str, Any]:
     """Lets the job read its file and its flows' ledgers again; what came of it. Raises LockstepError without a job."""
-    return ask(settings, "POST", "/reload", RELOAD_WITHIN)
+    return ask(settings.job, "POST", "/reload", RELOAD_WITHIN)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +13,11 @@ import typer
 
 from app.cli.failures import FailureDocument, with_failure, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded, of_each_flow, with_overrides
-from app.cli.output import DONE, FAILED, STALE, Output, complain, print_json, print_table
+from app.cli.output import DONE, FAILED, PENDING, STALE, Output, complain, print_json, print_line, print_table
 from app.cli.running import JobRefused, NoJobAnswers, address, ask
-from app.cli.status_text import print_status
-from app.settings import Settings
+from app.cli.status_text import file_lines, print_status
+from app.properties.mistakes import ConfigurationError, UnreadableFile, WrongFlow
+from app.settings import JobSettings, load_job
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
@@ -44,7 +46,7 @@ def status(
     """How each flow stands: asks the running job, or observes the clusters where none answers.
 
     Exit 1: a flow is in ERROR. Exit 4: one is not kept in step: MM2's heartbeats have stopped (STALE), or no job
-    answers (NO_JOB).
+    answers (NO_JOB). Exit 3: the running job rejected its properties file, and goes on with what it had.
     """
     if watch and output is Output.JSON:
         raise typer.BadParameter(
@@ -52,20 +54,33 @@ def status(
             param_hint="--watch",
         )
     while watch:
-        _print(_rows(config, flow), clear=sys.stdout.isatty())
+        _print(_seen(config, flow), clear=sys.stdout.isatty())
         sys.stdout.flush()
         time.sleep(WATCH_SECONDS)
-    flows = _rows(config, flow)
+    seen = _seen(config, flow)
     if output is Output.JSON:
-        print_json(with_failure({"flows": flows}, list(_failed(flows))))
+        print_json(with_failure({"flows": seen.flows, "file": seen.file}, list(_failed(seen.flows))))
     else:
-        _print(flows)
-    raise typer.Exit(exit_code({row["state"] for row in flows}))
+        _print(seen)
+    raise typer.Exit(exit_code({row["state"] for row in seen.flows}, seen.rejected))
 
 
-def exit_code(states: Set[str]) -> int:
-    """Of `status`, for flows in these states: the worst one counts."""
-    return FAILED if "ERROR" in states else STALE if states & NOT_KEPT else DONE
+@dataclass(frozen=True)
+class StatusSeen:
+    """`flows`: a row of the document each. `file`: how the job stands to its properties file; None without a job."""
+
+    flows: Sequence[dict[str, Any]]
+    file: dict[str, Any] | None = None
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the job goes on with what it had read before, for the file has mistakes."""
+        return bool(self.file and self.file["mistakes"])
+
+
+def exit_code(states: Set[str], rejected: bool) -> int:
+    """Of `status`, for flows in these states: the worst one counts. `rejected`: whether the job's file is."""
+    return FAILED if "ERROR" in states else STALE if states & NOT_KEPT else PENDING if rejected else DONE
 
 
 def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, FailureDocument]]:
@@ -79,42 +94,59 @@ def _failed(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, FailureDoc
             )
 
 
-def _rows(config: Path, flow: list[str] | None) -> list[dict[str, Any]]:
-    try:
-        return job_rows(loaded(config, flow))
-    except JobRefused as error:
-        complain(f"{error}; observing the clusters instead")
-        return _observed_rows(with_overrides(config, flow), str(error))
-    except NoJobAnswers as error:
-        return _observed_rows(with_overrides(config, flow), str(error))
-
-
-def _print(flows: Sequence[dict[str, Any]], *, clear: bool = False) -> None:
+def _print(seen: StatusSeen, *, clear: bool = False) -> None:
     if clear:
         # As it is: of all that is printed, only this is to steer the terminal.
         sys.stdout.write(HOME_AND_CLEAR)
-    for row in flows:
+    for line in file_lines(seen.file):
+        print_line(line)
+    for row in seen.flows:
         print_status(row)
 
 
-def job_rows(settings: Settings) -> list[dict[str, Any]]:
-    """What the job says of these flows. Raises NoJobAnswers, also where the job has not all of them, and JobRefused."""
-    answer = ask(settings, "GET", "/status", JOB_ANSWERS_WITHIN)
+def _seen(config: Path, flow: list[str] | None) -> StatusSeen:
     try:
-        flows = {(row["source"], row["target"]): row for row in answer["flows"]}
-    except (KeyError, TypeError) as error:
-        raise NoJobAnswers(f"what answers at {address(settings)} is no job of this version's") from error
-    missing = [one.flow.name for one in settings.flows if (one.flow.source, one.flow.target) not in flows]
-    if missing:
-        raise NoJobAnswers(f"the job at {address(settings)} has no flow {', '.join(missing)}")
-    return [flows[(one.flow.source, one.flow.target)] for one in settings.flows]
-
-
-def _observed_rows(settings: Settings, silent: str) -> list[dict[str, Any]]:
+        settings = loaded(config, flow)
+    except (WrongFlow, UnreadableFile):
+        raise
+    except ConfigurationError as error:
+        return _job_with_rejected_file(config, flow or (), error)
+    try:
+        return of_job(settings.job, [one.flow.name for one in settings.flows])
+    except JobRefused as error:
+        complain(f"{error}; observing the clusters instead")
+        silent = str(error)
+    except NoJobAnswers as error:
+        silent = str(error)
     # What asks a job does without Kafka's clients, which take as long to import as all else together.
     from app.passes import status_now
 
-    return [status_now(settings, flow, silent).as_json() for flow in settings.flows]
+    settings = with_overrides(config, flow)
+    return StatusSeen([status_now(settings, one, silent).as_json() for one in settings.flows])
+
+
+def _job_with_rejected_file(config: Path, flows: Collection[str], error: ConfigurationError) -> StatusSeen:
+    """What a running job says while its file has mistakes. Raises the mistakes where none answers."""
+    try:
+        seen = of_job(load_job(config), flows)
+    except LockstepError:
+        raise error from None
+    file = seen.file or {"rejected_since": None, "needs_restart": []}
+    # The job may not have read the file since it changed.
+    return StatusSeen(seen.flows, {**file, "mistakes": file.get("mistakes") or list(error.said)})
+
+
+def of_job(job: JobSettings, flows: Collection[str]) -> StatusSeen:
+    """What the job says of these flows, empty: of all. Raises NoJobAnswers, also where the job has not all of them, and
+    JobRefused."""
+    answer = ask(job, "GET", "/status", JOB_ANSWERS_WITHIN)
+    try:
+        rows = {f"{row['source']}->{row['target']}": row for row in answer["flows"]}
+    except (KeyError, TypeError) as error:
+        raise NoJobAnswers(f"what answers at {address(job)} is no job of this version's") from error
+    if missing := [name for name in flows if name not in rows]:
+        raise NoJobAnswers(f"the job at {address(job)} has no flow {', '.join(missing)}")
+    return StatusSeen([rows[name] for name in flows or rows], answer.get("file"))
 
 
 def topics(config: ConfigOption = DEFAULT_CONFIG, flow: FlowOption = None, output: OutputOption = Output.TEXT) -> None:

@@ -43,6 +43,18 @@ def print_status(row: Mapping[str, Any]) -> None:
         print_line(f"  {line}")
 
 
+def file_lines(file: Mapping[str, Any] | None) -> Iterator[str]:
+    """How the running job stands to its properties file; nothing where it has taken all of it up."""
+    if not file:
+        return
+    if file["mistakes"]:
+        since = f" since {file['rejected_since']}" if file["rejected_since"] else ""
+        yield f"FILE REJECTED{since}: the job goes on with what it had read before"
+        yield from (f"  {mistake}" for mistake in file["mistakes"])
+    for line in file["needs_restart"]:
+        yield f"changed in the file, and not in force before the job is restarted: {line}"
+
+
 def verify_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
     """How the records stand, where the job compares them."""
     if not found:

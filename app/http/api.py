@@ -99,7 +99,7 @@ class Api:
         """`histories`: of each flow, as its passes feed them. `spark_ui`: the address of Spark's own page."""
         self._tasks, self._metrics, self._reloading = tasks, metrics, reloading
         self._histories = histories or {flow: FlowHistory() for flow in tasks}
-        self._flow_api = FlowApi(tasks, self._histories, spark_ui)
+        self._flow_api = FlowApi(tasks, self._histories, spark_ui, self._file)
         self._waiters = 0
 
     def application(self, rules: RequestRules) -> Starlette:
@@ -137,7 +137,11 @@ class Api:
 
     async def status(self, _: Request) -> Response:
         """The document of `lockstep status`."""
-        return as_json({"flows": [task.status().as_json() for _, task in sorted(self._tasks.items())]})
+        flows = [task.status().as_json() for _, task in sorted(self._tasks.items())]
+        return as_json({"flows": flows, "file": self._file()})
+
+    def _file(self) -> dict[str, object] | None:
+        return self._reloading.file.as_json() if self._reloading else None
 
     async def look(self, request: Request) -> Response:
         """Body: `{"topics": [...], "flows": ["a->b"], "wait_seconds": 10}`, all optional; no topics: all."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any
@@ -29,12 +29,19 @@ from streaming.flow import Flow
 
 
 class FlowApi:
-    """Of one job. `histories`: of each of its flows. `spark_ui`: the address of Spark's own page, if it has one."""
+    """Of one job. `histories`: of each of its flows. `spark_ui`: the address of Spark's own page, if it has one.
+
+    `file`: says how the job stands to its properties file.
+    """
 
     def __init__(
-        self, tasks: Mapping[Flow, FlowTask], histories: Mapping[Flow, FlowHistory], spark_ui: str | None = None
+        self,
+        tasks: Mapping[Flow, FlowTask],
+        histories: Mapping[Flow, FlowHistory],
+        spark_ui: str | None = None,
+        file: Callable[[], dict[str, object] | None] = lambda: None,
     ) -> None:
-        self._tasks, self._histories, self._spark_ui = tasks, histories, spark_ui
+        self._tasks, self._histories, self._spark_ui, self._file = tasks, histories, spark_ui, file
 
     def routes(self) -> list[Route]:
         """One for each operation of the table."""
@@ -51,9 +58,8 @@ class FlowApi:
     async def flows(self, _: Request) -> Response:
         """Every flow."""
         found = [self._flow(flow) for flow in sorted(self._tasks)]
-        return as_json(
-            {"version": self._version, "now": utc_text(utc_now()), "spark_ui": self._spark_ui, "flows": found}
-        )
+        about = {"version": self._version, "now": utc_text(utc_now()), "spark_ui": self._spark_ui}
+        return as_json({**about, "file": self._file(), "flows": found})
 
     async def flow(self, request: Request) -> Response:
         """One flow."""

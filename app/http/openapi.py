@@ -54,6 +54,12 @@ PREFLIGHT_SCHEMA = {
         "trouble": MAYBE_TEXT,
     },
 }
+FILE = {
+    "type": ["object", "null"],
+    "description": "How the job stands to its properties file. Where there are mistakes, the file was rejected, and "
+    "the job goes on with what it had read before.",
+    "properties": {"rejected_since": MAYBE_TEXT, "mistakes": _list(TEXT), "needs_restart": _list(TEXT)},
+}
 FAILOVER_SCHEMA = {
     "type": "object",
     "properties": {
@@ -143,7 +149,7 @@ OPERATIONS: Sequence[Operation] = (
         "/flows",
         "flows",
         "every flow: state, kinds, and whether its target could take over now",
-        _object(version=TEXT, now=TEXT, spark_ui=MAYBE_TEXT, flows=_list(STATUS)),
+        _object(version=TEXT, now=TEXT, spark_ui=MAYBE_TEXT, file=FILE, flows=_list(STATUS)),
     ),
     Operation("/flows/{flow}", "flow", "one flow", STATUS),
     Operation(

@@ -62,9 +62,9 @@ class Job:
     def __init__(self, settings: Settings, spark: SparkSession, once: bool, reread: Reread | None = None) -> None:
         """`reread`: the file and how to read it again; None never does."""
         self._settings, self._spark, self._once = settings, spark, once
-        self._reloading = Reloading(*reread, settings, self._adopt) if reread else None
-        self._stop = threading.Event()
         self._metrics = Metrics(version("lockstep-kafka"))
+        self._reloading = Reloading(*reread, settings, self._adopt, self._metrics.file) if reread else None
+        self._stop = threading.Event()
         self._reporters = Reporters(self._metrics.registry, self._metrics.count_reporter)
         self._overrides = OverrideWatch(settings.stored_overrides, permitted(settings.job_properties))
         self._adopted = AdoptedFlows()

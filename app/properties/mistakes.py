@@ -66,7 +66,12 @@ class ConfigurationError(WrongUsage):
     @property
     def lines(self) -> tuple[str, ...]:
         """A mistake or a warning each; what is to be mended comes last, where it is seen on a terminal."""
-        return *self._warned, *map(str, self.mistakes)
+        return *self._warned, *self.said
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The mistakes alone, a line each."""
+        return tuple(map(str, self.mistakes))
 
     @property
     def _warned(self) -> tuple[str, ...]:

@@ -2,6 +2,6 @@
 
 from app.properties.mistakes import ConfigurationError, Mistake
 from app.settings.job_settings import ClusterSettings, JobSettings, Settings
-from app.settings.load import load
+from app.settings.load import load, load_job
 
-__all__ = ["ClusterSettings", "ConfigurationError", "JobSettings", "Mistake", "Settings", "load"]
+__all__ = ["ClusterSettings", "ConfigurationError", "JobSettings", "Mistake", "Settings", "load", "load_job"]

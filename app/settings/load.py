@@ -86,6 +86,14 @@ def load(
     )
 
 
+def load_job(path: Path, *, environ: Mapping[str, str] = os.environ) -> JobSettings:
+    """What holds for the whole job, of a file that may have mistakes: a line with one counts as not given.
+
+    Raises ConfigurationError for what is no properties file.
+    """
+    return _job(read_properties(path, environ, Findings(str(path))))
+
+
 def read_properties(
     path: Path, environ: Mapping[str, str], findings: Findings, overrides: Overrides | None = None
 ) -> Properties:

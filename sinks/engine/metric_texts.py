@@ -31,6 +31,8 @@ METRIC_TEXTS: Final[Mapping[str, str]] = {
     "reasons",
     "refused": "Changes that the target refused, and that are tried again ever less often",
     "admin_requests": "Requests of Kafka's admin API that Lockstep sent",
+    "file_rejected": "1 while the properties file has mistakes, so that the job goes on with what it had read before, "
+    "else 0",
     "listener_calls": "Calls of topic.listener.class and group.listener.class",
     "reporter_failures": "Calls of metric.reporters that failed, or took too long",
     "undecodable": "Records in MM2's internal topics that are none of MM2's",

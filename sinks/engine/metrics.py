@@ -82,6 +82,8 @@ class Metrics:
         self._query_seconds = self._gauge("query_batch_seconds", "target")
         self._query_seen = self._gauge("query_batch_timestamp_seconds", "target")
         self._verify = VerifyMetrics(self._gauge)
+        self._file = self._gauge("file_rejected")
+        self._file.set(0)
         self._gauge("build_info", "version").labels(version).set(1)
 
     def _gauge(self, name: str, *labels: str) -> Gauge:
@@ -109,6 +111,10 @@ class Metrics:
     def count_reporter(self, reporter: str) -> None:
         """A `CountFailure`."""
         self._reporters.labels(reporter).inc()
+
+    def file(self, rejected: bool) -> None:
+        """Whether the properties file of the running job has mistakes, so that the job goes on with what it had."""
+        self._file.set(rejected)
 
     def count_failure(self, flow: Flow, error: Exception) -> None:
         """A pass that was ended by what it raised."""

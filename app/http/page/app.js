@@ -1,5 +1,5 @@
 // Asks the job every two seconds, and shows what the address names: `#/`, `#/flow/a->b/TAB?search=…&offset=…`.
-import { duration, el, morph } from "./dom.js";
+import { ago, duration, el, morph } from "./dom.js";
 import { TABS, flowView } from "./flow.js";
 import { overview } from "./overview.js";
 
@@ -60,6 +60,19 @@ function content(here) {
   if (!state.overview) {
     return el("p", { class: `empty${state.error ? " bad" : ""}` }, state.error ? `Nothing can be shown: ${state.error}. Is it running?` : "Loading …");
   }
+  return el("div", {}, file(state.overview), view(here));
+}
+
+/** That the job does not use its file as it is now. */
+function file({ file: found, now }) {
+  if (!found?.mistakes.length && !found?.needs_restart.length) return null;
+  return el("div", { id: "file", class: "bad" },
+    found.mistakes.length ? el("p", {}, `The properties file is rejected (${ago(found.rejected_since, now)}). The job goes on with what it had read before:`) : null,
+    el("ul", {}, ...found.mistakes.map((line) => el("li", {}, line)),
+      ...found.needs_restart.map((line) => el("li", {}, `not in force before the job is restarted: ${line}`))));
+}
+
+function view(here) {
   if (here.name === null) return overview(state.overview);
   const flow = state.overview.flows.find(({ name }) => name === here.name);
   if (!flow) return el("p", { class: "empty" }, `This job has no flow ${here.name}. `, el("a", { href: "#/" }, "All flows"));

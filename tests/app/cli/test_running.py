@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.output import WRONG_USAGE
+from app.cli.output import PENDING, WRONG_USAGE
 from app.cli.running import JobRefused, NoJobAnswers, address, ask, ask_reload
-from app.cli.status_command import job_rows
+from app.cli.status_command import of_job
 from app.http.api import Api, Server
 from app.local.ports import free_ports
 from app.main import app
@@ -43,8 +44,8 @@ def port(server: Server) -> int:
 
 def test_a_command_sends_the_token_of_its_file(server: Server, tmp_path: Path) -> None:
     ours = settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n")
-    assert ask(ours, "GET", "/status", 20) == {"flows": []}
-    assert ask(ours, "POST", "/look", 20, {"topics": []})["looked"] == {}
+    assert ask(ours.job, "GET", "/status", 20) == {"flows": [], "file": None}
+    assert ask(ours.job, "POST", "/look", 20, {"topics": []})["looked"] == {}
 
 
 @pytest.mark.parametrize("lines", ["", "lockstep.http.token=another-token-of-mine\n"])
@@ -57,14 +58,14 @@ def test_another_token_is_said_to_be_wrong_and_is_not_shown(server: Server, tmp_
 def test_what_the_job_refuses_is_told_in_its_own_words(server: Server, tmp_path: Path) -> None:
     ours = settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n")
     with pytest.raises(JobRefused, match="no such flow here: x->y"):
-        ask(ours, "POST", "/look", 20, {"flows": ["x->y"]})
+        ask(ours.job, "POST", "/look", 20, {"flows": ["x->y"]})
 
 
 def test_the_token_goes_through_no_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_ports(1)[0]}")
     monkeypatch.delenv("NO_PROXY", raising=False)
     ours = settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n")
-    assert ask(ours, "GET", "/status", 20) == {"flows": []}
+    assert ask(ours.job, "GET", "/status", 20) == {"flows": [], "file": None}
 
 
 def test_where_nobody_listens_the_command_says_how_to_start_a_job(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_a_server_of_somebody_else_is_called_no_job_of_ours(tmp_path: Path) -> N
     ],
 )
 def test_the_address_is_one_that_can_be_asked(tmp_path: Path, host: str, url: str) -> None:
-    assert address(settings(tmp_path, 1, f"lockstep.http.host={host}\nlockstep.http.token={TOKEN}\n")) == url
+    assert address(settings(tmp_path, 1, f"lockstep.http.host={host}\nlockstep.http.token={TOKEN}\n").job) == url
 
 
 @pytest.mark.parametrize("wait", ["nan", "inf", "-1"])
@@ -112,4 +113,25 @@ def test_status_says_that_the_job_refused_its_token_and_that_nothing_else_is_kno
 
 def test_a_job_of_other_flows_keeps_this_one_in_step_no_more_than_none_does(server: Server, tmp_path: Path) -> None:
     with pytest.raises(NoJobAnswers, match="has no flow a->b"):
-        job_rows(settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n"))
+        of_job(settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n").job, ["a->b"])
+
+
+def test_the_running_job_is_asked_while_its_file_is_broken(server: Server, tmp_path: Path) -> None:
+    settings(tmp_path, port(server), f"lockstep.http.token={TOKEN}\n")
+    path = tmp_path / "m.properties"
+    path.write_text(f"{path.read_text()}lockstep.topic=x\nsync.topic.acls.enabled=perhaps\n")
+    text = CliRunner().invoke(app, ["status", f"--config={path}"])
+    assert text.exit_code == PENDING
+    assert text.stdout.startswith("FILE REJECTED: the job goes on with what it had read before\n")
+    assert "lockstep.topic" in text.stdout
+    document = json.loads(CliRunner().invoke(app, ["status", "-o", "json", f"--config={path}"]).stdout)
+    assert document["flows"] == []
+    assert len(document["file"]["mistakes"]) == 2
+
+
+def test_a_broken_file_is_wrong_usage_where_no_job_answers(tmp_path: Path) -> None:
+    settings(tmp_path, free_ports(1)[0])
+    path = tmp_path / "m.properties"
+    path.write_text(f"{path.read_text()}lockstep.topic=x\n")
+    result = CliRunner().invoke(app, ["status", f"--config={path}"])
+    assert result.exit_code == WRONG_USAGE

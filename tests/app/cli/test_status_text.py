@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from app.cli.output import DONE, FAILED, STALE
+from app.cli.output import DONE, FAILED, PENDING, STALE
 from app.cli.status_command import exit_code
 from app.cli.status_text import print_status
 from sinks.engine.flow_status import status_without_job
@@ -61,7 +61,7 @@ def test_a_flow_without_a_job_looks_neither_live_nor_kept_in_step(
     assert ["UNKNOWN", "0", "-"] in kinds
     assert not any(row[0] == "ACTIVE" for row in kinds)
     assert not any("led by" in line for line in lines)
-    assert exit_code({status.state.value}) == STALE
+    assert exit_code({status.state.value}, rejected=False) == STALE
 
 
 def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each(
@@ -125,7 +125,12 @@ def test_every_state_of_a_flow_fits_sixty_columns(
     ],
 )
 def test_the_worst_state_decides_the_exit_code(states: set[str], code: int) -> None:
-    assert exit_code(states) == code
+    assert exit_code(states, rejected=False) == code
+
+
+@pytest.mark.parametrize(("state", "code"), [("LIVE", PENDING), ("STALE", STALE), ("ERROR", FAILED)])
+def test_a_rejected_file_is_something_to_look_at(state: str, code: int) -> None:
+    assert exit_code({state}, rejected=True) == code
 
 
 def test_what_is_known_of_records_is_said_in_a_few_lines(

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from app.http.api import MAX_BODY, MAX_WAITERS, Api, Server
-from app.job.reloading import Reloaded, Reloading
+from app.job.reloading import FileStatus, Reloaded, Reloading
 from app.local.waiting import wait_for
 from sinks.engine.metrics import Metrics
 
@@ -20,6 +20,8 @@ TOKEN = "0123456789abcdef"
 
 class Slow(Reloading):
     """Answers when it is let go."""
+
+    file = FileStatus()
 
     def __init__(self) -> None:
         self.asked, self.go = threading.Semaphore(0), threading.Event()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.job.changed_lines import ChangedLine, changed_lines
-from app.job.reloading import Reloaded, Reloading
+from app.job.reloading import FileStatus, Reloaded, Reloading
 from app.properties.keys import Live
 from app.settings import Settings, load
 from streaming.errors import WrongUsage
@@ -32,7 +32,8 @@ class File:
         self.path = folder / "mirror.properties"
         self.path.write_text(BASE)
         self.adopted: list[tuple[Settings, list[str]]] = []
-        self.reloading = Reloading(self.path, self.read, self.read(), self.adopt)
+        self.rejected: list[bool] = []
+        self.reloading = Reloading(self.path, self.read, self.read(), self.adopt, self.rejected.append)
 
     def read(self, before: Settings | None = None) -> Settings:
         return load(self.path, before=before)
@@ -169,3 +170,36 @@ def test_whatever_a_reading_raises_the_job_goes_on_and_who_asked_is_told(file: F
     file.write(BASE.replace("orders", "bills"))
     file.tick()
     assert len(file.adopted) == 1
+
+
+def test_a_rejected_file_is_told_until_it_is_mended(file: File) -> None:
+    for text in (f"{BASE}lockstep.sync.acl.deletes.enabled=perhaps\n", f"{BASE}lockstep.topic=x\n"):
+        file.write(text)
+        file.tick()
+        found = file.reloading.file
+        assert found.rejected_since is not None
+        assert [text.splitlines()[-1].split("=")[0] in line for line in found.mistakes] == [True]
+    file.write(BASE)
+    file.tick()
+    assert (file.rejected, file.reloading.file) == ([True, True, False], FileStatus())
+
+
+def test_a_file_that_is_gone_is_rejected_and_read_again_when_it_is_back(file: File) -> None:
+    text = file.path.read_text()
+    file.path.unlink()
+    file.tick()
+    assert file.reloading.file.mistakes
+    file.path.write_text(text)
+    file.tick()
+    assert file.rejected == [True, False]
+
+
+def test_what_only_a_restart_takes_up_is_told_until_it_is_taken_back(file: File) -> None:
+    for port in (1, 2):
+        file.write(f"{BASE}lockstep.http.port={port}\n")
+        file.tick()
+        (line,) = file.reloading.file.needs_restart
+        assert line.startswith(f"lockstep.http.port: not set -> {port}")
+    file.write(BASE)
+    file.tick()
+    assert file.reloading.file.needs_restart == ()

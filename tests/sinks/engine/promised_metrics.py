@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 PROMISED = {
+    "lockstep_file_rejected": set(),
     "lockstep_leader": {"source", "target"},
     "lockstep_failover_state": {"source", "target", "state"},
     "lockstep_failover_ready": {"source", "target"},
