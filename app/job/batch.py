@@ -41,7 +41,9 @@ class Batch:
         self._passes.take_in(hints)
         self._metrics.batch(work.seconds + time.monotonic() - start, hints.rows, hints.undecodable)
         if self._serves:
-            self._passes.serve(self.interval - (time.monotonic() - start), in_batch=True)
+            rest = self.interval - (time.monotonic() - start)
+            # A shorter interval, set while the batch stays, holds for this batch as well.
+            self._passes.serve(rest, in_batch=True, is_over=lambda: time.monotonic() - start >= self.interval)
 
     def stop(self) -> None:
         """The running batch ends now; its passes go on."""

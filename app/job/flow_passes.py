@@ -92,6 +92,11 @@ class FlowPasses:
             of_flow.task.take_in(hints.syncs.get(flow, ()), hints.checkpoints.get(flow, ()))
             self.give(flow, Reason.STREAM)
 
+    def wake(self) -> None:
+        """Whoever serves asks again how long it may: `shortest` or the trigger interval is another one."""
+        with self._changed:
+            self._changed.notify_all()
+
     def hold(self, holds: bool) -> None:
         """False: the batch that serves ends, and none serves for long until it is True again."""
         with self._changed:

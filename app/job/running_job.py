@@ -29,7 +29,7 @@ from app.job.reloading import Reloading
 from app.job.settings_in_force import in_force
 from app.overrides.closed import permitted
 from app.overrides.watch import OverrideWatch
-from app.properties.keys import Live
+from app.properties.keys import REPLACES_FLOWS, Live
 from app.settings import Settings
 from app.settings.plugin_reconfiguration import reconfigure_plugins
 from app.verify.job_verifiers import JobVerifiers
@@ -115,16 +115,19 @@ class Job:
             mine = [one for one in changed if one.live is not Live.JOB and flow.flow in one.flows]
             if mine:
                 changes = [SettingChange(one.key, one.before, one.after) for one in mine]
-                task, names = self._tasks[flow.flow], [one.name for one in mine]
-                if id(flow) in running:
+                task, names = self._tasks[flow.flow], [one.name for one in mine if one.live in REPLACES_FLOWS]
+                if id(flow) not in running:
+                    task.renew(partial(self._flow, settings, flow), changes)
+                elif names:
                     task.add_call(
                         partial(reconfigure_plugins, flow, names, settings.plugin_properties[flow.flow]), changes
                     )
                 else:
-                    task.renew(partial(self._flow, settings, flow), changes)
+                    task.audit_settings(changes)
         for target, batch in self._batches.items():
             batch.interval = settings.job.trigger_interval
             self._passes[target].shortest = settings.job.pass_min_interval
+            self._passes[target].wake()
         for supervisor in self._supervisors:
             supervisor.renew(settings)
         self._verifiers.adopt(settings)

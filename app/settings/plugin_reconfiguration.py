@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Mapping
 
-from app.properties.keys import Live
+from app.properties.keys import REPLACES_FLOWS
 from app.properties.live import live
 from app.properties.mistakes import Findings
 from app.properties.scoped_keys import Properties, ScopedKey
@@ -30,7 +30,7 @@ def changed_names(before: Settings, after: Mapping[ScopedKey, str], flow: Flow) 
     others = {name for one in reporters if isinstance(one, Reconfigurable) for name in one.reconfigurable_configs()}
     mine = [where for where in old.keys() | after.keys() if where.scope in (None, flow)]
     differ = (where for where in mine if old.get(where) != after.get(where) and where.name not in others)
-    return frozenset(where.name for where in differ if live(where, ()) in (Live.FLOW, Live.QUERY))
+    return frozenset(where.name for where in differ if live(where, ()) in REPLACES_FLOWS)
 
 
 def reconfigure_plugins(flow: FlowSettings, names: Collection[str], properties: Mapping[str, str]) -> None:

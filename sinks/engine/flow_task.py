@@ -70,6 +70,10 @@ class FlowTask:
         self._mailbox.add_call(call, changes)
         self._wake()
 
+    def audit_settings(self, changes: Sequence[SettingChange]) -> None:
+        """The next pass audits changes of settings that the flow itself does not read."""
+        self._mailbox.add_changes(changes)
+
     def take_in(self, syncs: Collection[SyncSeen], checkpoints: Collection[CheckpointSeen]) -> None:
         """Offset-syncs and checkpoints of a batch; the next pass takes them in."""
         self._reconcile.take_in(syncs, checkpoints)

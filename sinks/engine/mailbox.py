@@ -56,6 +56,11 @@ class Mailbox:
             self._changes += changes
             self._everything = True
 
+    def add_changes(self, changes: Sequence[SettingChange]) -> None:
+        """The next pass audits them."""
+        with self._changed:
+            self._changes += changes
+
     def take(self) -> Mail:
         """All that waits, for the pass that begins now."""
         with self._changed:

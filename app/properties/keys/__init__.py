@@ -27,6 +27,7 @@ from app.properties.keys.acl_keys import *  # noqa: F403 - one namespace for rea
 from app.properties.keys.failover_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.flow_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
 from app.properties.keys.job_keys import *  # noqa: F403 - one namespace for readers, a file for each subject
+from app.properties.keys.key import REPLACES_FLOWS as REPLACES_FLOWS
 from app.properties.keys.key import Acts as Acts
 from app.properties.keys.key import Key as Key
 from app.properties.keys.key import KeyScope as KeyScope

@@ -34,8 +34,13 @@ class Live(Enum):
 
     FLOW = "at once"
     QUERY = "at once; the query restarts"
+    BATCH = "at once; no flow is renewed"
     REPORTERS = "at once; the reporters are told"
     JOB = "with a restart of the job"
+
+
+REPLACES_FLOWS = frozenset({Live.FLOW, Live.QUERY})
+"""What a flow's settings are made of: such a change replaces the flow, or reconfigures its plug-ins."""
 
 
 @dataclass(frozen=True)

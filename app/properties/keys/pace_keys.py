@@ -13,7 +13,7 @@ TRIGGER_INTERVAL = Key(
     "How long a micro-batch of Spark's query lasts at most, and so after how long at most what MM2 wrote is "
     "read. Passes do not wait for it: each has a reason of its own (ARCHITECTURE.md).",
     KeyScope.JOB,
-    live=Live.QUERY,
+    live=Live.BATCH,
 )
 PASS_MIN_INTERVAL = Key(
     "lockstep.pass.min.interval",
@@ -22,7 +22,7 @@ PASS_MIN_INTERVAL = Key(
     "Lockstep",
     "The least time between two passes of a flow, however many reasons there are.",
     KeyScope.JOB,
-    live=Live.QUERY,
+    live=Live.BATCH,
 )
 OBSERVE_SHARE = Key(
     "lockstep.observe.share",

@@ -13,6 +13,7 @@ import pytest
 
 from app.job.flow_passes import FlowPasses, Work
 from app.local.waiting import wait_for
+from sinks.background import begun
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import Reason
@@ -140,6 +141,14 @@ def test_a_batch_ends_when_it_is_let_go_and_whoever_serves_without_one_goes_on()
         batch.join(WITHIN)
         assert not batch.is_alive()
         assert fallback.is_alive()
+
+
+def test_who_serves_hears_at_once_that_the_time_is_shorter() -> None:
+    passes, shortened = flows(ScriptedFlow(AB)), threading.Event()
+    server = begun(lambda: passes.serve(3600.0, in_batch=True, is_over=shortened.is_set), "serve")
+    shortened.set()
+    passes.wake()
+    server.result(WITHIN)
 
 
 def test_while_a_batch_reads_passes_begin_as_at_any_other_time() -> None:

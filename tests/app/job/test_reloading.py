@@ -135,7 +135,7 @@ def test_line_of_one_flow_concerns_that_flow_alone(tmp_path: Path) -> None:
     [
         ("topics.exclude=x", Live.FLOW),
         ("lockstep.sync.topic.configs.enabled=false", Live.FLOW),
-        ("lockstep.trigger.interval=2 seconds", Live.QUERY),
+        ("lockstep.trigger.interval=2 seconds", Live.BATCH),
         ("replication.policy.separator=_", Live.QUERY),
         ("lockstep.http.port=1234", Live.JOB),
         ("a.security.protocol=PLAINTEXT", Live.JOB),

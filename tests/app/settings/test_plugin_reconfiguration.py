@@ -66,6 +66,12 @@ def test_keys_that_take_a_restart_of_the_job_and_those_of_others_make_nothing_an
     assert of(after, AB) is of(file.settings, AB)
 
 
+@pytest.mark.parametrize("line", ["lockstep.trigger.interval=2 seconds", "lockstep.pass.min.interval=1 second"])
+def test_a_key_that_no_flow_reads_makes_no_flow_anew(file: File, line: str) -> None:
+    after = file.again(f"{BASE}{line}\n")
+    assert of(after, AB) is of(file.settings, AB)
+
+
 def test_reconfigurable_plugin_stays_and_is_told_once_everything_is_known_to_be_sound(file: File) -> None:
     after = file.again(BASE.replace("my.size=3", "my.size=5"))
     flow = of(after, AB)

@@ -26,6 +26,14 @@ def test_call_waits_for_the_next_pass_which_then_looks_at_everything(task: FlowT
     assert passes.noted == [CHANGE]
 
 
+def test_settings_that_the_flow_does_not_read_are_audited_and_compare_nothing(
+    task: FlowTask, passes: ScriptedPass
+) -> None:
+    task.audit_settings([CHANGE])
+    task.step(None)
+    assert (passes.asked, passes.noted) == ([(set(), False)], [CHANGE])
+
+
 def test_renewed_flow_runs_with_new_parts_and_closes_the_old_ones(task: FlowTask, passes: ScriptedPass) -> None:
     other = ScriptedPass()
     task.renew(lambda: other, [CHANGE])  # type: ignore[arg-type, return-value]
