@@ -171,7 +171,8 @@ def failback(
             write_reverse=lambda: write_reverse(config, target, names, replaces=out is not None),
             take_over=take_over,
         )
-        complain(NEXT.format(file=target, flow=names.name, source=names.source))
+        for line in NEXT:
+            complain(line.format(file=target, flow=names.name, source=names.source))
         return record
 
     run.carry_out(
@@ -191,6 +192,11 @@ def _lead_again(run: FailoverRun, yes: str | None, take_over: bool) -> None:
     )
 
 
-NEXT = """next: look at {file}; stop the MM2 of {flow}; start MM2 and `lockstep run` with that file; when it is drained,
-  `lockstep cutover` it with that file, and `lockstep offsets --reverse --execute` with the old one for the groups;
-  then `lockstep failback --done` with the old file: {source} leads again"""
+NEXT = (
+    "next: look at {file}; stop the MM2 of {flow}",
+    "  start MM2 and `lockstep run` with that file",
+    "  once nothing is missing: `lockstep cutover` with that file",
+    "  `lockstep offsets --reverse --execute` with the old file, for the groups",
+    "  `lockstep failback --done` with the old file: {source} leads again",
+)
+"""A line each, for stderr."""

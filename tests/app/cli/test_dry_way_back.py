@@ -158,3 +158,25 @@ def test_dry_run_of_what_has_come_to_its_end_says_that_nothing_is_left_to_do(
     # Another time begins in another state, as the command itself says.
     assert ("If this is another time" in said.err) == (state == "PROMOTED")
     assert (built.world.source.writes, built.world.target.writes, built.record()) == before
+
+
+def test_steps_after_failback_are_a_line_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = stage()
+    cutover(built.scene())
+
+    @contextmanager
+    def opened(*given: Any, **options: Any) -> Iterator[Scene]:
+        yield built.scene()
+
+    monkeypatch.setattr(failover_run, "failover_session", opened)
+    settings: Any = None
+    run = FailoverRun(settings, built.world.settings, Output.TEXT, FailoverCall())
+    monkeypatch.setattr(failback_commands, "called", lambda *given, **options: run)
+    config = tmp_path / "mm2.properties"
+    config.write_text("clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n")
+    failback_commands.failback(config)
+    said = capsys.readouterr().err
+    assert "\\n" not in said
+    assert len([line for line in said.splitlines() if "`lockstep" in line]) == 4
