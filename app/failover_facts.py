@@ -23,6 +23,7 @@ from sinks.failover.divergence import as_at_takeover
 from sinks.failover.fence_rules import fenced_topics, is_copy
 from sinks.failover.in_step import InStep, in_step_of_pass
 from sinks.failover.losses import losses_of, untold
+from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.position_memory import Positions
 from sinks.failover.record import FailoverRecord
 from sinks.failover.red_flags import red_flags
@@ -116,8 +117,8 @@ class ReadinessSurvey:
         found = {**seen.arrivals, **unlisted(listed.source, topics), **sharing(mixed, listed.source)}
         remote = [listed.desired.remote[topic] for topic in topics]
         seldom = self._seldom = self._seen_seldom(listed, topics, remote)
-        opened = _open_transactions(there, seen.target)
-        self.positions = {where: at for where, at in seen.positions.items() if pairs[where] not in opened}
+        opened = {here.alias: _undecided(here, seen.source), there.alias: _undecided(there, seen.target)}
+        self.positions = {where: at for where, at in seen.positions.items() if pairs[where] not in opened[there.alias]}
         return ReadinessFacts(
             rules=flow.failover,
             heartbeat_age=heartbeat_age,
@@ -134,10 +135,7 @@ class ReadinessSurvey:
             remote=remote,
             replicas=replicas or target.brokers.replicas(),
             wanted_in_sync=seldom.wanted_in_sync,
-            open_transactions={
-                self._clusters.source.alias: _open_transactions(here, seen.source),
-                target.alias: opened,
-            },
+            undecided=opened,
             missing_rights=seldom.missing_rights,
             missing_reads=seldom.missing_reads,
             by_job=self._by_job,
@@ -203,11 +201,10 @@ def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:
     return [said for said in words.values() if said not in reads], reads
 
 
-def _open_transactions(ports: ClusterPorts, ends: Mapping[TopicPartition, LogRange]) -> list[TopicPartition]:
+def _undecided(ports: ClusterPorts, ends: Mapping[TopicPartition, LogRange]) -> Undecided:
     """`ends`: read before; what is written meanwhile moves the last stable offset as well."""
     with closing(ports.records("read_committed")) as committed:
-        stable = committed.readable(list(ends)).items
-    return [where for where, end in ends.items() if stable.get(where, end).end < end.end]
+        return undecided(committed, {where: log.end for where, log in ends.items()})
 
 
 def _differing(listed: Listed, topics: list[str]) -> dict[str, tuple[int, int]]:

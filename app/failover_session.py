@@ -33,12 +33,14 @@ from streaming.number_of import number_of
 class FailoverCall:
     """How a command was called. `within`: seconds in which all records must be on the target; `accepted`: topics of
     which some may be missing there. `verifies`: the records of both sides are compared before clients may move.
+    `aborts`: open transactions on the source are aborted behind the fence.
     `say` gets lines for people, `on_state` each state that was reached."""
 
     why: str = ""
     within: float = 300.0
     accepted: Sequence[str] = ()
     verifies: bool = False
+    aborts: bool = False
     say: Callable[[str], None] = lambda line: None
     on_state: StateObserver = lambda before, after: None
 
@@ -62,7 +64,7 @@ def failover_session(
                 *clusters.ports,
                 journal,
                 aliases=tuple(settings.clusters),
-                choices=Choices(Proof(flow.failover.proof_seconds), call.within, frozenset(call.accepted)),
+                choices=Choices(Proof(flow.failover.proof_seconds), call.within, frozenset(call.accepted), call.aborts),
                 say=call.say,
                 verify=CopyCheck(comparison.compare) if call.verifies else None,
                 last_offsets=partial(write_last_offsets, settings, flow),

@@ -27,6 +27,7 @@ from sinks.kafka.jvm.java_client import JavaAdmin
 from sinks.kafka.jvm.jvm_committed import BulkGroups
 from sinks.kafka.jvm.jvm_ends import JvmEnds, JvmRecords
 from sinks.kafka.jvm.jvm_levels import JvmLevels
+from sinks.kafka.jvm.jvm_transactions import JvmTransactions
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import CountRequest, Reader, count_nothing
@@ -140,6 +141,7 @@ def _unwatched_ports(settings: Settings, flow: FlowSettings, cluster: KafkaClust
         group_watch=UnwatchedGroups,
         levels=lambda: JvmLevels(cluster.alias, jvm.gateway, client, count_nothing),
         records=cluster.records,
+        transactions=lambda: JvmTransactions(JavaAdmin(cluster.alias, jvm.gateway, client, count_nothing)),
         java=lambda: JavaAdmin(cluster.alias, jvm.gateway, client, count_nothing),
     )
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from app.cli.failover_options import (
+    AbortOption,
     AcceptOption,
     BatchOption,
     DryRunOption,
@@ -31,13 +32,14 @@ def fence(
     config: ConfigOption = DEFAULT_CONFIG,
     flow: OneFlowOption = None,
     output: OutputOption = Output.TEXT,
+    abort_transactions: AbortOption = False,
     why: WhyOption = "",
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
     """Keeps everybody from writing the replicated topics on the source, and proves it."""
     named = tuple(topics or ())
-    run = called(config, flow, output, FailoverCall(why), dry=dry)
+    run = called(config, flow, output, FailoverCall(why, aborts=abort_transactions), dry=dry)
     run.carry_out(
         [Command.FENCE],
         lambda scene: commands.fence(scene, named, take_over=take_over),
@@ -66,6 +68,7 @@ def cutover(
     without_fence: WithoutFenceOption = False,
     within: WithinOption = 300.0,
     accept: AcceptOption = None,
+    abort_transactions: AbortOption = False,
     batch: BatchOption = None,
     verify: VerifyOption = False,
     why: WhyOption = "",
@@ -74,7 +77,8 @@ def cutover(
 ) -> None:
     """Leads the whole planned failover: fence, wait for the last records, promote. Loses nothing but
     what `--accept` names."""
-    run = called(config, flow, output, FailoverCall(why, within, tuple(accept or ()), verify), dry=dry)
+    call = FailoverCall(why, within, tuple(accept or ()), verify, abort_transactions)
+    run = called(config, flow, output, call, dry=dry)
     run.carry_out(
         [Command.FENCE, Command.DRAIN, Command.PROMOTE],
         lambda scene: commands.cutover(scene, without_fence=without_fence, take_over=take_over, batch=batch),
@@ -89,13 +93,15 @@ def promote(
     flow: OneFlowOption = None,
     output: OutputOption = Output.TEXT,
     accept: AcceptOption = None,
+    abort_transactions: AbortOption = False,
     verify: VerifyOption = False,
     why: WhyOption = "",
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
 ) -> None:
     """Ends a flow whose records are all on the target: last offsets, rights to write, and nothing more is written."""
-    run = called(config, flow, output, FailoverCall(why, accepted=tuple(accept or ()), verifies=verify), dry=dry)
+    call = FailoverCall(why, accepted=tuple(accept or ()), verifies=verify, aborts=abort_transactions)
+    run = called(config, flow, output, call, dry=dry)
     run.carry_out(
         [Command.PROMOTE],
         lambda scene: commands.promote(scene, take_over=take_over),

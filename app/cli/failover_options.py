@@ -30,6 +30,13 @@ AcceptOption = Annotated[
 VerifyOption = Annotated[
     bool, typer.Option("--verify", help="Compare the records of both sides before clients may move, as `verify` does.")
 ]
+AbortOption = Annotated[
+    bool,
+    typer.Option(
+        "--abort-transactions",
+        help="Abort the transactions that are open on the source behind the fence: what they wrote is lost to readers.",
+    ),
+]
 
 
 def typed_loss(text: str) -> str:

@@ -109,11 +109,18 @@ def _of_cluster(rights: Iterable[Right], bootstrap: str, principal: str) -> list
     return lines
 
 
+RESOURCE_OPTIONS = {"TOPIC": "--topic", "GROUP": "--group", "TRANSACTIONAL_ID": "--transactional-id"}
+"""Of `kafka-acls.sh`."""
+
+
 def _resource(resource_type: str, name: str, pattern: str) -> list[str]:
     if resource_type == "CLUSTER":
         return ["--cluster"]
-    kind = "--group" if resource_type == "GROUP" else "--topic"
-    return [kind, name, *(["--resource-pattern-type", "prefixed"] if pattern == "PREFIXED" else [])]
+    return [
+        RESOURCE_OPTIONS[resource_type],
+        name,
+        *(["--resource-pattern-type", "prefixed"] if pattern == "PREFIXED" else []),
+    ]
 
 
 def _camel(operation: str) -> str:

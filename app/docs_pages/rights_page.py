@@ -20,6 +20,7 @@ RESOURCE_NAMES: Mapping[On, str] = {
     On.REPLICATED_HEARTBEATS: "`TOPIC` `a.heartbeats`",
     On.LEDGER: "`TOPIC` `lockstep-ledger.a.internal`",
     On.GROUPS: "`GROUP` `*`, or those that `groups` matches",
+    On.TRANSACTIONAL_IDS: "`TRANSACTIONAL_ID` `*`",
     On.COMMITS: "`TOPIC` `__consumer_offsets`",
     On.COMMITS_GROUP: "`GROUP` prefix `lockstep-commits`",
     On.TOPICS_LOG: "`TOPIC` `lockstep-topics.a.internal`",
@@ -54,8 +55,9 @@ FAILOVER_SECTION = """
 Whoever runs the commands of [failover.md](failover.md) needs these as well. Of them the job needs READ alone, for its
 own preflight: it is in the table above, too. `lockstep rights --failover` prints them all, and `lockstep preflight`
 says which are missing: run it as whoever will fail over. The job's preflight only warns of those that it lacks.
-Those that are optional are for `lockstep drill` alone, on the names that it makes by itself: for a topic that is named
-with `--topic` they are needed on that name, on its copy, and on the groups that begin with it.
+Those that are optional are for `lockstep drill`, on the names that it makes by itself: for a topic that is named
+with `--topic` they are needed on that name, on its copy, and on the groups that begin with it. Those on transactional
+ids name an open transaction and end it: without them `cutover` waits for it all the same.
 """
 
 

@@ -24,6 +24,22 @@ FAILOVER_RULES: tuple[RightRule, ...] = (
     ),
     RightRule(
         FlowSide.SOURCE,
+        On.TRANSACTIONAL_IDS,
+        ("DESCRIBE",),
+        "names open transactions, and tells those that hang",
+        "`fence`, `cutover`, `promote`",
+        optional=True,
+    ),
+    RightRule(
+        FlowSide.SOURCE,
+        On.TRANSACTIONAL_IDS,
+        ("WRITE",),
+        "has their coordinator abort them",
+        "`--abort-transactions`",
+        optional=True,
+    ),
+    RightRule(
+        FlowSide.SOURCE,
         On.GROUPS,
         ("READ",),
         "commits the groups' offsets on the way back",

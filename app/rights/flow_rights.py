@@ -59,6 +59,8 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
         return "CLUSTER", CLUSTER_NAME, "LITERAL"
     if on is On.GROUPS:
         return "GROUP", EVERY, "LITERAL"
+    if on is On.TRANSACTIONAL_IDS:
+        return "TRANSACTIONAL_ID", EVERY, "LITERAL"
     if on is On.COMMITS_GROUP:
         return "GROUP", COMMITS_GROUP, "PREFIXED"
     if on is On.UPSTREAM:

@@ -41,6 +41,8 @@ def _check(right: Right, allowed: Allowed, replicated: Collection[str], probe: s
         return RightFinding(right, RightVerdict.GRANTED if granted else RightVerdict.MISSING)
     if right.resource_type == "GROUP":
         return _of_groups(right, allowed)
+    if right.resource_type == "TRANSACTIONAL_ID":
+        return RightFinding(right, RightVerdict.UNKNOWN, "Kafka does not tell of transactional ids")
     literal = right.pattern_type == "LITERAL" and right.resource_name != EVERY
     created = right.resource_name if literal else probe
     if right.operation == "CREATE" and created in allowed.creatable:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sinks.engine.model import Kind
 from sinks.failover.fence_rules import MM2_ACLS_OFF, shown
+from sinks.failover.open_transactions import Undecided
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kinds.offsets.verdicts import Verdict
@@ -62,10 +63,10 @@ class ReadinessFacts:
 
     `losses`: by topic of the source; `untold`: partitions of which nobody can tell, with the reason. `drift`,
     `refused`, `faulted`: by kind. `partitions`: by remote topic, on the source and on the target, where they differ.
-    `replicas`: of the target; `wanted_in_sync`: `min.insync.replicas` by remote topic. `open_transactions`: partitions
-    by alias. `missing_rights`, `missing_reads`: in words; the latter are those with which the count
-    of missing records is made. `by_job`: its principal need not have what only a person's commands need. `authorizer`:
-    whether the source has one. `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs
+    `replicas`: of the target; `wanted_in_sync`: `min.insync.replicas` by remote topic. `undecided`: by
+    alias. `missing_rights`, `missing_reads`: in words; the latter are those with which the count of missing records is
+    made. `by_job`: its principal need not have what only a person's commands need. `authorizer`: whether the source
+    has one. `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs
     none; None: they may not be read. `flags`: what no tool carries over, in words.
     """
 
@@ -84,7 +85,7 @@ class ReadinessFacts:
     remote: Collection[str] = ()
     replicas: Replicas = field(default_factory=lambda: Replicas(0))
     wanted_in_sync: Mapping[str, int] = field(default_factory=dict)
-    open_transactions: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
+    undecided: Mapping[str, Undecided] = field(default_factory=dict)
     missing_rights: Collection[str] = ()
     missing_reads: Collection[str] = ()
     by_job: bool = False
@@ -253,11 +254,15 @@ def _target(facts: ReadinessFacts) -> Iterator[Check]:
 
 
 def _transactions(facts: ReadinessFacts) -> Iterator[Check]:
-    for alias, partitions in facts.open_transactions.items():
-        names = shown(sorted(map(str, partitions)), 3)
-        remedy = "`kafka-transactions.sh find-hanging` names them, `abort` ends them" if partitions else ""
-        result = CheckResult.WARNING if partitions else CheckResult.OK
-        yield Check(f"open transactions on {alias}", result, names or "0", "0", remedy)
+    for alias, seen in facts.undecided.items():
+        names = shown(sorted(map(str, seen.open)), 3)
+        remedy = "`lockstep cutover` waits for those on the source, names them, and ends them with --abort-transactions"
+        result = CheckResult.WARNING if seen.open else CheckResult.OK
+        yield Check(f"open transactions on {alias}", result, names or "0", "0", remedy if seen.open else "")
+        if seen.unknown:
+            untold = [f"{where}: {why}" for where, why in sorted(seen.unknown.items())]
+            name, remedy = f"last stable offsets on {alias}", "see that the leaders of these partitions answer"
+            yield Check(name, CheckResult.UNKNOWN, f"not told: {shown(untold, 3)}", "all", remedy)
 
 
 def _fencing(facts: ReadinessFacts) -> Iterator[Check]:

@@ -12,10 +12,11 @@ from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fence_rules import fence_acls, shown
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer
+from sinks.failover.open_transactions import NotDrained, await_decided
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
-from sinks.failover.steps import NotDrained, describe_missing, missing_records, prove_fence, wanted_pairs
+from sinks.failover.steps import describe_missing, missing_records, prove_fence, wanted_pairs
 from streaming.number_of import number_of
 
 
@@ -190,7 +191,9 @@ def _check_whole(scene: Scene) -> None:
         raise NotNow(f"{said} replicated and not fenced: {shown(left)}. Fence them, too")
     if not record.without_fence:
         _check_denied(scene, every)
-    if missing := missing_records(scene, wanted_pairs(scene)):
+    pairs = wanted_pairs(scene)
+    await_decided(scene, pairs, scene.choices.drain_within if scene.choices.abort_transactions else 0.0)
+    if missing := missing_records(scene, pairs):
         raise NotDrained(describe_missing(missing, 0))
 
 

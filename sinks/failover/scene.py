@@ -40,10 +40,15 @@ class WaitLines:
         """Whether it has taken too long."""
         return self.clock() > self.began + self.within
 
+    @property
+    def is_due(self) -> bool:
+        """Whether `go_on` would say something."""
+        return self.clock() - self._said >= LINE_INTERVAL
+
     def go_on(self, what: str) -> None:
         """Says what it waits for, unless it has just done so."""
         now = self.clock()
-        if now - self._said >= LINE_INTERVAL:
+        if self.is_due:
             self._said = now
             self.say(f"waiting for {what}: {now - self.began:.0f} s, at most {self.within:g} s")
 
@@ -72,11 +77,13 @@ class CopyCheck:
 @dataclass(frozen=True)
 class Choices:
     """What a command chose. `proof`: of the fence. `drain_within`: seconds until all records must be on the target.
-    `accepted`: topics of which records may be missing there."""
+    `accepted`: topics of which records may be missing there. `abort_transactions`: those that are open behind the fence
+    are ended."""
 
     proof: Proof = field(default_factory=Proof)
     drain_within: float = 300.0
     accepted: frozenset[str] = frozenset()
+    abort_transactions: bool = False
 
 
 @dataclass(frozen=True)

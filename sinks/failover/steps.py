@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
 from functools import partial
 
 from sinks.engine.ledger_entries import Entry, EntryKey
@@ -15,6 +16,8 @@ from sinks.failover.fence_lifting import lift_fence, name_left, open_fence
 from sinks.failover.fence_proof import prove_still
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.moved_clients import WrittenSince, written_since
+from sinks.failover.open_transactions import NotDrained as NotDrained
+from sinks.failover.open_transactions import await_decided, tell_open
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step
 from sinks.failover.unplanned import Prediction, counted, keep_divergence, predict
@@ -27,12 +30,6 @@ SHOWN_WITHIN = 30.0
 """Seconds until the source shows a fence."""
 
 ARRIVAL_POLL_INTERVAL = 0.5
-
-
-class NotDrained(LockstepError):
-    """Records are missing on the target when the time is over, or nobody can tell."""
-
-    code = "NOT_DRAINED"
 
 
 def failover_steps(scene: Scene) -> Mapping[Step, Callable[[], None]]:
@@ -69,10 +66,12 @@ def prove_fence(scene: Scene) -> None:
     proof = scene.choices.proof
     scene.say(f"waiting for the ends of {scene.settings.flow.source} to stand still for {proof.still:g} s")
     records = scene.source.records("read_uncommitted")
+    partitions = list(scene.pairs(scene.listed()))
     try:
-        prove_still(records, list(scene.pairs(scene.listed())), proof, scene.waiting)
+        prove_still(records, partitions, proof, scene.waiting)
     finally:
         records.close()
+    tell_open(scene, [where for where in partitions if where.topic not in scene.choices.accepted])
 
 
 def _lift_fence(scene: Scene) -> None:
@@ -108,9 +107,13 @@ def _warn_of_moved(scene: Scene) -> None:
 def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> list[Arrival]:
     """The partitions of which a record is missing on the target, or nobody can tell.
 
-    Topics whose clients may have moved already, of an earlier batch, count as they were then.
+    Topics whose clients may have moved already, of an earlier batch, count as they were then. What MM2 copied in a
+    transaction that it has not committed is no copy yet: its restart takes that back.
     """
-    with scene.readers() as (source, target):
+    with (
+        closing(scene.source.records(scene.settings.isolation)) as source,
+        closing(scene.target.records("read_committed")) as target,
+    ):
         found = arrivals_at_takeover(scene.journal.ledger, source, target, pairs)
         return [one for one in found.values() if not one.arrived]
 
@@ -133,6 +136,8 @@ def _await_records(scene: Scene) -> None:
 
 
 def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> None:
+    # First: what a reader of committed records gets of the source is all only then.
+    await_decided(scene, pairs, scene.choices.drain_within)
     left, lines = dict(pairs), WaitLines(scene.say, scene.waiting.clock, scene.choices.drain_within)
     while missing := missing_records(scene, left):
         if lines.is_over:
@@ -149,23 +154,41 @@ def _keep_divergence(scene: Scene) -> None:
         topics = set(scene.topics(scene.listed())) - divergences(scene.journal.ledger).keys()
         if not topics:
             return
+    if doing is Command.PROMOTE:
+        _refuse_open(scene)
     unplanned = doing is Command.FAIL_OVER
     prediction = predict(scene, source_answers=scene.source_answers) if unplanned else counted(scene, topics)
     # Of a topic that the source does not show, where its copy ends now is all that will be known.
     keep_divergence(scene, prediction if prediction.whole or not unplanned else with_all_copies(scene, prediction))
     if doing is Command.PROMOTE:
-        _warn_of_late(scene, prediction)
+        _refuse_late(scene, prediction)
 
 
-def _warn_of_late(scene: Scene, prediction: Prediction) -> None:
-    """What came between the last check and the end of the flow, which cannot be taken back."""
+HALF_PROMOTED = (
+    "something came to {source} after the last check, and `promote` is half done: {what}. Nobody may write on {target} "
+    "so far. Stop whoever writes on {source}, and run the same again; or `lockstep unfence`"
+)
+
+
+def _refuse_open(scene: Scene) -> None:
+    """A transaction that opened between the last check and the promotion stops it. Raises NotDrained."""
+    try:
+        await_decided(scene, wanted_pairs(scene), 0.0)
+    except NotDrained as error:
+        raise _half_promoted(scene, str(error)) from error
+
+
+def _refuse_late(scene: Scene, prediction: Prediction) -> None:
+    """A record that came in between stops it as well. Raises NotDrained."""
     accepted = scene.choices.accepted
     late = [one for where, one in prediction.arrivals.items() if not one.arrived and where.topic not in accepted]
     if late:
-        scene.say(
-            f"CAREFUL: something came to {scene.settings.flow.source} after the last check, and the flow has ended: "
-            f"{count_missing(late)}. Stop whoever writes it; `lockstep failback` counts and exports what stayed behind"
-        )
+        raise _half_promoted(scene, count_missing(late))
+
+
+def _half_promoted(scene: Scene, what: str) -> NotDrained:
+    flow = scene.settings.flow
+    return NotDrained(HALF_PROMOTED.format(source=flow.source, target=flow.target, what=what))
 
 
 def describe_missing(missing: Collection[Arrival], seconds: float) -> str:

@@ -35,6 +35,7 @@ class On(str, Enum):
     LEDGER = "Lockstep's ledger"
     AUDIT = "Lockstep's audit topic"
     GROUPS = "consumer groups"
+    TRANSACTIONAL_IDS = "transactional ids"
     COMMITS = "the topic of groups' commits"
     COMMITS_GROUP = "the group that reads it"
     TOPICS_LOG = "the topic of LogListener for topics"

@@ -60,6 +60,7 @@ def flow_settings(
     limits: Limits | None = None,
     emit_checkpoints: bool = False,
     matching: bool = False,
+    isolation: str = "read_uncommitted",
 ) -> FlowSettings:
     """A flow of MM2's defaults; `properties` are for its policy and filters."""
     policy = policy or DefaultReplicationPolicy()
@@ -83,6 +84,7 @@ def flow_settings(
         acls=acls or AclRules(full=True),
         pace=pace or Pace(observe_rate=0),
         limits=limits or Limits(),
+        isolation=isolation,
     )
 
 

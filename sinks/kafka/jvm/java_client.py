@@ -39,29 +39,35 @@ class JavaAdmin:
             values[at] = argument
         return constructor.newInstance(values)
 
-    def get(self, api: str, future: Any) -> Any:
-        """What a `KafkaFuture` comes to. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+    def answer(self, api: str, future: Any) -> Any:
+        """What a `KafkaFuture` comes to. Raises Py4JJavaError."""
         try:
             answer = future.get(self._timeout, self._unit)
         except Py4JJavaError as error:
+            self._count(self.alias, api, cause_of(error))
+            raise
+        self._count(self.alias, api, "ok")
+        return answer
+
+    def get(self, api: str, future: Any) -> Any:
+        """What a `KafkaFuture` comes to. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+        try:
+            return self.answer(api, future)
+        except Py4JJavaError as error:
             cause = cause_of(error)
-            self._count(self.alias, api, cause)
             text = f"cluster {self.alias}: {api}: {cause}"
             if cause in DENIED_CLIENT:
                 raise RightsMissing(text) from error
             if cause == "UnsupportedVersionException":
                 raise NotSupported(f"{text}; its brokers are too old for it") from error
             raise ClusterUnreachable(text) from error
-        self._count(self.alias, api, "ok")
-        return answer
 
     def fault(self, api: str, future: Any) -> ItemFault | None:
         """Why one item was not written; None where it was. Raises as `get` for what concerns the whole request."""
         try:
-            future.get(self._timeout, self._unit)
+            self.answer(api, future)
         except Py4JJavaError as error:
             cause = cause_of(error)
-            self._count(self.alias, api, cause)
             if cause in DENIED_CLIENT:
                 raise RightsMissing(f"cluster {self.alias}: {api}: {cause}") from error
             if cause not in REFUSAL_CODES:
@@ -69,7 +75,6 @@ class JavaAdmin:
             return ItemFault(
                 REFUSAL_CODES[cause], str((error.java_exception.getCause() or error.java_exception).getMessage())
             )
-        self._count(self.alias, api, "ok")
         return None
 
     def close(self) -> None:

@@ -5,26 +5,60 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from sinks.faults import Observed
+from sinks.faults import ItemFault, Observed
 from sinks.kafka.memory.memory_answers import answer
 from sinks.kafka.memory.memory_groups import GONE
 from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
+from sinks.kafka.ports.transactions import ActiveProducer
 from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
 from streaming.mm2.records import TopicPartition
+
+UNTOLD = ItemFault("LEADER_NOT_AVAILABLE", "", retriable=True)
 
 
 @dataclass
 class MemoryLog:
     """A partition's records, by rising offsets; what is missing between them, and before `end`, nobody gets.
 
-    `seen`: the end for its readers, where a transaction is open before the end of the log.
+    `seen`: the end for its readers, where a transaction is open before the end of the log. `producers`: those that its
+    leader knows, by id. `undecided`: offsets of open transactions, by producer. `aborted`: offsets of records that a
+    reader of committed ones leaves out.
     """
 
     records: list[Record] = field(default_factory=list)
     start: int = 0
     end: int = 0
     seen: int | None = None
+    producers: dict[int, ActiveProducer] = field(default_factory=dict)
+    undecided: dict[int, set[int]] = field(default_factory=dict)
+    aborted: set[int] = field(default_factory=set)
+
+    @property
+    def stable(self) -> int:
+        """The last stable offset: before the first open transaction."""
+        began = [one.began for one in self.producers.values() if one.began is not None]
+        return min([self.end if self.seen is None else self.seen, *began])
+
+    def written(self, one: ActiveProducer, key: bytes, value: bytes, *, transactional: bool = False) -> MemoryLog:
+        """A record of an idempotent producer, with its `last_ms`; `transactional`: it is decided later."""
+        known = self.producers.get(one.producer)
+        began = known.began if known else None
+        if transactional and began is None:
+            began = self.end
+        self.producers[one.producer] = one._replace(began=began)
+        if transactional:
+            self.undecided.setdefault(one.producer, set()).add(self.end)
+        return self.append(key, value, one.last_ms)
+
+    def decide(self, producer: int, *, commit: bool) -> MemoryLog:
+        """The marker that ends the open transaction of a producer; without one it is a marker and no more."""
+        known = self.producers.get(producer)
+        if known is not None and known.began is not None:
+            decided = self.undecided.pop(producer, set())
+            self.aborted |= set() if commit else decided
+            self.producers[producer] = known._replace(began=None)
+        return self.skip()
 
     def append(
         self, key: bytes | None, value: bytes | None, timestamp: int = 0, stamp: Stamp = Stamp.CREATE
@@ -52,7 +86,8 @@ class MemoryLog:
 
 @dataclass
 class MemoryRecords:
-    """`logs`: by partition; `compacting`: topics. Not `reachable`, it answers nothing.
+    """`logs`: by partition; `compacting`: topics. Not `reachable`, it answers nothing. `committed`: it reads no open
+    transaction, and nothing of an aborted one. `unstable`: partitions of which no last stable offset is told.
 
     `read` counts the records that were read, `scans` the passes.
     """
@@ -63,6 +98,8 @@ class MemoryRecords:
     reachable: bool = True
     read: int = 0
     scans: int = 0
+    committed: bool = True
+    unstable: set[TopicPartition] = field(default_factory=set)
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         answer(self.alias, self.reachable)
@@ -77,12 +114,16 @@ class MemoryRecords:
 
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         ends = self.ends(partitions)
-        seen = {where: self.logs[where].seen for where in ends.items}
+        untold = dict.fromkeys(self.unstable & ends.items.keys() if self.committed else (), UNTOLD)
         items = {
-            where: LogRange(log.start, log.end if seen[where] is None else seen[where] or 0)
+            where: LogRange(log.start, self._end(self.logs[where]))
             for where, log in ends.items.items()
+            if where not in untold
         }
-        return Observed(items, ends.errors)
+        return Observed(items, {**ends.errors, **untold})
+
+    def _end(self, log: MemoryLog) -> int:
+        return log.stable if self.committed else log.end
 
     def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
         answer(self.alias, self.reachable)
@@ -110,11 +151,13 @@ class MemoryRecords:
         return endings
 
     def _run(self, log: MemoryLog, sweep: Sweep) -> None:
-        end = log.end if log.seen is None else log.seen
+        end = self._end(log)
         for record in log.records:
             sweep.jump()
             if sweep.done or record.offset >= end:
                 break
+            if self.committed and record.offset in log.aborted:
+                continue
             self.read += record.offset >= sweep.position
             sweep.take(record)
         sweep.finish(Ending(Why.END, end))

@@ -12,6 +12,7 @@ from sinks.kafka.ports.config_levels import ConfigLevels
 from sinks.kafka.ports.groups import Groups
 from sinks.kafka.ports.permitted import Permit, permitted
 from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kafka.ports.transactions import Transactions
 from sinks.kafka.ports.users import LoginTrial, Users, no_login
 from sinks.kafka.ports.watches import GroupWatch, Watch
 
@@ -28,10 +29,10 @@ class ClusterPorts:
     """What is made by a call is opened then, and belongs to who asked for it; the rest is the cluster's own.
 
     `config_watch`, `acl_watch`, `group_watch`: open a watch. `levels`: configs with their levels. `records`: a reader
-    of records, by MM2's `isolation.level`. `java`: Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds
-    that bring their own port; `others`: ports of such kinds that are there already, by name. `log_in`: tries a login
-    with user, password and SCRAM mechanism. `many_ids`: asks for the ids of many topics at less cost. `permit`: what
-    those ports are to ask before they write.
+    of records, by MM2's `isolation.level`. `transactions`: opens the port that asks for open transactions. `java`:
+    Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds that bring their own port; `others`: ports of such
+    kinds that are there already, by name. `log_in`: tries a login with user, password and SCRAM mechanism. `many_ids`:
+    asks for the ids of many topics at less cost. `permit`: what those ports are to ask before they write.
     """
 
     cluster: Cluster
@@ -43,6 +44,7 @@ class ClusterPorts:
     group_watch: Callable[[], GroupWatch]
     levels: Callable[[], ConfigLevels]
     records: Callable[[str], RecordReader]
+    transactions: Callable[[], Transactions] = no_java
     java: Callable[[], Any] = no_java
     log_in: Callable[[str, str, str], LoginTrial] = no_login
     others: Mapping[str, Any] = field(default_factory=dict)

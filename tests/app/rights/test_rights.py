@@ -201,5 +201,5 @@ def test_what_a_drill_needs_is_printed_with_a_failovers_rights_as_optional_and_o
     assert len(of_drill) == 4
     assert all("--resource-pattern-type prefixed" in line for line in of_drill)
     assert not any("failover-drill-" in right.resource_name for right in failover_rights(settings.flows[0]))
-    (writes,) = (line for line in extra if "--operation Write" in line)
+    (writes,) = (line for line in of_drill if "--operation Write" in line)
     assert writes.endswith("--topic failover-drill- --resource-pattern-type prefixed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.failover.states import Step
 from sinks.failover.steps import failover_steps
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
+from sinks.kafka.memory.memory_transactions import MemoryTransactions
 from sinks.kafka.ports.acl_binding import EVERYONE
 from sinks.kinds.controller import PassContext
 from sinks.kinds.offsets.stored_histories import stored_histories
@@ -44,8 +46,10 @@ class Stage:
     mirrors: bool = True
     said: list[str] = field(default_factory=list)
     choices: Choices = field(default_factory=lambda: Choices(Proof(10.0, 5.0), drain_within=60.0))
+    transactions: MemoryTransactions = field(init=False)
 
     def __post_init__(self) -> None:
+        self.transactions = MemoryTransactions(self.here)
         for topic, partitions in (("x", 2), ("y", 1)):
             put_topic(self.world.source, topic, partitions)
             put_topic(self.world.target, f"a.{topic}", partitions)
@@ -68,9 +72,12 @@ class Stage:
 
     def copy(self) -> None:
         """MM2, which copies all there is; markers stay behind."""
+        committed = self.world.settings.isolation == "read_committed"
         for where, log in self.here.logs.items():
             copied = self.there.logs[TopicPartition(f"a.{where.topic}", where.partition)]
-            for record in log.records[len(copied.records) :]:
+            end, gone = (log.stable, log.aborted) if committed else (log.end, set())
+            seen = [record for record in log.records if record.offset < end and record.offset not in gone]
+            for record in seen[len(copied.records) :]:
                 copied.append(record.key, record.value, record.timestamp)
 
     def sleep(self, seconds: float) -> None:
@@ -93,7 +100,7 @@ class Stage:
         world = self.world
         audit = Audit(world.settings.internal.audit, world.target, 1, begun.who, lambda: NOON)
         ports = [
-            replace(memory_ports(*side), records=partial(self._records, log))
+            replace(memory_ports(*side), records=partial(self._records, log), transactions=lambda: self.transactions)
             for side, log in (
                 ((world.source, world.source_acls, world.source_users, world.source_groups), self.here),
                 ((world.target, world.target_acls, world.target_users, world.target_groups), self.there),
@@ -102,7 +109,7 @@ class Stage:
         return Scene(
             world.settings,
             *ports,
-            Journal(world.settings.flow, self.ledger(), audit, begun, now=lambda: NOON, **journal),
+            Journal(world.settings.flow, self.ledger(), audit, begun, now=self.time, **journal),
             ("a", "b"),
             self.choices,
             Waiting(lambda: self.now, self.sleep),
@@ -112,9 +119,13 @@ class Stage:
             world.source.reachable,
         )
 
+    def time(self) -> datetime:
+        """Noon, and what was waited since."""
+        return NOON + timedelta(seconds=self.now)
+
     @staticmethod
     def _records(log: MemoryRecords, isolation: str) -> MemoryRecords:
-        return log
+        return replace(log, committed=isolation == "read_committed")
 
     def states(self) -> list[tuple[str, str]]:
         """The events of the failover: step, and state after it."""

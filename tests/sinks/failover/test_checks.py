@@ -9,6 +9,7 @@ import pytest
 
 from sinks.engine.model import Kind
 from sinks.failover.checks import Check, CheckResult, ReadinessFacts, TopicLoss, is_ready, readiness
+from sinks.failover.open_transactions import Undecided
 from sinks.failover.red_flags import red_flags
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
@@ -23,7 +24,7 @@ WELL = ReadinessFacts(
     remote=("a.x",),
     replicas=Replicas(3, {"a.x": 3}, {"a.x": 3}),
     wanted_in_sync={"a.x": 2},
-    open_transactions={"a": (), "b": ()},
+    undecided={"a": Undecided(), "b": Undecided()},
 )
 PARTITION = TopicPartition("a.x", 0)
 
@@ -65,6 +66,7 @@ def test_a_flow_with_which_all_is_well_is_ready() -> None:
         ("MM2's ACL sync", {"rules": FailoverRules(mm2_copies_acls=True)}),
         ("rights of later steps", {"missing_rights": ["ALTER on the cluster"]}),
         ("rights to count records", {"missing_reads": ["READ on * of a"]}),
+        ("last stable offsets on a", {"undecided": {"a": Undecided(unknown={PARTITION: "no leader"})}}),
     ],
 )
 def test_what_would_make_a_failover_fail_makes_the_flow_not_ready_and_has_a_remedy(
@@ -85,7 +87,7 @@ def test_what_would_make_a_failover_fail_makes_the_flow_not_ready_and_has_a_reme
             {"replicas": Replicas(3, {}, {"a.x": 2}, under_replicated=frozenset({PARTITION}))},
         ),
         ("replication factor", {"replicas": Replicas(3, {"a.x": 1}, {"a.x": 3})}),
-        ("open transactions on b", {"open_transactions": {"b": [PARTITION]}}),
+        ("open transactions on b", {"undecided": {"b": Undecided(frozenset({PARTITION}))}}),
         ("fence", {"authorizer": False}),
         ("rights of later steps", {"missing_rights": ["ALTER on the cluster"], "by_job": True}),
         ("rights to count records", {"missing_reads": ["READ on * of a"], "by_job": True}),

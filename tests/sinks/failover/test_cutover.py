@@ -15,9 +15,9 @@ from sinks.failover.fence_notes import OtherLedgers
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import NoAuthorizer
+from sinks.failover.open_transactions import NotDrained
 from sinks.failover.record import Begun, NotNow
 from sinks.failover.states import Command, State, Step
-from sinks.failover.steps import NotDrained
 from sinks.kafka.memory.memory_records import MemoryLog
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

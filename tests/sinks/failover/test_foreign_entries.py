@@ -6,9 +6,9 @@ import pytest
 
 from sinks.engine.ledger_entries import Entry
 from sinks.failover.commands import cutover, fence, unfence
+from sinks.failover.open_transactions import NotDrained
 from sinks.failover.record import FailoverRecord
 from sinks.failover.states import Command, State, Step
-from sinks.failover.steps import NotDrained
 from sinks.faults import LedgerUntrusted
 from tests.sinks.failover.scenes import stage
 from tests.sinks.kinds.acls.acl_builders import acl

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from sinks.failover.commands import cutover, drain, fence, promote, unfence
+from sinks.failover.open_transactions import NotDrained
 from sinks.failover.record import FailoverRecord
 from sinks.failover.scene import CopyCheck
 from sinks.failover.states import Command, State, Step
-from sinks.failover.steps import NotDrained
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Died, Stage, mortal, stage
 

@@ -6,8 +6,8 @@ import pytest
 
 from sinks.failover.commands import cutover
 from sinks.failover.drill import Drill
+from sinks.failover.open_transactions import NotDrained
 from sinks.failover.scene import WaitLines
-from sinks.failover.steps import NotDrained
 from streaming.errors import LockstepError
 from tests.sinks.failover.scenes import stage
 

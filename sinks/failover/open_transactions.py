@@ -1,0 +1,253 @@
+"""Transactions that are open on the source behind a fence: found, named, awaited, and ended on request.
+
+A fence denies records; it denies no EndTxn. What commits after the takeover would be on the source alone. So a
+partition counts as drained only once its last stable offset has reached its end. Brokers always tell both
+(ListOffsets); who left a transaction open they tell from 2.8 on, to whom may READ the topic (KIP-664).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from sinks.engine.times import milliseconds
+from sinks.failover.fence_rules import shown
+from sinks.failover.scene import Scene, WaitLines
+from sinks.kafka.ports.record_reader import RecordReader
+from sinks.kafka.ports.transactions import (
+    ENDING,
+    ActiveProducer,
+    CoordinatedTransaction,
+    CoordinatorsView,
+    Transactions,
+)
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+from streaming.number_of import number_of
+
+NAMED_AT_ONCE = 20
+"""Partitions of which transactions are named in one message; all are waited for, and all are ended on request."""
+
+DECIDED_POLL_INTERVAL = 0.5
+
+
+class NotDrained(LockstepError):
+    """Records are missing on the target when the time is over, may still come to the source, or nobody can tell."""
+
+    code = "NOT_DRAINED"
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """`open`: partitions whose last stable offset lies before their end. `unknown`: why it was not told."""
+
+    open: frozenset[TopicPartition] = frozenset()
+    unknown: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.open or self.unknown)
+
+    def __contains__(self, where: TopicPartition) -> bool:
+        return where in self.open or where in self.unknown
+
+
+def undecided(committed: RecordReader, ends: Mapping[TopicPartition, int]) -> Undecided:
+    """Which of these partitions may have an open transaction before `ends`, high watermarks that were read before.
+
+    `committed` reads committed records alone.
+    """
+    seen = committed.readable(list(ends))
+    untold = {where: str(seen.errors.get(where, "no answer")) for where in ends.keys() - seen.items.keys()}
+    return Undecided(frozenset(where for where, log in seen.items.items() if log.end < ends[where]), untold)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """Of one partition. `known`: what its coordinator has of its producer; `hidden`: why that may not be all."""
+
+    where: TopicPartition
+    producer: ActiveProducer
+    known: CoordinatedTransaction | None
+    hidden: str = ""
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether its coordinator has decided: the markers come by themselves."""
+        return self.known is not None and self.known.state in ENDING
+
+    @property
+    def hangs(self) -> bool:
+        """Whether no coordinator will ever end it in this partition."""
+        if self.known is None:
+            return not self.hidden
+        return not self.is_ending and self.where not in self.known.partitions
+
+    def describe(self, now_ms: int) -> str:
+        """Who left it open, since when, and where."""
+        one, known = self.producer, self.known
+        place = f"in {self.where} from offset {one.began}"
+        last = f"its last record is {_age(now_ms, one.last_ms)} old by its timestamp"
+        if known is None:
+            why = (
+                f"its transactional id is unknown: {self.hidden}"
+                if self.hidden
+                else "no coordinator knows it: it hangs"
+            )
+            return f"producer id {one.producer} ({why}; {last}) {place}"
+        if self.hangs:
+            why = f"it hangs: its coordinator says {known.state}"
+            return f"{known.transactional_id} (producer id {one.producer}, {why}; {last}) {place}"
+        age = f" for {_age(now_ms, known.started_ms)}" if known.started_ms is not None else ""
+        return f"{known.transactional_id} (producer id {one.producer}, {known.state}{age}) {place}"
+
+
+def _age(now_ms: int, at_ms: int) -> str:
+    return f"{max(0, now_ms - at_ms) / 1000:.0f} s"
+
+
+@dataclass(frozen=True)
+class OpenSeen:
+    """`problems`: of partitions whose transactions cannot be named, and why."""
+
+    found: Sequence[OpenTransaction] = ()
+    problems: Sequence[str] = ()
+
+    def describe(self, now_ms: int) -> str:
+        """All of it, for a message."""
+        return shown([*(one.describe(now_ms) for one in self.found), *self.problems], 5)
+
+
+def name_open(transactions: Transactions, partitions: Collection[TopicPartition]) -> OpenSeen:
+    """Who has a transaction open in these partitions. Raises nothing of the cluster's: what is unknown is a problem."""
+    try:
+        seen = transactions.producers(partitions)
+    except LockstepError as error:
+        return OpenSeen(problems=[f"{where} (who wrote is unknown: {error})" for where in sorted(partitions)])
+    producers = {one.producer for found in seen.items.values() for one in found if one.began is not None}
+    view = _coordinated(transactions, producers)
+    found = [
+        OpenTransaction(where, one, view.items.get(one.producer), view.hidden)
+        for where, active in sorted(seen.items.items())
+        for one in active
+        if one.began is not None
+    ]
+    return OpenSeen(found, [f"{where} (who wrote is unknown: {fault})" for where, fault in sorted(seen.errors.items())])
+
+
+def _coordinated(transactions: Transactions, producers: Collection[int]) -> CoordinatorsView:
+    try:
+        return transactions.coordinated(producers) if producers else CoordinatorsView()
+    except LockstepError as error:
+        return CoordinatorsView(hidden=str(error))
+
+
+def end_transactions(transactions: Transactions, seen: OpenSeen) -> list[str]:
+    """Ends what may be ended, and returns what became of each transaction, for people.
+
+    Where a coordinator has it, the coordinator aborts it and fences its producer: a marker of ours alone would let
+    that producer's commit succeed without its records. The marker is for those that no coordinator would end.
+    """
+    names = {one.known.transactional_id for one in seen.found if one.known and not one.is_ending and not one.hangs}
+    lines = []
+    for name, fault in transactions.fence_producers(sorted(names)).items():
+        became = f"was not aborted: {fault}; grant WRITE on TRANSACTIONAL_ID {name}" if fault else "is aborted"
+        lines.append(f"the transaction of {name} {became}")
+    for one in seen.found:
+        what = f"the transaction of producer id {one.producer.producer} in {one.where}"
+        if one.hangs:
+            fault = transactions.abort(one.where, one.producer)
+            became = f"was not aborted: {fault}; grant ALTER on CLUSTER" if fault else "is aborted"
+            lines.append(f"{what}, which hung, {became}")
+        elif one.known is None:
+            lines.append(f"{what} was not aborted, for its producer might not learn of it: {one.hidden}")
+    return lines + [f"not aborted: {problem}" for problem in seen.problems]
+
+
+def await_decided(scene: Scene, partitions: Collection[TopicPartition], within: float) -> None:
+    """Waits until no transaction is open in these partitions of the source, which was open when it began to wait.
+
+    On request it ends them, once. Raises NotDrained after so many seconds, with their names.
+    """
+    lines, asked = WaitLines(scene.say, scene.waiting.clock, within), False
+    with (
+        closing(scene.source.records("read_uncommitted")) as records,
+        closing(scene.source.records("read_committed")) as committed,
+    ):
+        ends = _ends_of(records, partitions)
+        while left := undecided(committed, ends):
+            if scene.choices.abort_transactions and left.open and not asked:
+                asked = True
+                end_open(scene, left.open)
+            elif lines.is_over:
+                raise NotDrained(_still_open(scene, left, within))
+            elif lines.is_due:
+                lines.go_on(_left_open(scene, left))
+            ends = {where: ends[where] for where in (*left.open, *left.unknown)}
+            scene.waiting.sleep(DECIDED_POLL_INTERVAL)
+
+
+def _ends_of(records: RecordReader, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    seen = records.latest(partitions)
+    for where, fault in seen.errors.items():
+        raise NotDrained(f"the end of {where} on {records.alias} cannot be read: {fault}")
+    return dict(seen.items)
+
+
+def tell_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
+    """Says which transactions are open in partitions that are fenced now, or ends them on request."""
+    with (
+        closing(scene.source.records("read_uncommitted")) as records,
+        closing(scene.source.records("read_committed")) as committed,
+    ):
+        left = undecided(committed, _ends_of(records, partitions))
+    if left.open and scene.choices.abort_transactions:
+        end_open(scene, left.open)
+    elif left:
+        scene.say(f"{_left_open(scene, left)}. `cutover` waits for that. {_way_out(scene)}")
+
+
+def end_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
+    """Ends what is open in these partitions, and says what became of it."""
+    try:
+        with closing(scene.source.transactions()) as transactions:
+            for line in end_transactions(transactions, name_open(transactions, partitions)):
+                scene.say(line)
+    except LockstepError as error:
+        scene.say(f"open transactions on {scene.settings.flow.source} were not aborted: {error}")
+
+
+def _left_open(scene: Scene, left: Undecided) -> str:
+    """What is open where, by whom."""
+    said = []
+    if left.open:
+        named = _named(scene, sorted(left.open)[:NAMED_AT_ONCE])
+        said.append(f"{number_of(len(left.open), 'partition has', 'partitions have')} an open transaction: {named}")
+    if left.unknown:
+        untold = [f"{where} ({why})" for where, why in sorted(left.unknown.items())]
+        said.append(f"the last stable offset of {shown(untold, 5)} cannot be read")
+    return "; ".join(said)
+
+
+def _named(scene: Scene, partitions: Collection[TopicPartition]) -> str:
+    try:
+        with closing(scene.source.transactions()) as transactions:
+            seen = name_open(transactions, partitions)
+    except LockstepError as error:
+        seen = OpenSeen(problems=[f"{shown([str(where) for where in partitions])} (who wrote is unknown: {error})"])
+    return seen.describe(milliseconds(scene.journal.now())) or shown([str(where) for where in partitions])
+
+
+def _way_out(scene: Scene) -> str:
+    copied = (
+        "MM2 reads committed records alone, and copies theirs only once they are committed"
+        if scene.settings.isolation == "read_committed"
+        else "MM2 reads uncommitted records: theirs stay on the target, even if they are aborted on the source"
+    )
+    return f"{copied}. Let their producers commit or abort, or say --abort-transactions"
+
+
+def _still_open(scene: Scene, left: Undecided, within: float) -> str:
+    waited = f"after {within:g} s " if within else ""
+    what_to_do = f"{_way_out(scene)}. Then run" if left.open else "See that their brokers answer, and run"
+    return f"{waited}{_left_open(scene, left)}. {what_to_do} the command again"

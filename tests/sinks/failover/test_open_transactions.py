@@ -1,0 +1,174 @@
+"""No flow is drained or promoted over a transaction that is open on the source: it is named, awaited, or ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sinks.failover.commands import cutover, drain, fence, promote
+from sinks.failover.open_transactions import NotDrained
+from sinks.failover.record import FailoverRecord
+from sinks.failover.states import Command, State
+from sinks.faults import ItemFault
+from sinks.kafka.ports.transactions import ActiveProducer
+from streaming.mm2.records import TopicPartition
+from tests.sinks.failover.scenes import Stage, stage
+
+X = TopicPartition("x", 0)
+ISOLATIONS = ["read_committed", "read_uncommitted"]
+
+
+def opened(isolation: str = "read_committed", **choices: object) -> Stage:
+    """A flow of which a transaction `pay` of producer 7 is open in x-0, from offset 10 on."""
+    built = stage(isolation=isolation)
+    for text in (b"a", b"b"):
+        built.transactions.write("pay", 7, X, text, 1)
+    built.copy()
+    built.choices = replace(built.choices, **choices)  # type: ignore[arg-type]  # a test's own names
+    return built
+
+
+def copied(built: Stage) -> list[bytes | None]:
+    return [record.value for record in built.there.logs[TopicPartition("a.x", 0)].records[10:]]
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_an_open_transaction_keeps_a_flow_from_being_drained_and_is_named(isolation: str) -> None:
+    built = opened(isolation)
+    with pytest.raises(
+        NotDrained, match=r"pay \(producer id 7, Ongoing for .*x-0 from offset 10.*--abort-transactions"
+    ):
+        cutover(built.scene())
+    assert built.record().state is State.FENCED
+    assert built.now >= 60
+    assert any("waiting for" in line and "pay" in line for line in built.said)
+
+
+def test_what_becomes_of_its_records_is_said_for_either_isolation() -> None:
+    for isolation, said in (("read_uncommitted", "even if they are aborted"), ("read_committed", "only once")):
+        with pytest.raises(NotDrained, match=said):
+            cutover(opened(isolation).scene())
+
+
+def test_a_cutover_goes_on_once_the_transaction_is_committed_and_copied() -> None:
+    built = opened()
+
+    def commit() -> None:
+        if built.now > 20 and built.transactions.known["pay"].started_ms is not None:
+            built.transactions.commit("pay")
+
+    built.producers.append(commit)
+    assert cutover(built.scene()).state is State.PROMOTED
+    assert built.now > 20
+    assert copied(built) == [b"a", b"b"]
+
+
+def test_a_transaction_that_opens_after_the_drain_keeps_the_flow_from_being_promoted() -> None:
+    built = stage(isolation="read_committed")
+    fence(built.scene())
+    drain(built.scene())
+    built.transactions.write("pay", 7, X, b"late", 1)
+    with pytest.raises(NotDrained, match="pay"):
+        promote(built.scene())
+    assert not built.record().has_ended
+
+
+def test_a_transaction_that_opens_while_the_flow_ends_stops_the_promotion_half_way() -> None:
+    built = stage(isolation="read_committed")
+
+    def told(before: FailoverRecord, after: FailoverRecord) -> None:
+        if after.doing is Command.PROMOTE:
+            built.transactions.write("pay", 7, X, b"late", 1)
+
+    with pytest.raises(NotDrained, match="pay"):
+        cutover(built.scene(on_state=told))
+    assert (built.record().state, built.record().doing) == (State.DRAINED, Command.PROMOTE)
+    built.transactions.commit("pay")
+    built.copy()
+    assert promote(built.scene()).state is State.PROMOTED
+
+
+def test_on_request_the_producer_is_fenced_so_that_it_learns_of_the_abort() -> None:
+    built = opened(abort_transactions=True)
+    assert cutover(built.scene()).state is State.PROMOTED
+    assert built.transactions.fenced == {7}
+    assert (copied(built), built.now < 20) == ([], True)
+    assert any("pay" in line and "aborted" in line for line in built.said)
+
+
+def test_fence_ends_transactions_on_request_and_else_tells_of_them() -> None:
+    built = opened()
+    assert fence(built.scene()).state is State.FENCED
+    assert any("pay" in line and "--abort-transactions" in line for line in built.said)
+    assert not built.transactions.fenced
+    built.choices = replace(built.choices, abort_transactions=True)
+    fence(built.scene())
+    assert built.transactions.fenced == {7}
+
+
+def test_one_that_hangs_gets_an_abort_marker_for_no_coordinator_would_end_it() -> None:
+    built = opened()
+    built.transactions.known.clear()
+    with pytest.raises(NotDrained, match=r"producer id 7 .*no coordinator.*x-0 from offset 10"):
+        cutover(built.scene())
+    built.choices = replace(built.choices, abort_transactions=True)
+    assert cutover(built.scene()).state is State.PROMOTED
+    assert (built.transactions.fenced, copied(built)) == (set(), [])
+
+
+def test_one_whose_id_may_be_hidden_is_not_aborted_since_its_producer_would_not_learn_of_it() -> None:
+    built = opened(abort_transactions=True)
+    built.transactions.hidden = "DESCRIBE on TRANSACTIONAL_ID * is missing on a"
+    with pytest.raises(NotDrained, match=r"producer id 7 .*DESCRIBE on TRANSACTIONAL_ID"):
+        cutover(built.scene())
+    assert built.here.logs[X].stable == 10
+    assert any("not aborted" in line for line in built.said)
+
+
+def test_one_that_its_coordinator_is_committing_is_awaited_and_not_aborted() -> None:
+    built = opened(abort_transactions=True)
+    built.transactions.known["pay"] = built.transactions.known["pay"]._replace(state="PrepareCommit")
+    with pytest.raises(NotDrained, match="PrepareCommit"):
+        cutover(built.scene())
+    assert not built.transactions.fenced
+
+
+def test_brokers_that_name_no_producer_still_do_not_let_it_pass() -> None:
+    built = opened(abort_transactions=True)
+    built.transactions.supported = False
+    with pytest.raises(NotDrained, match=r"x-0.*too old"):
+        cutover(built.scene())
+
+
+def test_a_right_that_is_missing_to_name_it_is_said() -> None:
+    built = opened()
+    built.transactions.denied = ItemFault("TOPIC_AUTHORIZATION_FAILED", "")
+    with pytest.raises(NotDrained, match=r"x-0.*TOPIC_AUTHORIZATION_FAILED"):
+        cutover(built.scene())
+
+
+def test_topics_that_are_accepted_may_have_one() -> None:
+    built = opened(accepted=frozenset({"x"}))
+    assert cutover(built.scene()).state is State.PROMOTED
+
+
+def test_a_partition_whose_last_stable_offset_cannot_be_read_is_not_drained() -> None:
+    built = stage()
+    fence(built.scene())
+    built.here.unstable.add(X)
+    with pytest.raises(NotDrained, match=r"last stable offset of x-0.*cannot be read"):
+        drain(built.scene())
+
+
+def test_what_mm2_copied_in_a_transaction_of_its_own_that_is_open_is_no_copy_yet() -> None:
+    built = stage()
+    built.mirrors = False
+    built.write("x", 0, 1)
+    log, (record,) = built.there.logs[TopicPartition("a.x", 0)], built.here.logs[X].records[10:]
+    producer = ActiveProducer(3, 0, record.timestamp)
+    log.written(producer, record.key or b"", record.value or b"", transactional=True)
+    with pytest.raises(NotDrained, match="1 record of x"):
+        cutover(built.scene())
+    log.decide(3, commit=True)
+    assert cutover(built.scene()).state is State.PROMOTED
