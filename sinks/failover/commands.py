@@ -16,7 +16,7 @@ from sinks.failover.open_transactions import NotDrained, await_decided
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
-from sinks.failover.steps import describe_missing, missing_records, prove_fence, wanted_pairs
+from sinks.failover.steps import describe_missing, hold_fence, missing_records, prove_again, tell_late, wanted_pairs
 from streaming.number_of import number_of
 
 
@@ -115,13 +115,15 @@ def promote(scene: Scene, *, take_over: bool = False) -> FailoverRecord:
     if Step.LAST_OFFSETS not in record.done:
         if record.without_fence:
             # Nothing but this keeps anybody from writing, and the last proof may be of another day.
-            _prove_again(scene)
+            prove_again(scene)
         _check_whole(scene)
         if compare_copies(scene, wanted_pairs(scene)):
             # That takes a while, in which somebody may have written.
             _check_whole(scene)
     scene.journal.begin(Command.PROMOTE, take_over=take_over)
-    return scene.journal.run(scene.steps())
+    ended = scene.journal.run(scene.steps())
+    tell_late(scene)
+    return ended
 
 
 def promoted(scene: Scene) -> FailoverRecord | None:
@@ -191,6 +193,7 @@ def _check_whole(scene: Scene) -> None:
         raise NotNow(f"{said} replicated and not fenced: {shown(left)}. Fence them, too")
     if not record.without_fence:
         _check_denied(scene, every)
+    hold_fence(scene)
     pairs = wanted_pairs(scene)
     await_decided(scene, pairs, scene.choices.drain_within if scene.choices.abort_transactions else 0.0)
     if missing := missing_records(scene, pairs):
@@ -200,18 +203,10 @@ def _check_whole(scene: Scene) -> None:
 def _check_closed(scene: Scene) -> None:
     """Whether nobody writes the topics that another run fenced: clients are told to move once these are drained."""
     if scene.journal.record.without_fence:
-        _prove_again(scene)
+        prove_again(scene)
     else:
         _check_denied(scene, scene.topics(scene.listed()))
-
-
-def _prove_again(scene: Scene) -> None:
-    """Of what no ACL keeps closed. Raises FenceBroken."""
-    try:
-        prove_fence(scene)
-    except FenceBroken as error:
-        state = scene.journal.record.state
-        raise FenceBroken(f"{error}. The flow stays {state}: run the same again, or `lockstep unfence`") from error
+        hold_fence(scene)
 
 
 def _check_denied(scene: Scene, topics: Collection[str]) -> None:

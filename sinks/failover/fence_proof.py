@@ -1,16 +1,32 @@
-"""Proves that a fence holds: the ends of the topics on the source stand still."""
+"""Proves that a fence holds: the ends of the topics on the source stand still.
+
+A proof of N seconds proves that nobody wrote in these N seconds. Who writes less often is found later: the ledger keeps
+the ends that were proven, and every later step of a cutover looks whether a record came since.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 
+import orjson
+
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry, EntryKey
+from sinks.engine.times import time_of, utc_text
 from sinks.failover.fence_rules import shown, topics_of
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import RecordReader, Span, Why
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
+
+LONGEST_PROOF_S = 120.0
+"""Seconds, of a proof that is repeated, unless the file asks for more."""
+
+PROOF = "proof"
+"""Begins the keys of what the ledger keeps of it, by topic."""
 
 PROOF_POLL_INTERVAL = 1.0
 """Seconds between two readings of the end offsets."""
@@ -40,25 +56,35 @@ class Proof:
     still: float = 10.0
     grace: float = 5.0
 
+    def after_pause(self, seconds: float) -> Proof:
+        """That with which a fence is proven again, in spite of which somebody wrote after so long a pause."""
+        return replace(self, still=max(self.still, min(2 * seconds, LONGEST_PROOF_S)), grace=0.0)
+
 
 def prove_still(
-    records: RecordReader, partitions: Collection[TopicPartition], proof: Proof, waiting: Waiting
-) -> Mapping[TopicPartition, int]:
+    records: RecordReader,
+    partitions: Collection[TopicPartition],
+    proof: Proof,
+    waiting: Waiting,
+    writers: Callable[[Collection[TopicPartition]], str] = lambda partitions: "",
+) -> dict[TopicPartition, int]:
     """Returns the partitions' ends once nobody has written for so long; raises FenceBroken with the topics that move.
+
+    `writers`: names who wrote to partitions, in a sentence.
 
     A transaction's markers may still come, for its coordinator writes them: they are no records.
     """
     began = since = waiting.clock()
-    ends = _ends(records, partitions)
+    ends = ends_of_logs(records, partitions)
     while True:
         waiting.sleep(PROOF_POLL_INTERVAL)
-        after = _ends(records, partitions)
+        after = ends_of_logs(records, partitions)
         written = _written(records, ends, after)
         now = waiting.clock()
         if written and now - began > proof.grace:
             raise FenceBroken(
                 f"somebody goes on writing to {shown(topics_of(written))}: a super user, whom no ACL stops, or through "
-                "a broker that does not know the fence yet. Stop that producer"
+                f"a broker that does not know the fence yet. {writers(written)}Stop that producer"
             )
         ends = after
         if written:
@@ -67,7 +93,8 @@ def prove_still(
             return {where: log.end for where, log in ends.items()}
 
 
-def _ends(records: RecordReader, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
+def ends_of_logs(records: RecordReader, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, LogRange]:
+    """Start and end of each. Raises LockstepError where one cannot be read: nothing is proven then."""
     seen = records.ends(partitions)
     if seen.errors:
         where, fault = next(iter(seen.errors.items()))
@@ -78,12 +105,62 @@ def _ends(records: RecordReader, partitions: Collection[TopicPartition]) -> Mapp
 def _written(
     records: RecordReader, before: Mapping[TopicPartition, LogRange], after: Mapping[TopicPartition, LogRange]
 ) -> list[TopicPartition]:
-    """Partitions that got records, markers not counted."""
+    return written_since(records, {where: log.end for where, log in before.items()}, after)
+
+
+def written_since(
+    records: RecordReader, ends: Mapping[TopicPartition, int], now: Mapping[TopicPartition, LogRange]
+) -> list[TopicPartition]:
+    """Partitions that got records behind these ends, markers not counted."""
     spans = [
-        Span(where, before[where].end, log.end, 1, lambda record: True)
-        for where, log in after.items()
-        if log.end > before[where].end
+        Span(where, ends[where], log.end, 1, lambda record: True)
+        for where, log in now.items()
+        if where in ends and log.end > ends[where]
     ]
     endings = records.scan(spans, FENCE_READ_WITHIN) if spans else {}
     # What could not be read counts as a record.
     return [span.where for span, ending in endings.items() if ending.why in (Why.TAKEN, Why.TIME, Why.FAULT)]
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """Of one topic: the ends of its partitions that stood still, and since when."""
+
+    ends: Mapping[TopicPartition, int]
+    since: datetime
+
+
+def keep_proof(ledger: Ledger, ends: Mapping[TopicPartition, int], since: datetime) -> None:
+    """Keeps what was proven, so that a later command looks what came since."""
+    by_topic: dict[str, dict[int, int]] = {}
+    for where, end in ends.items():
+        by_topic.setdefault(where.topic, {})[where.partition] = end
+    entries: dict[EntryKey, str | None] = {
+        (Entry.FAILOVER, (PROOF, topic)): orjson.dumps(
+            {"since": utc_text(since), "ends": [found[number] for number in range(len(found))]}
+        ).decode()
+        for topic, found in by_topic.items()
+    }
+    ledger.put(entries)
+
+
+def known_proof(ledger: Ledger, topics: Iterable[str]) -> dict[str, Proven]:
+    """What was proven last of these topics. Raises LockstepError for what cannot be read."""
+    values = ledger.values(Entry.FAILOVER)
+    try:
+        return {
+            topic: Proven(
+                {TopicPartition(topic, number): int(end) for number, end in enumerate(kept["ends"])},
+                time_of(kept["since"]),
+            )
+            for topic in topics
+            if (PROOF, topic) in values
+            for kept in [orjson.loads(values[PROOF, topic])]
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise LockstepError(f"the proof of the fence cannot be read in {ledger.topic}: {error}") from error
+
+
+def forget_proof(ledger: Ledger) -> None:
+    """The fence is gone."""
+    ledger.put({(Entry.FAILOVER, key): None for key in ledger.values(Entry.FAILOVER) if key[0] == PROOF})

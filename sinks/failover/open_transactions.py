@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 
-from sinks.engine.times import milliseconds
+from sinks.engine.times import milliseconds, utc_text
 from sinks.failover.fence_rules import shown
 from sinks.failover.scene import Scene, WaitLines
+from sinks.faults import ItemFault
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kafka.ports.transactions import (
     ENDING,
@@ -25,6 +27,9 @@ from sinks.kafka.ports.transactions import (
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
+
+WRITERS_AT_ONCE = 5
+"""Partitions of which the last writer is named in one message."""
 
 NAMED_AT_ONCE = 20
 """Partitions of which transactions are named in one message; all are waited for, and all are ended on request."""
@@ -215,6 +220,37 @@ def end_open(scene: Scene, partitions: Collection[TopicPartition]) -> None:
                 scene.say(line)
     except LockstepError as error:
         scene.say(f"open transactions on {scene.settings.flow.source} were not aborted: {error}")
+
+
+def last_writers(scene: Scene, partitions: Collection[TopicPartition]) -> str:
+    """Who wrote last to these partitions of the source and when, in a sentence; the leaders know producers with an id.
+
+    The time is that of the producer's last record, which the producer gives.
+    """
+    try:
+        with closing(scene.source.transactions()) as transactions:
+            some = sorted(partitions)[:WRITERS_AT_ONCE]
+            seen = transactions.producers(some)
+            last = {where: max(found, key=lambda one: one.last_ms) for where, found in seen.items.items() if found}
+            view = _coordinated(transactions, {one.producer for one in last.values()})
+    except LockstepError as error:
+        return f"Who wrote is unknown: {error}. "
+    said = [_writer(where, last.get(where), seen.errors.get(where), view) for where in some]
+    return f"Last wrote to {'; '.join(said)}. "
+
+
+def _writer(where: TopicPartition, one: ActiveProducer | None, fault: ItemFault | None, view: CoordinatorsView) -> str:
+    if fault is not None:
+        return f"{where}: unknown ({fault})"
+    if one is None:
+        return f"{where}: no producer with an id, so that brokers do not know it"
+    known = view.items.get(one.producer)
+    name = f", transactional id {known.transactional_id}," if known else ""
+    return f"{where}: producer id {one.producer}{name} at {utc_text(_time(one.last_ms))}"
+
+
+def _time(at_ms: int) -> datetime:
+    return datetime.fromtimestamp(at_ms / 1000, timezone.utc)
 
 
 def _left_open(scene: Scene, left: Undecided) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
+from datetime import datetime, timedelta
 from functools import partial
 
 from sinks.engine.ledger_entries import Entry, EntryKey
@@ -13,14 +14,24 @@ from sinks.failover.compared_copies import compare_copies
 from sinks.failover.copies_there import with_all_copies
 from sinks.failover.divergence import arrivals_at_takeover, divergences, forget_divergences
 from sinks.failover.fence_lifting import lift_fence, name_left, open_fence
-from sinks.failover.fence_proof import prove_still
+from sinks.failover.fence_proof import (
+    FenceBroken,
+    ends_of_logs,
+    forget_proof,
+    keep_proof,
+    known_proof,
+    prove_still,
+    written_since,
+)
 from sinks.failover.fence_rules import fence_acls, shown, topics_of
-from sinks.failover.moved_clients import WrittenSince, written_since
+from sinks.failover.moved_clients import WrittenSince
+from sinks.failover.moved_clients import written_since as written_on_target
 from sinks.failover.open_transactions import NotDrained as NotDrained
-from sinks.failover.open_transactions import await_decided, tell_open
+from sinks.failover.open_transactions import await_decided, last_writers, tell_open
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step
 from sinks.failover.unplanned import Prediction, counted, keep_divergence, predict
+from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.acls.staged_writes import granted_later
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
@@ -62,16 +73,61 @@ def _shows(scene: Scene, topics: Collection[str]) -> bool:
 
 
 def prove_fence(scene: Scene) -> None:
-    """Waits until the ends of the topics that it is about stand still. Raises FenceBroken, LockstepError."""
-    proof = scene.choices.proof
-    scene.say(f"waiting for the ends of {scene.settings.flow.source} to stand still for {proof.still:g} s")
-    records = scene.source.records("read_uncommitted")
+    """Waits until the ends of the topics that it is about stand still, and keeps them in the ledger.
+
+    Where somebody wrote since they stood still before, that takes longer than the writer's pause.
+    Raises FenceBroken, LockstepError.
+    """
     partitions = list(scene.pairs(scene.listed()))
-    try:
-        prove_still(records, partitions, proof, scene.waiting)
-    finally:
-        records.close()
+    with closing(scene.source.records("read_uncommitted")) as records:
+        proof = scene.choices.proof
+        came = _written_since_proof(scene, records, partitions)
+        if came:
+            proof = proof.after_pause((scene.journal.now() - min(came.values())).total_seconds())
+            wrote = shown([str(where) for where in sorted(came)])
+            scene.say(f"somebody wrote to {wrote} since the fence was proven. {last_writers(scene, came)}")
+        source = scene.settings.flow.source
+        scene.say(
+            f"waiting for the ends of {source} to stand still for {proof.still:g} s. That finds who writes in this "
+            "time; who writes less often is found only if they write before the promotion ends"
+        )
+        ends = prove_still(records, partitions, proof, scene.waiting, partial(last_writers, scene))
+    keep_proof(scene.journal.ledger, ends, scene.journal.now() - timedelta(seconds=proof.still))
     tell_open(scene, [where for where in partitions if where.topic not in scene.choices.accepted])
+
+
+def _written_since_proof(
+    scene: Scene, records: RecordReader, partitions: Collection[TopicPartition]
+) -> dict[TopicPartition, datetime]:
+    """Partitions that got a record since their ends were proven to stand still, with the time since when they did."""
+    proven, wanted = known_proof(scene.journal.ledger, topics_of(partitions)), set(partitions)
+    ends = {where: end for one in proven.values() for where, end in one.ends.items() if where in wanted}
+    came = written_since(records, ends, ends_of_logs(records, list(ends)))
+    return {where: proven[where.topic].since for where in came}
+
+
+def hold_fence(scene: Scene) -> bool:
+    """Whether the fence had to be proven again: a record came since it was, or no proof of it is kept.
+
+    Raises FenceBroken where somebody goes on writing; the flow stays as it is.
+    """
+    partitions = list(scene.pairs(scene.listed()))
+    topics = topics_of(partitions)
+    if known_proof(scene.journal.ledger, topics).keys() >= set(topics):
+        with closing(scene.source.records("read_uncommitted")) as records:
+            if not _written_since_proof(scene, records, partitions):
+                return False
+    prove_again(scene)
+    return True
+
+
+def prove_again(scene: Scene) -> None:
+    """Of a flow that is fenced already. Raises FenceBroken."""
+    try:
+        prove_fence(scene)
+    except FenceBroken as error:
+        state = scene.journal.record.state
+        raise FenceBroken(f"{error}. The flow stays {state}: run the same again, or `lockstep unfence`") from error
 
 
 def _lift_fence(scene: Scene) -> None:
@@ -81,13 +137,14 @@ def _lift_fence(scene: Scene) -> None:
         _warn_of_moved(scene)
     if record.doing and TRANSITIONS[record.state, record.doing].then is State.MIRRORING:
         forget_divergences(scene.journal.ledger)
+        forget_proof(scene.journal.ledger)
 
 
 def _warn_of_moved(scene: Scene) -> None:
     """What clients that have moved already wrote on the target: it stays there, where MM2 copies on behind it."""
     known, target = divergences(scene.journal.ledger), scene.settings.flow.target
     try:
-        found = written_since(scene, known) if known else WrittenSince()
+        found = written_on_target(scene, known) if known else WrittenSince()
     except LockstepError as error:
         # The fence is lifted: what is only said must not end the command.
         scene.say(f"CAREFUL: whether clients that have moved wrote on {target} cannot be told: {error}")
@@ -128,7 +185,8 @@ def _await_records(scene: Scene) -> None:
     """Also compares them where somebody asked for it: before clients are told that they may write the copies."""
     pairs = wanted_pairs(scene)
     _await_last(scene, pairs)
-    if compare_copies(scene, pairs):
+    compared = compare_copies(scene, pairs)
+    if hold_fence(scene) or compared:
         # That takes a while, in which somebody may have written.
         _await_last(scene, pairs)
     partitions = number_of(len(pairs), "partition")
@@ -184,6 +242,23 @@ def _refuse_late(scene: Scene, prediction: Prediction) -> None:
     late = [one for where, one in prediction.arrivals.items() if not one.arrived and where.topic not in accepted]
     if late:
         raise _half_promoted(scene, count_missing(late))
+
+
+def tell_late(scene: Scene) -> None:
+    """Says what came since the fence was proven, once the flow has ended: nothing stops the promotion any more."""
+    source = scene.settings.flow.source
+    try:
+        partitions = list(scene.pairs(scene.listed()))
+        with closing(scene.source.records("read_uncommitted")) as records:
+            came = _written_since_proof(scene, records, partitions)
+    except LockstepError as error:
+        scene.say(f"CAREFUL: whether somebody wrote to {source} while the flow ended is unknown: {error}")
+        return
+    if came:
+        scene.say(
+            f"CAREFUL: what came to {shown(topics_of(came))} on {source} while the flow ended may be there alone. "
+            f"{last_writers(scene, came)}Stop them; `lockstep failback` counts and exports what stayed behind"
+        )
 
 
 def _half_promoted(scene: Scene, what: str) -> NotDrained:
