@@ -30,7 +30,7 @@ from app.settings import Settings
 from sinks.engine.compared import Compared
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan
-from sinks.faults import DigestMismatch
+from sinks.faults import DigestMismatch, IncrementalUnsupported
 from streaming.errors import LockstepError, WrongUsage
 from streaming.number_of import number_of
 
@@ -114,7 +114,7 @@ def apply(
         if not yes:
             _ask(planned)
             planned = [_compared_again(row, stack, force) for row in planned]
-        done = [(row, write(row)) for row in planned]
+        done = _written(planned, failed)
     if output is Output.JSON:
         documents = [_applied(row, outcomes) for row, outcomes in done]
         lost = [(one.change.label, LockstepError(str(one.error))) for _, rows in done for one in rows if one.error]
@@ -201,6 +201,18 @@ def _say_trouble(planned: Sequence[Planned]) -> None:
 
 def _troubled(planned: list[Planned]) -> bool:
     return any(row.plan.errors or row.compared.trouble.faulted for row in planned)
+
+
+def _written(planned: Sequence[Planned], failed: list[Failed]) -> list[tuple[Planned, tuple[Outcome, ...]]]:
+    """What became of each flow's plan. `failed`: gets the flows whose brokers lack what the file requires."""
+    done = []
+    for row in planned:
+        try:
+            done.append((row, write(row)))
+        except IncrementalUnsupported as error:
+            complain(f"{row.one.flow.flow.name}: {error}")
+            failed.append((row.one.flow.flow.name, error))
+    return done
 
 
 def write(row: Planned) -> tuple[Outcome, ...]:

@@ -40,7 +40,7 @@ from sinks.engine.full_comparisons import FullTurns
 from sinks.engine.metrics import Metrics
 from sinks.engine.pass_schedule import Reason
 from sinks.engine.reconcile import FlowReconcile
-from sinks.engine.status import FlowState
+from sinks.engine.status import FlowState, FlowStatus, Task
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_acls import SharedJvmAcls
 from sinks.kinds.shared_listings import SharedListings
@@ -145,10 +145,10 @@ class Job:
         self._reporters.adopt(settings.reporters, settings.job_properties, settings.hidden)
 
     def run(self) -> bool:
-        """True when no flow ended in error, or while it stood by."""
+        """False where a flow ended in error or stood by, or where a kind of it was faulted: it is not written then."""
         with ending_signals(self._stop.set, self._reloading.request if self._reloading else lambda: None):
             self._run()
-        return all(task.status().state is not FlowState.ERROR and not task.stands_by for task in self._tasks.values())
+        return all(_is_healthy(task.status()) and not task.stands_by for task in self._tasks.values())
 
     @property
     def stopped(self) -> bool:
@@ -250,3 +250,7 @@ class Job:
     def metrics(self) -> Metrics:
         """Those of all flows."""
         return self._metrics
+
+
+def _is_healthy(status: FlowStatus) -> bool:
+    return status.state is not FlowState.ERROR and not any(one.task is Task.FAULTED for one in status.kinds.values())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Protocol, TypeVar
 
-from sinks.engine.kind_trouble import stops_flow
+from sinks.engine.kind_trouble import stops_flow, stops_flow_at_the_end
 from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.plan import Plan
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault
@@ -50,10 +50,11 @@ def apply_steps(
     `sends`: called with the changes of each request that is sent, whatever becomes of it. A target that stops answering
     makes the rest fail with a retriable fault, and is asked no more; what became of the request that was sent is
     unknown, and of the rest nothing was. What concerns a kind alone makes the rest of that kind fail. Raises what stops
-    the flow (`kind_trouble.stops_flow`).
+    the flow (`kind_trouble.stops_flow`); after the last request, what stops it at the end.
     """
     silent: ItemFault | None = None
     stopped: dict[Kind, ItemFault] = {}
+    raised_at_the_end: LockstepError | None = None
     for kind, changes in _requests(plan):
         fault = silent or stopped.get(kind)
         if fault is not None:
@@ -70,11 +71,15 @@ def apply_steps(
             silences = isinstance(error, ClusterUnreachable) and not isinstance(error, CoordinatorUnavailable)
             if not silences and stops_flow(error):
                 raise
+            if stops_flow_at_the_end(error):
+                raised_at_the_end = error
             passing = isinstance(error, ClusterUnreachable)
             fault = ItemFault("UNREACHABLE" if silences else type(error).__name__, str(error), retriable=passing)
             silent, stopped[kind] = fault if silences else None, fault
             here = replace(fault, unknown=sent and passing)
             yield AppliedStep(kind, [Outcome(change, here) for change in changes], None if silences else error)
+    if raised_at_the_end is not None:
+        raise raised_at_the_end
 
 
 def _requests(plan: Plan) -> Iterator[tuple[Kind, Sequence[Change]]]:

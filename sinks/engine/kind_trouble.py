@@ -3,8 +3,9 @@
 | what is raised                                    | stops                                               |
 |---------------------------------------------------|-----------------------------------------------------|
 | an item's fault is data (`ItemFault`)             | that item                                           |
-| a right, a limit, a mode that a broker lacks, ... | its kind, with the reason; the other kinds go on    |
+| a right, a limit, ...                             | its kind, with the reason; the other kinds go on    |
 | a coordinator of groups that does not answer      | its kind                                            |
+| an API that the file requires, and a broker lacks | the flow, once the other kinds are written          |
 | a cluster that does not answer, or the wrong one  | the flow, until it answers again                    |
 | another process that leads the flow               | the flow, until this one leads                      |
 | an exception that nobody thought of               | this pass of this flow (`sinks.engine.flow_task`)   |
@@ -19,6 +20,7 @@ from sinks.engine.model import Kind
 from sinks.faults import (
     ClusterUnreachable,
     CoordinatorUnavailable,
+    IncrementalUnsupported,
     LedgerUntrusted,
     NotLeading,
     NotSupported,
@@ -32,6 +34,11 @@ FLOW_WIDE = (ClusterUnreachable, WrongCluster, LedgerUntrusted, NotLeading)
 def stops_flow(error: LockstepError) -> bool:
     """Whether the flow as a whole cannot go on; else it is the trouble of the kind that met it."""
     return isinstance(error, FLOW_WIDE) and not isinstance(error, CoordinatorUnavailable)
+
+
+def stops_flow_at_the_end(error: LockstepError) -> bool:
+    """Whether the flow is in error once its other kinds are written: KIP-894's `required` fails, as in MM2."""
+    return isinstance(error, IncrementalUnsupported)
 
 
 @dataclass

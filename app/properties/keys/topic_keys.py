@@ -41,7 +41,8 @@ USE_INCREMENTAL = Key(
     "requested",
     "KIP-894",
     "How configs are written. requested: one by one (IncrementalAlterConfigs), and all of a topic at once "
-    "where the broker is too old for that; required: one by one or not at all; never: all at once.",
+    "where the broker is too old for that; required: one by one, else the flow is in ERROR; never: all at once. All at "
+    "once also undoes what another client changes in the same moment.",
 )
 REFRESH_TOPICS = Key(
     "refresh.topics.enabled",

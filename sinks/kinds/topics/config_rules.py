@@ -4,9 +4,13 @@
 |----------------------------------|--------------------------------|------------------------------------------|
 | overridden on the topic          | SET to the same value          | SET to the same value                    |
 | at any default                   | no override: DELETE if there   | SET, where another value is in force     |
-| excluded by the filter           | never touched                  | never touched                            |
+| excluded by the filter           | never planned                  | never planned                            |
 | read-only or sensitive           | never touched, counted         | never touched, counted                   |
 | unknown to the source            | never touched                  | never touched                            |
+
+What is never planned is never written where IncrementalAlterConfigs is. The old AlterConfigs replaces all configs of
+a topic: `config_writer` reads them right before and writes them back, so it undoes what another client changes in
+between.
 
 An override is what is set on the topic itself. MM2 counts a broker's dynamic default as an override, too
 (`ConfigEntry.isDefault` is false for it), and so pins the source brokers' settings on each remote topic; here they

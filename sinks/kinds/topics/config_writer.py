@@ -16,6 +16,11 @@ from sinks.kafka.ports.cluster import Cluster, Faults, TopicConfigs
 
 log = logging.getLogger(__name__)
 
+REPLACES = (
+    "topic configs are written with the deprecated AlterConfigs, which replaces all configs of a topic ({}): what "
+    "another client changes on {} between Lockstep's read and its write is undone, excluded configs too"
+)
+
 REFUSALS = frozenset({"INVALID_CONFIG", "POLICY_VIOLATION", "INVALID_REQUEST"})
 """How a broker refuses a config. Other faults concern the topic as a whole, and halving would not help."""
 
@@ -37,6 +42,16 @@ class ConfigWriter:
         self._target = target
         self._mode = mode
         self._incremental = mode is not Incremental.NEVER
+
+    @property
+    def note(self) -> str | None:
+        """What an operator must know of the way in which configs are written now; None: one by one."""
+        if self._incremental:
+            return None
+        alias = self._target.alias
+        never = self._mode is Incremental.NEVER
+        why = "use.incremental.alter.configs=never" if never else f"{alias} has no IncrementalAlterConfigs"
+        return REPLACES.format(why, alias)
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
         """An outcome per change. Raises IncrementalUnsupported in the mode `required` alone."""

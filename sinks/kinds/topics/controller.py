@@ -45,15 +45,17 @@ class TopicController:
         progress: CompareProgress = no_progress,
         *,
         topic_ids: TopicIds,
+        writing_note: Callable[[], str | None] = lambda: None,
         once: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`watches`: on the source and on the target. `topic_ids`: of many topics on the target. `once`: for a single
-        pass, of a command. `clock`: measures polls."""
+        """`watches`: on the source and on the target. `topic_ids`: of many topics on the target. `writing_note`: what
+        plans that change configs say of the way they are written. `once`: for a single pass, of a command. `clock`:
+        measures polls."""
         self._deletions = TopicDeletions(settings, source, target, once=once)
         self._settings, self._source, self._target, self._progress = settings, source, target, progress
         self._source_watch, self._target_watch = watches
-        self._once, self._clock = once, clock
+        self._once, self._clock, self._writing_note = once, clock, writing_note
         self._schedule = PollSchedule(settings.pace)
         self._backoff = Backoff()
         self._dirty: set[str] = set()
@@ -164,6 +166,8 @@ class TopicController:
         self._backoff.settled(self._remote_names(seen.covered), seen.plan.changes)
         todo, waiting = self._backoff.split(seen.plan.changes, context.now)
         plan = replace(seen.plan, changes=tuple(todo), refused=(*seen.plan.refused, *waiting))
+        if any(change.kind is Kind.TOPIC_CONFIG for change in todo) and (note := self._writing_note()):
+            plan = plan.noting((), [note])
         return Comparison(
             plan,
             lambda outcomes: self._settle(context, seen, outcomes),
@@ -235,6 +239,7 @@ class TopicController:
 def assemble(assembly: Assembly) -> Assembled:
     """The kinds `topic` and `topic-config` of one flow."""
     source, target = assembly.source, assembly.target
+    configs = ConfigWriter(target.cluster, assembly.settings.incremental)
     controller = TopicController(
         assembly.settings,
         source.cluster,
@@ -242,7 +247,7 @@ def assemble(assembly: Assembly) -> Assembled:
         (source.config_watch(), target.config_watch()),
         assembly.progress,
         topic_ids=target.topic_ids,
+        writing_note=lambda: configs.note,
         once=assembly.once,
     )
-    configs = ConfigWriter(target.cluster, assembly.settings.incremental)
     return Assembled([controller], {Kind.TOPIC: TopicWriter(target.cluster, configs), Kind.TOPIC_CONFIG: configs})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from sinks.engine import apply
-from sinks.engine.apply import apply_steps
+from sinks.engine.apply import AppliedStep, apply_steps
 from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.plan import make_plan
 from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing, WrongCluster
@@ -157,10 +157,13 @@ def test_large_plan_goes_out_in_several_requests(monkeypatch: pytest.MonkeyPatch
     assert [len(topics) for _, topics in cluster.requests] == [2, 2, 1]
 
 
-def test_mode_that_the_broker_lacks_stops_its_kind_and_the_others_go_on() -> None:
+def test_mode_that_the_file_requires_and_the_broker_lacks_stops_the_flow_once_the_other_kinds_are_written() -> None:
     cluster = loaded()
     cluster.incremental = False
-    steps = list(apply_steps(make_plan(FLOW, EVERYTHING), writers_to(cluster)))
+    steps: list[AppliedStep] = []
+    with pytest.raises(IncrementalUnsupported):
+        for step in apply_steps(make_plan(FLOW, EVERYTHING), writers_to(cluster)):
+            steps.append(step)
     assert [(step.kind, isinstance(step.stopped, IncrementalUnsupported)) for step in steps] == [
         (Kind.TOPIC, False),
         (Kind.TOPIC, False),

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 import pytest
 
 from sinks.engine.audit import Audit
-from sinks.engine.backoff import FIRST_WAIT
 from sinks.engine.model import Kind, Outcome
 from sinks.engine.plan import Plan, Refusal
 from sinks.faults import (
     ClusterUnreachable,
+    IncrementalUnsupported,
     ItemFault,
     RightsMissing,
     WrongCluster,
@@ -121,17 +121,18 @@ def test_source_that_may_not_be_described_stops_the_flow(world: World) -> None:
         world.run_pass()
 
 
-def test_required_without_the_api_stops_topic_configs_alone() -> None:
+def test_required_without_the_api_stops_the_flow_after_the_other_kinds_are_written_and_recorded() -> None:
     world = World(flow_settings(incremental=Incremental.REQUIRED))
     world.target.incremental = False
     put_topic(world.source, "x", retention_ms="1")
     put_topic(world.target, "a.x", retention_ms="2")
     put_topic(world.source, "new")
-    assert "required" in world.run_pass().trouble.faulted[Kind.TOPIC_CONFIG]
+    with pytest.raises(IncrementalUnsupported, match="required"):
+        world.run_pass()
     assert world.ledger().owned(Kind.TOPIC) == {("a.new",)}
     assert [event.key for event in world.events() if event.result == "applied"] == [("a.new",)]
     world.target.incremental = True
-    world.run_pass(after=FIRST_WAIT)
+    world.run_pass()
     assert overrides_of(world.target, "a.x") == {"retention.ms": "1"}
 
 
