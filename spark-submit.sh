@@ -54,3 +54,20 @@ trap 'pass_on HUP' HUP
 # A signal interrupts `wait`; the job's own exit code is what counts.
 while kill -0 "$job" 2>/dev/null; do wait "$job"; done
 wait "$job"
+code=$?
+
+# A JVM that was killed leaves the driver's Python process behind. It ends by itself within 15 s (app/job/driver_end.py),
+# and a supervisor must not start another job beside it.
+driver=$(cat "$LOCKSTEP_PID_FILE" 2>/dev/null)
+waited=0
+if [ -n "$driver" ] && kill -0 "$driver" 2>/dev/null; then
+  code=1
+  # Its own last words went through the JVM.
+  said="Spark's JVM has ended: something killed it (is the machine out of memory?). Start the job again: it compares"
+  trap 'echo "$said everything first" >&2; rm -f "$LOCKSTEP_PID_FILE"' EXIT
+fi
+while [ -n "$driver" ] && [ "$waited" -lt 75 ] && kill -0 "$driver" 2>/dev/null; do
+  waited=$((waited + 1))
+  sleep 0.2
+done
+exit "$code"

@@ -36,12 +36,14 @@ class QueryState(str, Enum):
     """What a target's streaming query does.
 
     STARTING: no micro-batch was committed since it was started. PARTIAL: it runs without some clusters or topics.
-    BACKING_OFF: it failed, and is started again after a wait. STOPPED: it ended, or never began.
+    STALLED: Spark calls it active, and no micro-batch begins or ends. BACKING_OFF: it failed, and is started again
+    after a wait. STOPPED: it ended, or never began.
     """
 
     STARTING = "STARTING"
     RUNNING = "RUNNING"
     PARTIAL = "PARTIAL"
+    STALLED = "STALLED"
     BACKING_OFF = "BACKING_OFF"
     STOPPED = "STOPPED"
 
@@ -107,6 +109,15 @@ class Restarts:
 LONGEST_GAP = 3.0
 """Seconds between two batches after which a query that runs counts as stuck: Spark looks for a cluster that is away for
 20 s before the query fails."""
+
+
+STALLED_AFTER_S = 120.0
+"""How long a micro-batch may take beyond the trigger interval until its query is STALLED."""
+
+
+def stalled(idle: float, trigger_interval: float) -> bool:
+    """Whether a query that runs stands still, `idle` seconds after a batch last began or ended."""
+    return idle > trigger_interval + STALLED_AFTER_S
 
 
 def serves_without_query(idle: float, running: bool) -> bool:

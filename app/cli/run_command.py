@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from contextlib import suppress
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -12,7 +14,7 @@ import orjson
 import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, with_overrides
-from app.cli.output import DONE, FAILED
+from app.cli.output import DONE, FAILED, complain
 from app.http.neighbour import refuse_beside_another_job
 from app.job.native_memory import use_few_arenas
 from app.overrides.with_overrides import encode_again
@@ -96,15 +98,25 @@ def _run(config: Path, flow: list[str] | None, handler: logging.Handler, *, once
     log.info("%s is read, starting Spark", config)
     use_few_arenas()
     # Not needed by any other command, and a second of imports.
+    from app.job.driver_end import DriverWatch
     from app.job.running_job import Job
-    from app.job.spark_session import running_session
+    from app.job.spark_session import JVM_ENDED, running_session
 
-    with running_session() as spark:
+    watch = DriverWatch(lambda: _leave(JVM_ENDED))
+    with running_session(watch) as spark:
         job = Job(settings, spark, once, (config, reread))
+        watch.on_end(job.stop)
         healthy = job.run()
     if once and job.stopped:
         raise KeyboardInterrupt
     return DONE if healthy or not once else FAILED
+
+
+def _leave(reason: str) -> None:
+    """Ends the process at once, with the reason as its last words: other threads may wait for ever."""
+    with suppress(OSError):
+        complain(reason)
+    os._exit(FAILED)
 
 
 def _refuse_unreachable(settings: Settings) -> None:

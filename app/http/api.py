@@ -6,7 +6,7 @@
 | `/api/v1/…`    | what the page shows, as JSON: `app.http.openapi`       |
 | `/status`      | the document of `lockstep status`                      |
 | `/metrics`     | Prometheus' text format                                |
-| `/health`      | the process answers                                    |
+| `/health`      | the process answers, and its main loop turns           |
 | `/ready`       | every flow was compared, and none is stopped           |
 | `POST /look`   | look now                                               |
 | `POST /reload` | read the properties file and the flows' ledgers again  |
@@ -20,7 +20,7 @@ import socket
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -84,6 +84,26 @@ async def _said(_: Request, error: Exception) -> Response:
     return response
 
 
+class Pulse(Protocol):
+    """What the job itself says of its health; asked from the server's thread."""
+
+    def is_alive(self) -> bool:
+        """Whether its main loop turned lately."""
+
+    def streams(self) -> bool:
+        """Whether none of its queries stands still."""
+
+
+class Beating:
+    """The `Pulse` of what has no main loop."""
+
+    def is_alive(self) -> bool:
+        return True
+
+    def streams(self) -> bool:
+        return True
+
+
 class Api:
     """What the running job answers."""
 
@@ -95,8 +115,13 @@ class Api:
         *,
         histories: Mapping[Flow, FlowHistory] | None = None,
         spark_ui: str | None = None,
+        pulse: Pulse | None = None,
     ) -> None:
-        """`histories`: of each flow, as its passes feed them. `spark_ui`: the address of Spark's own page."""
+        """`histories`: of each flow, as its passes feed them. `spark_ui`: the address of Spark's own page.
+
+        `pulse`: of the job; None: one that always lives.
+        """
+        self._pulse = pulse or Beating()
         self._tasks, self._metrics, self._reloading = tasks, metrics, reloading
         self._histories = histories or {flow: FlowHistory() for flow in tasks}
         self._flow_api = FlowApi(tasks, self._histories, spark_ui, self._file)
@@ -120,13 +145,17 @@ class Api:
         )
 
     async def health(self, _: Request) -> Response:
-        """The process answers."""
-        return as_json({"status": "up"})
+        """200 while the job's main loop turns, else 503: whoever supervises the process starts it again."""
+        alive = self._pulse.is_alive()
+        return as_json({"status": "up" if alive else "hangs"}, 200 if alive else 503)
 
     async def ready(self, _: Request) -> Response:
-        """200 once every flow had a pass and while none is stopped or stands by, else 503; `/status` has why."""
+        """200 once every flow had a pass, while none is stopped or stands by and no query stands still, else 503.
+
+        `/status` has why.
+        """
         stopped = any(task.stands_by or task.status().state is FlowState.ERROR for task in self._tasks.values())
-        ready = not stopped and all(history.passes for history in self._histories.values())
+        ready = not stopped and self._pulse.streams() and all(history.passes for history in self._histories.values())
         return as_json({"ready": ready}, 200 if ready else 503)
 
     async def metrics(self, _: Request) -> Response:

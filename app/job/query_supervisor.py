@@ -18,7 +18,7 @@ from sinks.engine.times import utc_now
 from streaming.mm2.topic_roles import roles_of_flow
 from streaming.query import STOP_WITHIN, Queries, QueryRefused, RunningQuery, Sink
 from streaming.query_plan import FlowTopics, QueryPlan, sources_of
-from streaming.restarts import QueryFailure, QueryState, QueryStatus, Restarts
+from streaming.restarts import QueryFailure, QueryState, QueryStatus, Restarts, stalled
 
 log = logging.getLogger(__name__)
 
@@ -128,6 +128,18 @@ class QuerySupervisor:
                 self._start(found, now)
         elif self._query is not None and self._running.reasons and now >= self._probe_at:
             self._take_in(now)
+        if self._query is not None and self._commits is not None:
+            self._tell_if_stalled(now - self._commits.moved_at)
+
+    def _tell_if_stalled(self, idle: float) -> None:
+        """The next micro-batch that begins says that the query runs again."""
+        if stalled(idle, self._settings.job.trigger_interval) and self._status.state is not QueryState.STALLED:
+            reason = (
+                f"Spark has neither begun nor ended a micro-batch for {idle:.0f} s: flows are polled meanwhile. "
+                "Look at Spark's log. If its executor is gone, start the job again"
+            )
+            log.warning("%s: the query stands still: %s", self._plan.name, reason)
+            self._tell(QueryState.STALLED, reason)
 
     def _failed(self, trace: str, now: float) -> QueryFailure:
         """Keeps the reason, moves a checkpoint aside that cannot be read, and says when the next start is due."""
@@ -151,7 +163,7 @@ class QuerySupervisor:
         self._tell(QueryState.STARTING, "; ".join(found.reasons) or self._status.reason)
         # Until it is known that Spark can commit a batch none stays.
         self._hold(False)
-        self._commits = _Commits(self._sink, self._committed)
+        self._commits = _Commits(self._sink, self._committed, self._clock)
         try:
             self._query = self._queries.start(found.plan, self._commits, self._once)
         except QueryRefused as refused:
@@ -220,18 +232,21 @@ class QuerySupervisor:
 class _Commits:
     """A sink that says when Spark goes on to another batch, which it does once it committed the one before."""
 
-    def __init__(self, sink: Sink, committed: Callable[[], None]) -> None:
-        self._sink, self._committed = sink, committed
+    def __init__(self, sink: Sink, committed: Callable[[], None], clock: Callable[[], float]) -> None:
+        self._sink, self._committed, self._clock = sink, committed, clock
+        self.moved_at = clock()
         self._first: int | None = None
         self._lock, self._ends = Lock(), False
 
     def __call__(self, batch: DataFrame, number: int) -> None:
+        self.moved_at = self._clock()
         with self._lock:
             if self._first is None:
                 self._first = number
             elif number > self._first and not self._ends:
                 self._committed()
         self._sink(batch, number)
+        self.moved_at = self._clock()
 
     def end(self) -> None:
         """Says nothing any more: behind a batch that was let go Spark begins another one at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -47,13 +48,17 @@ from sinks.kinds.shared_listings import SharedListings
 from sinks.notify.metrics_reporting import Reporters
 from streaming.commits.commit_query import CommitQueries
 from streaming.flow import Flow
-from streaming.query import SparkQueries
-from streaming.restarts import QueryStatus
+from streaming.query import STOP_WITHIN, SparkQueries
+from streaming.restarts import QueryState, QueryStatus
 
 log = logging.getLogger(__name__)
 
 Reread = tuple[Path, Callable[[Settings], Settings]]
 """A properties file, and how its settings are read when these are in force."""
+
+
+LONGEST_TURN_S = 3 * STOP_WITHIN
+"""How long one step of the main loop may take: it may wait for a batch to end in a query and in a stream of commits."""
 
 
 class Job:
@@ -65,6 +70,7 @@ class Job:
         self._metrics = Metrics(version("lockstep-kafka"))
         self._reloading = Reloading(*reread, settings, self._adopt, self._metrics.file) if reread else None
         self._stop = threading.Event()
+        self._turned_at = time.monotonic()
         self._reporters = Reporters(self._metrics.registry, self._metrics.count_reporter)
         self._overrides = OverrideWatch(settings.stored_overrides, permitted(settings.job_properties))
         self._adopted = AdoptedFlows()
@@ -146,13 +152,17 @@ class Job:
 
     def run(self) -> bool:
         """False where a flow ended in error or stood by, or where a kind of it was faulted: it is not written then."""
-        with ending_signals(self._stop.set, self._reloading.request if self._reloading else lambda: None):
+        with ending_signals(self.stop, self._reloading.request if self._reloading else lambda: None):
             self._run()
         return all(_is_healthy(task.status()) and not task.stands_by for task in self._tasks.values())
 
+    def stop(self) -> None:
+        """Ends it in its own order; may be called from any thread, and before it runs."""
+        self._stop.set()
+
     @property
     def stopped(self) -> bool:
-        """Whether a signal ended it."""
+        """Whether it was told to stop."""
         return self._stop.is_set()
 
     def _run(self) -> None:
@@ -193,14 +203,26 @@ class Job:
 
     def _api(self) -> Api:
         spark_ui = self._spark.sparkContext.uiWebUrl
-        return Api(self._tasks, self._metrics, self._reloading, histories=self._histories, spark_ui=spark_ui)
+        return Api(
+            self._tasks, self._metrics, self._reloading, histories=self._histories, spark_ui=spark_ui, pulse=self
+        )
+
+    def is_alive(self) -> bool:
+        """Whether the main loop turned lately. It does not while the job ends, which may take as long."""
+        return time.monotonic() - self._turned_at <= LONGEST_TURN_S
+
+    def streams(self) -> bool:
+        """Whether none of its queries stands still."""
+        return not any(one.status().state is QueryState.STALLED for one in self._supervisors)
 
     def _until_stopped(self, supervisors: Sequence[QuerySupervisor]) -> None:
         spare = SpareMemory()
         while not self._stop.is_set():
             spare.tick()
             for supervisor in supervisors:
+                self._turned_at = time.monotonic()
                 supervisor.tend()
+            self._turned_at = time.monotonic()
             self._commits.tend()
             if self._reloading is not None:
                 if self._overrides.differing():

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkstemp
+from typing import Any
 
+import javaproperties
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
-from pyspark.java_gateway import launch_gateway
+from pyspark.java_gateway import ensure_callback_server_started, launch_gateway
 from pyspark.sql import SparkSession
 
 from app.held_interrupts import held_interrupts
-from app.job.submit_options import JAVA_OPTIONS, split_environment
+from app.job.driver_end import DriverWatch, Lives, lives_as_child, lives_as_parent
+from app.job.submit_options import JAVA_OPTIONS, is_local, split_environment
 from app.local.jars import connector_jars
 from app.local.java import QUICK_START, java
+from app.local.java_gateway import protect_callbacks
 from streaming.errors import LockstepError
 from streaming.restarts import root_cause
 
@@ -26,8 +32,8 @@ SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 """Environment variable: options of spark-submit for the JVM that pyspark starts itself."""
 
 
-NOTICED_WITHIN = 1.0
-"""Seconds between the end of a connection to a JVM and the end of that."""
+NOTICED_WITHIN = 2.0
+"""Seconds between the end of a connection to a JVM and the end of that, as its watch notices it."""
 
 JVM_ENDED = (
     "Spark's JVM has ended: something killed it (is the machine out of memory?), or what it says above did. Start the "
@@ -40,7 +46,15 @@ FEW_OFFSETS = 1_000_000
 """What a command reads of fewer is over before the JVM's better compiler has paid off."""
 
 
-def session(name: str = "lockstep", *, offsets: int | None = None) -> SparkSession:
+Started = Callable[[Lives], None]
+"""Called with what tells whether the JVM lives, as soon as that is known."""
+
+
+def _untold(lives: Lives) -> None:
+    """For those whose every wait ends with the JVM."""
+
+
+def session(name: str = "lockstep", *, offsets: int | None = None, started: Started = _untold) -> SparkSession:
     """The running session, else a new one. What was given to spark-submit, or in PYSPARK_SUBMIT_ARGS, wins.
 
     `offsets`: how many will be read in all, where that is known.
@@ -48,50 +62,50 @@ def session(name: str = "lockstep", *, offsets: int | None = None) -> SparkSessi
     that fits, or Spark does not start with it.
     """
     if SparkContext._active_spark_context is None and UNDER_SPARK_SUBMIT not in os.environ:
-        if _is_local(os.environ):
+        if is_local(shlex.split(os.environ.get(SUBMIT_ARGUMENTS, "")), os.environ):
             # The UI's address is this variable alone (Spark's `WebUI.bind`), no property: else every interface.
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         properties, left = split_environment(os.environ.get(SUBMIT_ARGUMENTS, ""), connector_jars)
-        os.environ[SUBMIT_ARGUMENTS] = left
-        _start(name, quick(properties) if is_short(offsets) else properties)
-    return SparkSession.builder.appName(name).getOrCreate()
+        _start(name, quick(properties) if is_short(offsets) else properties, left, started)
+    elif UNDER_SPARK_SUBMIT in os.environ:
+        started(lives_as_parent())
+    spark = SparkSession.builder.appName(name).getOrCreate()
+    ensure_callback_server_started(SparkContext._gateway)  # type: ignore[no-untyped-call]
+    protect_callbacks(SparkContext._gateway)
+    return spark
 
 
 @contextmanager
-def running_session() -> Iterator[SparkSession]:
-    """As `session`, stopped at the end. Raises LockstepError as well where its JVM ends before that."""
-    spark = session()
+def running_session(watch: DriverWatch) -> Iterator[SparkSession]:
+    """As `session`, stopped at the end. Raises LockstepError as well where its JVM ends before that.
+
+    `watch`: gets the JVM to follow, from its start on.
+    """
+    spark: SparkSession | None = None
     try:
+        spark = session(started=watch.follow)
         yield spark
     except Exception as error:
-        if _jvm_ended(NOTICED_WITHIN):
+        if watch.has_ended(NOTICED_WITHIN):
             raise LockstepError(JVM_ENDED) from error
         raise
     finally:
-        if not _jvm_ended(0):
+        if spark is not None and not watch.has_ended():
             spark.stop()
+    if watch.has_ended():
+        raise LockstepError(JVM_ENDED)
 
 
-def _jvm_ended(within: float) -> bool:
-    """Whether the JVM that this process started has ended, or does so within these seconds."""
-    process = getattr(SparkContext._gateway, "proc", None)
-    try:
-        return process is not None and process.wait(within) is not None
-    except subprocess.TimeoutExpired:
-        return False
-
-
-def _start(name: str, properties: Mapping[str, str]) -> None:
+def _start(name: str, properties: Mapping[str, str], options: Sequence[str], started: Started) -> None:
     """A context, in a JVM that ends with this process, but not with a signal to the process group.
 
     A Ctrl-C, or a SIGTERM to the group, would end it before the running batch is done, and Python with a stack trace.
+    `options`: of spark-submit, besides the properties.
     """
     conf = SparkConf().setAppName(name).setAll(list(properties.items()))
     java()
     try:
-        # A JVM whose start nobody waits for any more does not find where to write its port, and stays.
-        with held_interrupts():
-            gateway = SparkContext._gateway or launch_gateway(conf, {"start_new_session": True})  # type: ignore[no-untyped-call]
+        gateway = SparkContext._gateway or _launch(conf, options, started)
         SparkContext(conf=conf, gateway=gateway)
     except PySparkRuntimeError as error:
         # Without a JVM there is nothing else to tell.
@@ -99,6 +113,32 @@ def _start(name: str, properties: Mapping[str, str]) -> None:
     except Exception as error:
         # What Java raises is an exception of py4j's, which is not imported here.
         raise LockstepError(f"Spark does not start: {root_cause(str(error))}") from error
+
+
+def _launch(conf: SparkConf, options: Sequence[str], started: Started) -> Any:
+    """The gateway to a new JVM. It reads its properties from a file: every user of the machine can read arguments."""
+    file, before = _written(dict(conf.getAll())), os.environ.get(SUBMIT_ARGUMENTS)
+    os.environ[SUBMIT_ARGUMENTS] = shlex.join(["--properties-file", str(file), *options])
+    try:
+        # A JVM whose start nobody waits for any more does not find where to write its port, and stays.
+        with held_interrupts():
+            gateway = launch_gateway(None, {"start_new_session": True})  # type: ignore[no-untyped-call]
+            started(lives_as_child(gateway.proc))
+    finally:
+        file.unlink()
+        if before is None:
+            del os.environ[SUBMIT_ARGUMENTS]
+        else:
+            os.environ[SUBMIT_ARGUMENTS] = before
+    return gateway
+
+
+def _written(properties: Mapping[str, str]) -> Path:
+    """A new file of these properties that its owner alone can read."""
+    opened, name = mkstemp(prefix="lockstep-spark-", suffix=".properties")
+    with os.fdopen(opened, "w", encoding="utf-8") as file:
+        javaproperties.dump(properties, file, timestamp=False)
+    return Path(name)
 
 
 def is_short(offsets: int | None) -> bool:
@@ -113,9 +153,3 @@ def quick(properties: Mapping[str, str]) -> dict[str, str]:
     """
     options = (*QUICK_START, properties.get(JAVA_OPTIONS, ""))
     return {**properties, JAVA_OPTIONS: " ".join(options).strip()}
-
-
-def _is_local(environ: Mapping[str, str]) -> bool:
-    """Whether the JVM that PySpark is about to start is the whole of Spark; under spark-submit it is there already."""
-    master_given = "--master" in environ.get("PYSPARK_SUBMIT_ARGS", "")
-    return not master_given and environ.get("MASTER", "local").startswith("local")

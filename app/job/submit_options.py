@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -26,10 +29,15 @@ LOG4J = DEFAULTS_FOLDER / "log4j2.properties"
 
 JARS = "spark.jars"
 PACKAGES = "spark.jars.packages"
+MASTER = "spark.master"
+AUTHENTICATE = "spark.authenticate"
 DEPLOY_MODE = "spark.submit.deployMode"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 SHELL = "pyspark-shell"
 """The last word of PYSPARK_SUBMIT_ARGS, which Spark insists on."""
+
+LOAD_SPARK_DEFAULTS = "--load-spark-defaults"
+"""Of spark-submit: reads `spark-defaults.conf` beside `--properties-file`, whose lines win."""
 
 SUBMIT_FLAGS: Mapping[str, str] = {
     "--jars": JARS,
@@ -60,14 +68,17 @@ def defaults(path: Path = SPARK_DEFAULTS) -> dict[str, str]:
         return {name: value.strip() for name, value in javaproperties.load(file).items()}
 
 
-def with_lockstep(given: Mapping[str, str], connector: Callable[[], Sequence[Path]]) -> dict[str, str]:
+def with_lockstep(
+    given: Mapping[str, str], connector: Callable[[], Sequence[Path]], *, local: bool = False
+) -> dict[str, str]:
     """Properties of Spark that the user gave, over our defaults, and the connector's jars beside those of the user.
 
-    `connector` is asked unless the user names a connector of their own. Raises UnsupportedDeployMode.
+    `connector` is asked unless the user names a connector of their own. `local`: all of Spark is in the driver's JVM,
+    which makes the secret of its RPC by itself. Raises UnsupportedDeployMode.
     """
     if given.get(DEPLOY_MODE, "").strip() == "cluster":
         raise UnsupportedDeployMode(CLUSTER_MODE)
-    merged = {**defaults(), **given}
+    merged = {**defaults(), **({AUTHENTICATE: "true"} if local else {}), **given}
     merged[JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={LOG4J.as_uri()} {given.get(JAVA_OPTIONS, '')}".strip()
     own = [jar for jar in given.get(JARS, "").split(",") if jar]
     if not any(CONNECTOR in named for named in (given.get(PACKAGES, ""), *own)):
@@ -123,14 +134,28 @@ def _words(options: Sequence[str]) -> Sequence[str]:
     ]
 
 
-def submit_options(options: Sequence[str], connector: Callable[[], Sequence[Path]]) -> list[str]:
+LOCAL_MASTER = re.compile(r"local(\[[^\]]*\])?")
+"""Masters that make all of Spark one JVM, as `SecurityManager.initializeAuth` has them."""
+
+
+def is_local(options: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Whether the driver's JVM is the whole of Spark, with these options of spark-submit. Raises LockstepError."""
+    given = given_by(options)
+    named = [master for flag, master in pairwise(given.rest) if flag == "--master"]
+    master = named[-1] if named else given.all().get(MASTER, environ.get("MASTER", "local"))
+    return LOCAL_MASTER.fullmatch(master) is not None
+
+
+def submit_options(
+    options: Sequence[str], connector: Callable[[], Sequence[Path]], environ: Mapping[str, str] | None = None
+) -> list[str]:
     """What spark-submit is started with; `connector` as `with_lockstep` has it. Raises LockstepError.
 
     A file of the user's stays a file: what is in it may be secret, and a command line is not.
     """
     given = given_by(options)
     said = defaults() if given.file is None else given.all()
-    merged = with_lockstep(given.all(), connector)
+    merged = with_lockstep(given.all(), connector, local=is_local(options, os.environ if environ is None else environ))
     options = ["--properties-file", str(given.file or SPARK_DEFAULTS)]
     for name, value in merged.items():
         if name in given.properties or said.get(name) != value:
@@ -138,14 +163,16 @@ def submit_options(options: Sequence[str], connector: Callable[[], Sequence[Path
     return [*options, *given.rest]
 
 
-def split_environment(arguments: str, connector: Callable[[], Sequence[Path]]) -> tuple[dict[str, str], str]:
-    """PYSPARK_SUBMIT_ARGS as the properties to start with, and what of it is left for spark-submit.
+def split_environment(arguments: str, connector: Callable[[], Sequence[Path]]) -> tuple[dict[str, str], list[str]]:
+    """PYSPARK_SUBMIT_ARGS as the properties to start with, and the options that are no properties.
 
-    A flag left there, such as `--jars`, would win over what was merged. Raises LockstepError.
+    A flag left among them, such as `--jars`, would win over what was merged. Spark reads its own `spark-defaults.conf`
+    where the user names no other file. Raises LockstepError.
     """
-    given = given_by(shlex.split(arguments or SHELL))
-    file = ["--properties-file", str(given.file)] if given.file else []
-    return with_lockstep(given.all(), connector), shlex.join([*file, *given.rest])
+    options = shlex.split(arguments or SHELL)
+    given = given_by(options)
+    own = [] if given.file else [LOAD_SPARK_DEFAULTS]
+    return with_lockstep(given.all(), connector, local=is_local(options, os.environ)), [*own, *given.rest]
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway, JavaObject, launch_gateway
 from py4j.protocol import Py4JError
 
 from app.local.jars import kafka_jars, pyspark_jar
@@ -44,6 +45,22 @@ class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
 class _Gateway(JavaGateway):  # type: ignore[misc]  # py4j brings no types
     def _create_gateway_client(self) -> GatewayClient:
         return _Client(gateway_parameters=self.gateway_parameters)
+
+
+def protect_callbacks(gateway: Any) -> None:
+    """Lets the callback server of PySpark's gateway answer its own JVM alone. To be called once the server listens.
+
+    PySpark protects calls to Java only: any user of the machine could call the function of a query. py4j's Java side
+    can authenticate itself, but loses its token where the callback client gets a new port, so it is set again.
+    """
+    if gateway.callback_server_parameters.auth_token is not None:
+        return
+    token = secrets.token_hex(32)
+    client = JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient()
+    field = gateway.jvm.java.lang.Class.forName("py4j.CallbackClient").getDeclaredField("authToken")
+    field.setAccessible(True)
+    field.set(client, token)
+    gateway.callback_server_parameters.auth_token = token
 
 
 @contextmanager

@@ -17,14 +17,8 @@ import pytest
 
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
+from tests.jvm_kills import COMPARED, STARTS_WITHIN, submitted
 from tests.silent_clusters import LOCKSTEP
-
-STARTS_WITHIN = 120.0
-COMPARED = "(tried again in "
-"""The log of a job whose first pass is over."""
-
-SUBMITTED = "org.apache.spark.deploy.SparkSubmit"
-"""In the command line of what is going to be the JVM, from its first moment on."""
 
 ENDS_WITHIN = 60.0
 """Seconds, on a busy machine: a JVM that has begun to start does so first."""
@@ -46,14 +40,6 @@ def started_by(run: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return psutil.Process(run.pid).children(recursive=True)
 
 
-def is_submitted(process: psutil.Process) -> bool:
-    """Whether it is the JVM, or going to be."""
-    try:
-        return SUBMITTED in process.cmdline()
-    except psutil.NoSuchProcess:
-        return False
-
-
 @pytest.mark.parametrize(
     ("number", "serves", "line"),
     [
@@ -68,7 +54,7 @@ def test_a_signal_to_the_process_group_ends_the_job_with_one_line(
 
     def has_begun() -> bool:
         assert run.poll() is None, log.read_text()
-        return COMPARED in log.read_text() if serves else any(map(is_submitted, started_by(run)))
+        return COMPARED in log.read_text() if serves else submitted(psutil.Process(run.pid)) is not None
 
     command = [*LOCKSTEP, "run", "--config", str(properties(tmp_path))]
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True) as run:
@@ -82,24 +68,10 @@ def test_a_signal_to_the_process_group_ends_the_job_with_one_line(
     wait_for(_gone(started), begun + ENDS_WITHIN - time.monotonic(), "the end of its JVM")
     said = log.read_text()
     assert "Traceback" not in said
-    assert line in said.splitlines()[-1], said
+    # Spark warns that the query which it stops has no job at this moment.
+    assert line in [one for one in said.splitlines() if "DAGScheduler" not in one][-1], said
 
 
 def _gone(started: list[psutil.Process]) -> Callable[[], bool]:
     assert started
     return lambda: not any(one.is_running() for one in started)
-
-
-def test_a_jvm_that_is_killed_ends_the_job_which_says_so_last(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    command = [*LOCKSTEP, "run", "--config", str(properties(tmp_path))]
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True) as run:
-        try:
-            wait_for(lambda: COMPARED in log.read_text(), STARTS_WITHIN, f"it (see {log})")
-            (java,) = (one for one in started_by(run) if one.name() == "java")
-            java.kill()
-            assert run.wait(ENDS_WITHIN) == 1, log.read_text()
-        finally:
-            run.kill()
-    said = log.read_text()
-    assert said.splitlines()[-1].startswith("Spark's JVM has ended"), said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import httpx
 import orjson
@@ -156,5 +157,39 @@ def test_a_server_on_ipv6_is_reached_at_its_address(slow: Slow) -> None:
     try:
         assert server.address.startswith("http://[::1]:")
         assert httpx.get(f"{server.address}/status", trust_env=False).is_success
+    finally:
+        server.stop()
+
+
+@dataclass
+class ScriptedPulse:
+    """The `Pulse` of a job that hangs, or has a query that does."""
+
+    alive: bool = True
+    streaming: bool = True
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def streams(self) -> bool:
+        return self.streaming
+
+
+@pytest.mark.parametrize(
+    ("pulse", "health", "ready"),
+    [
+        (ScriptedPulse(), 200, 200),
+        (ScriptedPulse(alive=False), 503, 200),
+        (ScriptedPulse(streaming=False), 200, 503),
+    ],
+)
+def test_a_main_loop_that_hangs_is_unhealthy_and_a_query_that_hangs_is_not_ready(
+    pulse: ScriptedPulse, health: int, ready: int
+) -> None:
+    server = Server(Api({}, Metrics("1"), pulse=pulse), "127.0.0.1", 0)
+    server.start()
+    try:
+        with httpx.Client(base_url=server.address, trust_env=False, timeout=20) as client:
+            assert (client.get("/health").status_code, client.get("/ready").status_code) == (health, ready)
     finally:
         server.stop()

@@ -11,7 +11,7 @@ import pytest
 from app.job.cluster_probe import BackgroundProbe
 from app.job.query_supervisor import PROBE_INTERVAL, QuerySupervisor
 from app.local.waiting import wait_for
-from streaming.restarts import QueryState
+from streaming.restarts import STALLED_AFTER_S, QueryState
 from tests.app.job.query_script import DAMAGED, FULL_DISK, ScriptedQueries, World, settings_in
 
 SYNCS = "mm2-offset-syncs.b.internal"
@@ -55,6 +55,25 @@ def test_a_query_runs_once_a_batch_of_it_was_committed(world: World) -> None:
     world.queries.last.batch()
     assert world.supervisor.status().state is QueryState.RUNNING
     assert [status.state for status in world.observed] == [QueryState.STARTING, QueryState.RUNNING]
+
+
+def test_a_query_whose_batches_stand_still_is_stalled_until_the_next_one_begins(world: World) -> None:
+    world.after(0)
+    world.queries.last.batch()
+    world.queries.last.batch()
+    assert world.after(STALLED_AFTER_S).state is QueryState.RUNNING
+    found = world.after(60.0)
+    assert found.state is QueryState.STALLED
+    assert found.reason is not None
+    assert "start the job again" in found.reason
+    world.queries.last.batch()
+    assert world.supervisor.status().state is QueryState.RUNNING
+    assert world.after(1.0).reason is None
+
+
+def test_a_query_whose_first_batch_never_begins_is_stalled(world: World) -> None:
+    world.after(0)
+    assert world.after(STALLED_AFTER_S + 60.0).state is QueryState.STALLED
 
 
 def test_a_query_that_fails_says_why_until_a_batch_is_committed_again(world: World) -> None:

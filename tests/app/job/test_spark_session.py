@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.job.spark_session import _is_local
-from app.job.submit_options import defaults
+from app.job.submit_options import defaults, is_local
 from app.local.jars import PROJECT
 
 
@@ -39,16 +38,19 @@ def test_it_shows_what_says_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "local"),
+    ("options", "environ", "local"),
     [
-        ({}, True),
-        ({"MASTER": "local[2]"}, True),
-        ({"MASTER": "yarn"}, False),
-        ({"PYSPARK_SUBMIT_ARGS": "--master spark://h:7077 pyspark-shell"}, False),
+        ([], {}, True),
+        ([], {"MASTER": "local[2]"}, True),
+        ([], {"MASTER": "yarn"}, False),
+        (["--master", "spark://h:7077", "pyspark-shell"], {}, False),
+        (["--master=local[3]"], {"MASTER": "yarn"}, True),
+        (["--conf", "spark.master=k8s://h"], {}, False),
+        (["--master", "local-cluster[1,1,1024]"], {}, False),
     ],
 )
-def test_only_a_local_master_keeps_to_loopback(environ: dict[str, str], local: bool) -> None:
-    assert _is_local(environ) is local
+def test_only_a_local_master_keeps_to_loopback(options: list[str], environ: dict[str, str], local: bool) -> None:
+    assert is_local(options, environ) is local
 
 
 @pytest.mark.parametrize(

@@ -119,14 +119,30 @@ def test_a_properties_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_options_in_pyspark_submit_args_win_and_what_sets_no_property_stays_there() -> None:
     arguments = "--master 'local[3]' --conf spark.sql.shuffle.partitions=7 --jars /a.jar pyspark-shell"
     properties, left = split_environment(arguments, lambda: CONNECTOR)
-    assert left == "--master 'local[3]' pyspark-shell"
+    assert left == ["--load-spark-defaults", "--master", "local[3]", "pyspark-shell"]
     assert properties["spark.sql.shuffle.partitions"] == "7"
     assert properties["spark.jars"] == f"/a.jar,{OURS}"
 
 
 def test_without_pyspark_submit_args_spark_gets_the_word_that_it_insists_on() -> None:
     properties, left = split_environment("", lambda: CONNECTOR)
-    assert (left, properties["spark.jars"]) == ("pyspark-shell", OURS)
+    assert (left, properties["spark.jars"]) == (["--load-spark-defaults", "pyspark-shell"], OURS)
+
+
+@pytest.mark.parametrize(
+    ("options", "authenticates"),
+    [
+        ([], "true"),
+        (["--master", "local[2]"], "true"),
+        (["--conf", "spark.authenticate=false"], "false"),
+        (["--master", "spark://h:7077"], None),
+    ],
+)
+def test_a_driver_that_is_all_of_spark_authenticates_its_rpc(options: list[str], authenticates: str | None) -> None:
+    properties, _ = split_environment(" ".join([*options, "pyspark-shell"]), lambda: CONNECTOR)
+    assert properties.get("spark.authenticate") == authenticates
+    asked = submit_options(options, lambda: CONNECTOR, {})
+    assert (f"spark.authenticate={authenticates}" in asked) is (authenticates is not None)
 
 
 def test_spark_submit_sh_ends_with_exit_code_2_before_anything_starts() -> None:

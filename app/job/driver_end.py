@@ -1,0 +1,72 @@
+"""Ends a job whose JVM has ended.
+
+Not every wait of the job asks the JVM: without a query nothing in its main loop does, and a query that cannot be
+started is tried again for ever. So a thread looks whether the JVM lives. When it does not, the job ends in its own
+order, which gives its leases back. What that order waits for may itself need the JVM, so a limit holds: a supervisor
+(systemd, Kubernetes) starts again only what has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+
+LOOK_INTERVAL_S = 0.5
+
+ENDS_WITHIN_S = 10.0
+"""How long a job may take to end in its own order once its JVM has ended."""
+
+Lives = Callable[[], bool]
+"""Whether the JVM is there; may be called from any thread."""
+
+
+def lives_as_child(process: subprocess.Popen[bytes]) -> Lives:
+    """Of a JVM that this process started."""
+    return lambda: process.poll() is None
+
+
+def lives_as_parent() -> Lives:
+    """Of spark-submit's JVM, which started this process: an orphan gets another parent."""
+    parent = os.getppid()
+    return lambda: os.getppid() == parent
+
+
+class DriverWatch:
+    """Follows one JVM until this process ends. `on_end` and `has_ended` may be called from any thread."""
+
+    def __init__(self, give_up: Callable[[], None], within: float = ENDS_WITHIN_S) -> None:
+        """`give_up`: ends this process at once; called where it still runs `within` seconds after its JVM's end."""
+        self._give_up, self._within = give_up, within
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._calls: list[Callable[[], None]] = []
+
+    def follow(self, lives: Lives) -> None:
+        """Begins to look, in a thread that ends with the process."""
+        threading.Thread(target=self._run, args=(lives,), name="driver-watch", daemon=True).start()
+
+    def on_end(self, call: Callable[[], None]) -> None:
+        """Calls it once, when the JVM has ended; at once where it has already. It must not block, or raise."""
+        with self._lock:
+            if not self._ended.is_set():
+                self._calls.append(call)
+                return
+        call()
+
+    def has_ended(self, within: float = 0.0) -> bool:
+        """Whether the JVM has ended, or does so within these seconds."""
+        return self._ended.wait(within)
+
+    def _run(self, lives: Lives) -> None:
+        never = threading.Event()
+        while lives():
+            never.wait(LOOK_INTERVAL_S)
+        with self._lock:
+            self._ended.set()
+            calls = list(self._calls)
+        for call in calls:
+            call()
+        never.wait(self._within)
+        self._give_up()
