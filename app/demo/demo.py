@@ -81,7 +81,7 @@ def demo(keep: bool) -> bool:
             f"{moved.skipped} skipped, {moved.twice} read twice"
         )
         if keep:
-            _stay(what_to_try(job, a, b), check)
+            stay(what_to_try(job, a, b), {"the job": job.check, "MM2": mirror.check}, threading.Event())
     return good and survived and refused is None and moved.skipped == 0
 
 
@@ -160,17 +160,28 @@ def what_to_try(job: LocalJob, a: LocalCluster, b: LocalCluster) -> list[str]:
         f"  {of_topic} b --describe --topic a.orders",
         "Or try:",
         *(f"  {lockstep} {command} {config}" for command in ("status", "topics", "offsets", "plan", "audit")),
+        "Or kill the job or MM2, ask for the status, and start the job again:",
+        f"  {lockstep} run {config}",
     ]
 
 
-def _stay(lines: Sequence[str], check: Callable[[], None]) -> None:
-    """Until Ctrl-C. Raises LockstepError when the job or MM2 has ended."""
+def stay(lines: Sequence[str], checks: Mapping[str, Callable[[], None]], over: threading.Event) -> None:
+    """Until Ctrl-C, or `over`. The clusters stay when the job or MM2 ends: what becomes of the target is worth a look.
+
+    `checks`: each raises LockstepError once that process has ended.
+    """
     for line in ("", *lines):
         print_line(line)
     sys.stdout.flush()
-    forever = threading.Event()
-    while not forever.wait(CHECKS_EVERY):
-        check()
+    running = dict(checks)
+    while not over.wait(CHECKS_EVERY):
+        for name, check in list(running.items()):
+            try:
+                check()
+            except LockstepError:
+                del running[name]
+                print_line(f"{name} has ended. The clusters stay until Ctrl-C.")
+                sys.stdout.flush()
 
 
 def _shown(path: Path) -> Path:

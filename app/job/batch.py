@@ -25,15 +25,18 @@ class Batch:
         self._passes, self._metrics, self.interval, self._serves = passes, metrics, interval, serves
         self._stopping = False
         self._beside = Work()
+        self._before = "before it"
 
-    def __call__(self, frame: DataFrame, _: int) -> None:
+    def __call__(self, frame: DataFrame, number: int) -> None:
         """Does nothing once the job is stopping: what this batch brought is harmless to lose."""
         if self._stopping:
             return
         start = time.monotonic()
         work = self._beside + self._passes.worked()
         if self._serves:
-            describe_jobs(frame, f"since the batch before: {work}")
+            # Spark reads a description when a job begins, and passes come after the only job of their batch.
+            describe_jobs(frame, f"{self._before}: {work}")
+        self._before = f"batch {number} had"
         with self._passes.serving() if self._serves else nullcontext():
             hints = collect_hints(frame)
         # What passes did beside the read is told with the next batch; its seconds are in those of the read.

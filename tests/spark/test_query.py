@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from app.job.batch import Batch
+from app.job.flow_passes import FlowPasses
 from app.local.waiting import wait_for
+from sinks.engine.metrics import Metrics
 from streaming.decode import DECODED_SCHEMA
 from streaming.flow import Flow
 from streaming.hints import CheckpointSeen, Hints
@@ -79,6 +83,27 @@ def test_jobs_of_a_batch_carry_its_description(spark: SparkSession, tmp_path: Pa
     jobs = store.jobsList(None)
     described = {jobs.apply(i).description().toString() for i in range(jobs.size())}
     assert "Some(lockstep-b, batch 0: what MM2 says of no cluster that answers)" in described
+
+
+def test_the_work_of_a_batch_is_told_with_the_number_of_that_batch(spark: SparkSession, tmp_path: Path) -> None:
+    metrics = Metrics("1")
+    passes = FlowPasses(metrics, 0.0)
+    batch = Batch(passes, metrics, 0.01)
+    query = start(spark, replace(clock_alone(tmp_path), target="told"), batch)
+    store = spark.sparkContext._jsc.sc().statusStore()
+
+    def described() -> list[str]:
+        jobs = store.jobsList(None)
+        found = [jobs.apply(i).description().toString() for i in range(jobs.size())]
+        return sorted(text for text in found if "lockstep-told" in text)
+
+    wait_for(lambda: len(described()) >= 2, WITHIN, "two batches")
+    batch.stop()
+    stop_gently(query, WITHIN)
+    passes.close()
+    first, second = described()[:2]
+    assert "batch 0: what MM2 says of no cluster that answers; before it: 0 passes" in first
+    assert "batch 1: what MM2 says of no cluster that answers; batch 0 had: 0 passes" in second
 
 
 def test_a_sink_that_raises_ends_the_query_and_says_why(spark: SparkSession, tmp_path: Path) -> None:
