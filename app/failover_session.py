@@ -9,14 +9,16 @@ from functools import partial
 
 from app.failover_claims import claim_of_this_process, may_be_alive
 from app.failover_verify import CopyComparison
-from app.passes import single_pass
+from app.passes import group_offsets, single_pass
 from app.settings import Settings
 from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
 from sinks.engine.audit import process_identity
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
+from sinks.engine.reconcile import FlowReconcile
 from sinks.failover.fence_notes import OtherLedgers
 from sinks.failover.fence_proof import Proof
+from sinks.failover.fence_rules import shown
 from sinks.failover.journal import Journal, StateObserver
 from sinks.failover.record import Begun
 from sinks.failover.scene import Choices, CopyCheck, Scene
@@ -24,6 +26,7 @@ from sinks.failover.steps import failover_steps
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import GroupScope
+from sinks.kinds.controller import Controller
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts
 from streaming.errors import LockstepError
 from streaming.number_of import number_of
@@ -32,13 +35,14 @@ from streaming.number_of import number_of
 @dataclass(frozen=True)
 class FailoverCall:
     """How a command was called. `within`: seconds in which all records must be on the target; `accepted`: topics of
-    which some may be missing there. `verifies`: the records of both sides are compared before clients may move.
-    `aborts`: open transactions on the source are aborted behind the fence.
-    `say` gets lines for people, `on_state` each state that was reached."""
+    which some may be missing there; `accepted_groups`: groups whose last offsets need not be known. `verifies`: the
+    records of both sides are compared before clients may move. `aborts`: open transactions on the source are aborted
+    behind the fence. `say` gets lines for people, `on_state` each state that was reached."""
 
     why: str = ""
     within: float = 300.0
     accepted: Sequence[str] = ()
+    accepted_groups: Sequence[str] = ()
     verifies: bool = False
     aborts: bool = False
     say: Callable[[str], None] = lambda line: None
@@ -67,7 +71,7 @@ def failover_session(
                 choices=Choices(Proof(flow.failover.proof_seconds), call.within, frozenset(call.accepted), call.aborts),
                 say=call.say,
                 verify=CopyCheck(comparison.compare) if call.verifies else None,
-                last_offsets=partial(write_last_offsets, settings, flow),
+                last_offsets=partial(write_last_offsets, settings, flow, call.accepted_groups),
                 does=failover_steps,
                 source_answers=needs_source or _answers(clusters),
                 other_ledgers=partial(other_ledgers, settings, flow, call.say, writes=writes),
@@ -134,20 +138,32 @@ def group_rows(settings: Settings, flow: FlowSettings, groups: Collection[str]) 
         return one.group_offsets
 
 
-def write_last_offsets(settings: Settings, flow: FlowSettings) -> str:
+def write_last_offsets(settings: Settings, flow: FlowSettings, accepted: Collection[str]) -> str:
     """The groups' offsets on the target as they are now, once more; what came of it. Raises LockstepError."""
     scope = GroupScope(shown=True)
     opened = single_pass(settings, flow, writes="promote", kinds=[Kind.GROUP_OFFSET], scope=scope, obeys_failover=False)
     with opened as one, one.reconcile.leading():
-        compared = one.compare()
-        for reason in compared.trouble.faulted.values():
-            raise LockstepError(f"the groups' last offsets cannot be written: {reason}")
-        outcomes = one.reconcile.apply(compared).outcomes
-        failed = [outcome for outcome in outcomes if outcome.error]
-        if failed:
-            said = number_of(len(failed), "last offset was", "last offsets were")
-            raise LockstepError(f"{said} refused: {failed[0].change.label}: {failed[0].error}")
-        verdicts = ", ".join(
-            f"{count} {verdict}" for verdict, count in count_verdicts(one.group_offsets).items() if count
+        return write_groups(one.reconcile, one.controllers, accepted)
+
+
+def write_groups(reconcile: FlowReconcile, controllers: Collection[Controller], accepted: Collection[str]) -> str:
+    """`accepted`: groups whose offsets need not be known. Writes those of all others before it raises LockstepError for
+    a group whose offsets could not be read."""
+    compared = reconcile.compare(everything=True)
+    for reason in compared.trouble.faulted.values():
+        raise LockstepError(f"the groups' last offsets cannot be written: {reason}")
+    outcomes = reconcile.apply(compared).outcomes
+    failed = [outcome for outcome in outcomes if outcome.error]
+    if failed:
+        said = number_of(len(failed), "last offset was", "last offsets were")
+        raise LockstepError(f"{said} refused: {failed[0].change.label}: {failed[0].error}")
+    rows = group_offsets(controllers)
+    unseen = {row.group: row.judgement.reason for row in rows if row.unseen and row.group not in accepted}
+    if unseen:
+        group, reason = min(unseen.items())
+        raise LockstepError(
+            f"the last offsets of {shown(sorted(unseen))} are not known: {group}: {reason}. See that they can be read "
+            "and run the command again, or accept each of these groups with --accept-group"
         )
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(rows).items() if count)
     return f"last offsets of groups that were written: {len(outcomes)}; groups' partitions: {verdicts or 'none'}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -56,7 +56,12 @@ class SinglePass:
     @property
     def group_offsets(self) -> list[GroupOffset]:
         """What the last comparison knows of each group and partition."""
-        return [row for one in self.controllers if isinstance(one, OffsetController) for row in one.rows]
+        return group_offsets(self.controllers)
+
+
+def group_offsets(controllers: Iterable[Controller]) -> list[GroupOffset]:
+    """What the last comparison of these knows of each group and partition."""
+    return [row for one in controllers if isinstance(one, OffsetController) for row in one.rows]
 
 
 @contextmanager

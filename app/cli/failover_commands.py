@@ -8,6 +8,7 @@ import typer
 
 from app.cli.failover_options import (
     AbortOption,
+    AcceptGroupOption,
     AcceptOption,
     BatchOption,
     DryRunOption,
@@ -68,6 +69,7 @@ def cutover(
     without_fence: WithoutFenceOption = False,
     within: WithinOption = 300.0,
     accept: AcceptOption = None,
+    accept_group: AcceptGroupOption = None,
     abort_transactions: AbortOption = False,
     batch: BatchOption = None,
     verify: VerifyOption = False,
@@ -77,7 +79,8 @@ def cutover(
 ) -> None:
     """Leads the whole planned failover: fence, wait for the last records, promote. Loses nothing but
     what `--accept` names."""
-    call = FailoverCall(why, within, tuple(accept or ()), verify, abort_transactions)
+    accepted, groups = tuple(accept or ()), tuple(accept_group or ())
+    call = FailoverCall(why, within, accepted, groups, verify, abort_transactions)
     run = called(config, flow, output, call, dry=dry)
     run.carry_out(
         [Command.FENCE, Command.DRAIN, Command.PROMOTE],
@@ -93,6 +96,7 @@ def promote(
     flow: OneFlowOption = None,
     output: OutputOption = Output.TEXT,
     accept: AcceptOption = None,
+    accept_group: AcceptGroupOption = None,
     abort_transactions: AbortOption = False,
     verify: VerifyOption = False,
     why: WhyOption = "",
@@ -100,7 +104,8 @@ def promote(
     take_over: TakeOverOption = False,
 ) -> None:
     """Ends a flow whose records are all on the target: last offsets, rights to write, and nothing more is written."""
-    call = FailoverCall(why, accepted=tuple(accept or ()), verifies=verify, aborts=abort_transactions)
+    accepted, groups = tuple(accept or ()), tuple(accept_group or ())
+    call = FailoverCall(why, accepted=accepted, accepted_groups=groups, verifies=verify, aborts=abort_transactions)
     run = called(config, flow, output, call, dry=dry)
     run.carry_out(
         [Command.PROMOTE],

@@ -27,6 +27,10 @@ WithinOption = Annotated[
 AcceptOption = Annotated[
     list[str] | None, typer.Option("--accept", help="A topic whose records may be missing; may be repeated.")
 ]
+AcceptGroupOption = Annotated[
+    list[str] | None,
+    typer.Option("--accept-group", help="A group whose last offsets need not be known; may be repeated."),
+]
 VerifyOption = Annotated[
     bool, typer.Option("--verify", help="Compare the records of both sides before clients may move, as `verify` does.")
 ]

@@ -68,6 +68,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {
     "--accept": "TOPIC",
+    "--accept-group": "GROUP",
     "--accept-loss": "RECORDS|unknown",
     "--add-config": "KEY=VALUE",
     "--add-config-file": "FILE",

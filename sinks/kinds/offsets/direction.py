@@ -86,6 +86,7 @@ class GroupOffset:
 
     `answer`: the translation of `at`, or why there is none. `before`: the group's own offset where it continues.
     `sought`: its record is still to be looked for there. `held`: MM2 sends records again, which the answer waits for.
+    `unseen`: what the group has here or there could not be read.
     """
 
     group: str
@@ -97,6 +98,7 @@ class GroupOffset:
     back: bool = False
     sought: bool = False
     held: bool = False
+    unseen: bool = False
 
     @property
     def topic(self) -> str:
@@ -161,7 +163,7 @@ class GroupOffset:
 def unread(group: str, alias: str, fault: ItemFault, back: bool) -> GroupOffset:
     """In place of the rows of a group whose offsets could not be read where it comes from, on the cluster `alias`."""
     judgement = Judgement(Verdict.ERROR, f"the group's offsets on {alias} could not be read: {fault}")
-    return GroupOffset(group, NO_PARTITION, 0, Unanswered.UNREAD, judgement, back=back)
+    return GroupOffset(group, NO_PARTITION, 0, Unanswered.UNREAD, judgement, back=back, unseen=True)
 
 
 def forward(settings: FlowSettings, source: ClusterGroups, target: ClusterGroups, listed: Listed) -> Direction:

@@ -215,7 +215,8 @@ def _row(
         untrue=not direction.back and memory.target_logs.is_untrue(group, at.where, before),
         error=_unseen(seen, group, across),
     )
-    return GroupOffset(group, across, at.offset, answer, verdict_on(facts), before, direction.back)
+    unseen = facts.error is not None
+    return GroupOffset(group, across, at.offset, answer, verdict_on(facts), before, direction.back, unseen=unseen)
 
 
 def _is_held(direction: Direction, at: GroupPosition) -> bool:

@@ -96,7 +96,7 @@ class Flow:
     def asked(self, *arguments: str, code: int = 0, config: Path | None = None) -> dict[str, Any]:
         """The command's JSON of the flow."""
         done = self.run(*arguments, "-o", "json", config=config)
-        assert done.returncode == code, done.stderr
+        assert done.returncode == code, done.stderr + done.stdout
         (flow,) = json.loads(done.stdout)["flows"]
         return dict(flow)
 

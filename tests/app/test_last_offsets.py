@@ -1,0 +1,50 @@
+"""The groups' last offsets, which are written before a flow is promoted."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.failover_session import write_groups
+from sinks.faults import ItemFault
+from sinks.kafka.ports.groups import LogRange
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+from tests.sinks.builders import World, flow_settings, put_topic
+
+X, AX = TopicPartition("x", 0), TopicPartition("a.x", 0)
+DENIED = ItemFault("GROUP_AUTHORIZATION_FAILED", "Group authorization failed.")
+
+
+@pytest.fixture
+def world() -> World:
+    """Two groups at the end of a topic."""
+    built = World(flow_settings())
+    for cluster, groups, where in (
+        (built.source, built.source_groups, X),
+        (built.target, built.target_groups, AX),
+    ):
+        put_topic(cluster, where.topic)
+        groups.logs[where] = LogRange(0, 9)
+    built.source_groups.offsets = {"g": {X: 9}, "h": {X: 9}}
+    return built
+
+
+def write(world: World, *accepted: str) -> str:
+    with world.reconcile.leading():
+        return write_groups(world.reconcile, world.controllers, accepted)
+
+
+def test_last_offsets_of_all_groups_are_written(world: World) -> None:
+    assert write(world).endswith("2 SYNCED")
+    assert world.target_groups.offsets == {"g": {AX: 9}, "h": {AX: 9}}
+
+
+@pytest.mark.parametrize("side", ["source_groups", "target_groups"])
+def test_group_that_could_not_be_read_ends_it_unless_it_is_accepted_by_name(world: World, side: str) -> None:
+    getattr(world, side).unreadable["h"] = DENIED
+    with pytest.raises(LockstepError, match=r"last offsets of h are not known: .*GROUP_AUTH.*--accept-group"):
+        write(world)
+    assert world.target_groups.offsets == {"g": {AX: 9}}
+    with pytest.raises(LockstepError):
+        write(world, "g")
+    assert "1 ERROR" in write(world, "h")
