@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition as At
+from confluent_kafka.admin import AdminClient
 
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.kafka
 SOON = 90.0
 RECORDS = 30
 MIDDLE = 12
+MANY, UNREAD, DELETED_TO = 160, 20, 150
 
 
 def asked(command: Sequence[str], folder: Path, clusters: Clusters) -> dict[str, Any]:
@@ -75,6 +78,32 @@ def test_group_at_the_end_and_one_behind_it_skip_nothing(clusters: Clusters, uni
     assert found[behind]["downstream_offset"] <= MIDDLE
     assert found[behind]["error_bound"] >= MIDDLE - found[behind]["downstream_offset"]
     assert {row["verdict"] for row in rows} <= {"PENDING", "SYNCED"}
+
+
+@pytest.mark.usefixtures("mirror")
+def test_group_whose_unread_records_were_deleted_on_the_source_reads_them_on_the_target(
+    clusters: Clusters, unique: str, tmp_path: Path
+) -> None:
+    topic, group = f"mirrored-{unique}", f"mirrored-{unique}-overtaken"
+    here, there = TopicPartition(topic, 0), TopicPartition(f"{SOURCE}.{topic}", 0)
+    with (
+        closing(KafkaCluster("a", {"bootstrap.servers": clusters.a.bootstrap})) as a,
+        closing(KafkaCluster("b", {"bootstrap.servers": clusters.b.bootstrap})) as b,
+    ):
+        assert a.create_topics({topic: TopicSpec(1, 1)}) == {topic: None}
+        wait_for(lambda: topic in a.list_topics(), SOON, f"{topic} to be listed")
+        a.append_log(topic, [(b"k", b"%d" % number) for number in range(MANY)])
+        wait_for(lambda: not any(_faults(a, {group: {here: UNREAD}})), SOON, "the group to be committed")
+        wait_for(lambda: _end(b, there) == MANY, SOON, f"{there} to have all records")
+        admin = AdminClient({"bootstrap.servers": clusters.a.bootstrap})
+        for deleted in admin.delete_records([At(topic, 0, DELETED_TO)]).values():
+            deleted.result(SOON)
+        (row,) = asked(["offsets", "--group", group], tmp_path, clusters)["offsets"]
+        by_offset = ["offsets", "translate", "--topic", topic, "--partition", "0", "--offset", str(UNREAD)]
+        (translated,) = asked(by_offset, tmp_path, clusters)["offsets"]
+    assert row["downstream_offset"] <= UNREAD
+    assert row["downstream_offset"] + row["error_bound"] >= UNREAD
+    assert translated["downstream_offset"] == row["downstream_offset"]
 
 
 def _faults(cluster: KafkaCluster, wanted: dict[str, dict[TopicPartition, int]]) -> list[bool]:
