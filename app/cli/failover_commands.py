@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +11,7 @@ from app.cli.failover_options import (
     AbortOption,
     AcceptGroupOption,
     AcceptOption,
+    AgreeOption,
     BatchOption,
     DryRunOption,
     OneFlowOption,
@@ -19,13 +21,19 @@ from app.cli.failover_options import (
     WithinOption,
     WithoutFenceOption,
 )
+from app.cli.failover_output import say_of
 from app.cli.failover_run import called
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import Output
 from app.failover_session import FailoverCall
 from sinks.failover import commands
 from sinks.failover.fence_lifting import check_liftable
-from sinks.failover.states import Command
+from sinks.failover.fence_rules import shown
+from sinks.failover.foreseen import moved_groups
+from sinks.failover.scene import Scene
+from sinks.failover.states import Command, State
+from streaming.errors import WrongUsage
+from streaming.number_of import number_of
 
 
 def fence(
@@ -73,6 +81,7 @@ def cutover(
     abort_transactions: AbortOption = False,
     batch: BatchOption = None,
     verify: VerifyOption = False,
+    yes: AgreeOption = False,
     why: WhyOption = "",
     dry: DryRunOption = False,
     take_over: TakeOverOption = False,
@@ -82,13 +91,54 @@ def cutover(
     accepted, groups = tuple(accept or ()), tuple(accept_group or ())
     call = FailoverCall(why, within, accepted, groups, verify, abort_transactions)
     run = called(config, flow, output, call, dry=dry)
+
+    def told(scene: Scene) -> dict[str, Any]:
+        return {"groups": _tell_cutover(scene, without_fence)}
+
+    def agreed(scene: Scene) -> None:
+        told(scene)
+        if not yes:
+            _ask(scene)
+
     run.carry_out(
-        [Command.FENCE, Command.DRAIN, Command.PROMOTE],
-        lambda scene: commands.cutover(scene, without_fence=without_fence, take_over=take_over, batch=batch),
+        CUTOVER,
+        lambda scene: commands.cutover(
+            scene, without_fence=without_fence, take_over=take_over, batch=batch, agreed=agreed
+        ),
         topics=accept or (),
         done=commands.promoted,
         checks=lambda scene: commands.check_cutover(scene, without_fence=without_fence),
+        foresees=told,
     )
+
+
+CUTOVER = (Command.FENCE, Command.DRAIN, Command.PROMOTE)
+
+
+def _tell_cutover(scene: Scene, without_fence: bool) -> int | None:
+    """Says what a cutover does from here, and returns how many groups it moves; None: unknown."""
+    flow, record, listed, moved = scene.settings.flow, scene.journal.record, scene.listed(), moved_groups(scene)
+    fenced = [] if record.state is State.MIRRORING else scene.topics(listed)
+    if fenced:
+        already = number_of(len(fenced), f"topic on {flow.source} is", f"topics on {flow.source} are")
+        say_of(scene.settings, f"{already} fenced already: {shown(fenced)}")
+    if new := sorted(set(scene.fenced(listed)) - set(fenced)):
+        topics = f"{number_of(len(new), 'topic')} on {flow.source}: {shown(new)}"
+        does = "sets no fence, and expects that nobody writes" if without_fence else "denies everybody to write"
+        say_of(scene.settings, f"cutover {does} {topics}")
+    if moved.count is None:
+        say_of(scene.settings, f"how many groups are moved is unknown: {moved.unknown}")
+    else:
+        say_of(scene.settings, f"it writes the last offsets of {number_of(moved.count, 'group')} on {flow.target}")
+    say_of(scene.settings, f"then {flow.name} has ended: Lockstep keeps nothing in step for it any more")
+    return moved.count
+
+
+def _ask(scene: Scene) -> None:
+    """Raises WrongUsage where nobody can be asked, and Abort where they do not agree."""
+    if not sys.stdin.isatty():
+        raise WrongUsage("there is no terminal to ask on: say --yes")
+    typer.confirm(f"Cut over {scene.settings.flow.name}?", abort=True, err=True)
 
 
 def promote(

@@ -34,6 +34,7 @@ AcceptGroupOption = Annotated[
 VerifyOption = Annotated[
     bool, typer.Option("--verify", help="Compare the records of both sides before clients may move, as `verify` does.")
 ]
+AgreeOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 AbortOption = Annotated[
     bool,
     typer.Option(

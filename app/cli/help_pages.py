@@ -32,7 +32,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "preflight": (f"preflight {FILE}", f"preflight {FILE} --flow 'a->b' --report preflight.md"),
     "fence": (f"fence {FILE} --dry-run", f"fence orders payments {FILE} --why 'move to b'"),
     "unfence": (f"unfence {FILE}", f"unfence {FILE} --flow 'a->b' --dry-run"),
-    "cutover": (f"cutover {FILE} --dry-run", f"cutover {FILE} --flow 'a->b' --verify --why 'move to b'"),
+    "cutover": (f"cutover {FILE} --dry-run", f"cutover {FILE} --flow 'a->b' --verify --yes --why 'move to b'"),
     "promote": (f"promote {FILE} --dry-run", f"promote {FILE} --flow 'a->b'"),
     "failover": (f"failover {FILE} --dry-run", f"failover {FILE} --flow 'a->b' --yes 1200"),
     "failback": (f"failback {FILE} --export lost", f"failback {FILE} --out back.properties"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from sinks.engine.model import Key
 from sinks.failover.compared_copies import compare_copies
@@ -141,14 +141,22 @@ def promoted(scene: Scene) -> FailoverRecord | None:
 
 
 def cutover(
-    scene: Scene, *, without_fence: bool = False, take_over: bool = False, batch: int | None = None
+    scene: Scene,
+    *,
+    without_fence: bool = False,
+    take_over: bool = False,
+    batch: int | None = None,
+    agreed: Callable[[Scene], None] = lambda scene: None,
 ) -> FailoverRecord:
     """All of a planned failover; run again, it goes on where it was. Raises as its parts.
 
     `batch`: so many topics are fenced and drained at a time; whoever is told of states moves their clients meanwhile.
+    `agreed`: raises unless somebody agrees, before anything is written.
     """
     if done := promoted(scene):
         return done
+    check_cutover(scene, without_fence=without_fence)
+    agreed(scene)
     record = scene.journal.record
     if record.doing is Command.UNFENCE:
         record = unfence(scene, take_over=take_over)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from sinks.engine.model import Kind
 from sinks.failover.divergence import divergences
 from sinks.failover.fence_notes import own_fences
 from sinks.failover.record import FailoverRecord, NotNow
@@ -12,6 +13,8 @@ from sinks.failover.scene import Scene
 from sinks.failover.source_end_offsets import known_end_offsets
 from sinks.failover.states import TRANSITIONS, Command, State, Step
 from sinks.failover.unreplicated import counted_topics
+from sinks.kinds.offsets.chosen_groups import chosen_groups
+from streaming.errors import LockstepError
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,24 @@ def foreseen(scene: Scene, commands: Sequence[Command]) -> Foreseen:
     steps, then = steps_ahead(scene.journal.record, commands)
     topics = {topic for command in dict(steps) for topic in _CONCERNED[command](scene)}
     return Foreseen(steps, then, sorted(topics))
+
+
+@dataclass(frozen=True)
+class MovedGroups:
+    """How many groups `promote` writes last offsets of; None: `unknown` says why."""
+
+    count: int | None
+    unknown: str = ""
+
+
+def moved_groups(scene: Scene) -> MovedGroups:
+    """Of the source, as they are listed now."""
+    if not scene.settings.enabled.get(Kind.GROUP_OFFSET, False):
+        return MovedGroups(0)
+    try:
+        return MovedGroups(len(chosen_groups(scene.settings, scene.source.groups.names())))
+    except LockstepError as error:
+        return MovedGroups(None, str(error))
 
 
 def steps_ahead(record: FailoverRecord, commands: Sequence[Command]) -> tuple[list[tuple[Command, Step]], State]:

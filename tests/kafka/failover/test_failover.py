@@ -20,7 +20,7 @@ def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow
     assert "ready to fail over" in (tmp_path / "ready.md").read_text()
     assert flow.preflight_as_a_job_does()[0].records == 0
     with producing(flow.clusters.a, topics):
-        done = flow.asked("cutover", "--verify", "--why", "a test")
+        done = flow.asked("cutover", "--yes", "--verify", "--why", "a test")
         ends = [flow.end(topic, partition) for topic in topics for partition in (0, 1)]
         copies = [flow.end(topic, partition, copy=True) for topic in topics for partition in (0, 1)]
     assert (done["state"], done["why"]) == ("PROMOTED", "a test")
@@ -49,7 +49,7 @@ def test_a_super_user_who_ignores_the_fence_is_found_and_the_fence_taken_back(fl
     flow.make_topic(topic)
     flow.make_topic(ignored)
     with producing(flow.clusters.a, [ignored], super_user=True):
-        done = flow.run("cutover")
+        done = flow.run("cutover", "--yes")
     assert done.returncode == 1
     assert f"writing to {ignored}" in done.stderr
     assert not [acl for acl in flow.a.acls.describe() if acl.permission == "DENY"]

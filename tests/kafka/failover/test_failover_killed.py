@@ -64,7 +64,7 @@ def test_a_cutover_killed_around_each_step_ends_as_if_it_had_not_been(
     wait_for(lambda: not any(flow.a.groups.commit({group: {where: 1}})[group].values()), SOON, "the group's commit")
     assert commands.run("apply", "--yes", "--force", config=config).code == 0
     with producing(flow.clusters.a, [topic]):
-        done = killed_at(CUTOVER, flow, commands, "cutover", config=config).flow()
+        done = killed_at(CUTOVER, flow, commands, "cutover", "--yes", config=config).flow()
     assert (done["state"], done["doing"]) == (State.PROMOTED, None)
     assert values(flow.clusters.b, copy) == values(flow.clusters.a, where) != []
     denied = [acl for acl in flow.a.acls.describe() if acl.permission == "DENY" and acl.resource_name == topic]
@@ -73,7 +73,7 @@ def test_a_cutover_killed_around_each_step_ends_as_if_it_had_not_been(
     granted = AclBinding("TOPIC", copy.topic, "LITERAL", f"User:{RESTRICTED[0]}", "*", "WRITE", "ALLOW")
     assert list(flow.b.acls.describe()).count(granted) == 1
     assert flow.b.groups.committed([group]).items[group][copy] == 1
-    again = commands.run("cutover", config=config).flow()
+    again = commands.run("cutover", "--yes", config=config).flow()
     assert (again["state"], again["at"]) == (State.PROMOTED, done["at"])
 
 
@@ -115,12 +115,12 @@ def test_of_two_people_at_once_the_second_waits_and_who_is_taken_over_does_no_fu
     flow: Flow, commands: Commands, unique: str
 ) -> None:
     flow.make_topic(f"leaving-{unique}-x")
-    first = commands.start("cutover", config=flow.config, at=Step.AWAIT_RECORDS, sends="SIGSTOP")
+    first = commands.start("cutover", "--yes", config=flow.config, at=Step.AWAIT_RECORDS, sends="SIGSTOP")
     wait_for(first.is_stopped, SOON, "the first to stop in its cutover")
-    refused = commands.run("cutover", config=flow.config)
+    refused = commands.run("cutover", "--yes", config=flow.config)
     assert refused.code == 1
     assert f":{first.pid} is running `" in refused.err
-    done = commands.run("cutover", "--take-over", "--why", "the first one hangs", config=flow.config).flow()
+    done = commands.run("cutover", "--yes", "--take-over", "--why", "the first one hangs", config=flow.config).flow()
     assert done["state"] == State.PROMOTED
     first.go_on()
     late = first.wait()

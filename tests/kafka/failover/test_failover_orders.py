@@ -69,7 +69,7 @@ def test_whoever_moves_first_no_record_is_left_unread_and_no_more_than_said_are_
         bound = synced(flow, commands, group.name)
         if first == "consumers":
             group.read_on(flow.clusters.b, copy, 50)
-        assert commands.run("cutover", config=flow.config).flow()["state"] == "PROMOTED"
+        assert commands.run("cutover", "--yes", config=flow.config).flow()["state"] == "PROMOTED"
     group.read_on(flow.clusters.b, copy, group.lag(flow.clusters.b, copy))
     assert len(group.read) == flow.end(topic, 0) == flow.end(topic, 0, copy=True)
     assert group.read.total() - len(group.read) <= bound

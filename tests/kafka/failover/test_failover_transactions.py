@@ -39,7 +39,7 @@ def test_a_cutover_names_an_open_transaction_and_goes_on_once_it_is_committed(fl
     topic = f"leaving-{unique}-x"
     flow.make_topic(topic)
     with transaction(flow, topic, unique) as producer:
-        refused = flow.run("cutover", "--within", "1")
+        refused = flow.run("cutover", "--yes", "--within", "1")
         assert refused.returncode == 1
         assert f"{unique} (producer id" in refused.stderr
         assert f"in {topic}-0 from offset 1" in refused.stderr
@@ -47,7 +47,7 @@ def test_a_cutover_names_an_open_transaction_and_goes_on_once_it_is_committed(fl
         # The fence denies no commit.
         committing = threading.Timer(3, producer.commit_transaction)
         committing.start()
-        done = flow.asked("cutover")
+        done = flow.asked("cutover", "--yes")
         committing.join()
     assert done["state"] == "PROMOTED"
     assert flow.end(topic, 0, copy=True) == 2
@@ -57,7 +57,7 @@ def test_on_request_the_transaction_is_aborted_and_its_producer_learns_of_it(flo
     topic = f"leaving-{unique}-x"
     flow.make_topic(topic)
     with transaction(flow, topic, unique) as producer:
-        done = flow.run("cutover", "--abort-transactions")
+        done = flow.run("cutover", "--yes", "--abort-transactions")
         assert done.returncode == 0, done.stderr
         assert f"the transaction of {unique} is aborted" in done.stderr
         with pytest.raises(KafkaException):
