@@ -16,7 +16,7 @@ from typing import Any
 from app.local.java_gateway import kafka_jvm
 from app.settings import Settings
 from sinks.engine.audit import Audit, process_identity
-from sinks.engine.guard import Guard
+from sinks.engine.guard import Guard, former_ledger
 from sinks.engine.leadership import Identity
 from sinks.engine.lease import Lease
 from sinks.engine.ledger import Ledger
@@ -30,7 +30,7 @@ from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.jvm_transactions import JvmTransactions
 from sinks.kafka.librdkafka.client_config import client_config
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.ports.cluster import CountRequest, Reader, count_nothing
+from sinks.kafka.ports.cluster import Cluster, CountRequest, Reader, count_nothing
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import UnwatchedConfigs, UnwatchedGroups, UnwatchedList
 from sinks.kafka.request_timeout import longest_write, request_timeout
@@ -63,15 +63,17 @@ def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
     return Audit(flow.internal.audit, target, flow.safety.audit_factor, process_identity())
 
 
-def ledger(
-    flow: FlowSettings, target: KafkaCluster, *, to_write: bool, permit: Callable[[], None] = lambda: None
-) -> Ledger:
+def ledger(flow: FlowSettings, target: Cluster, *, to_write: bool, permit: Callable[[], None] = lambda: None) -> Ledger:
     """The ledger of a flow, read now. Raises LedgerUntrusted, ClusterUnreachable, RightsMissing.
 
-    `permit`: of who must lead the flow to write it.
+    `permit`: of who must lead the flow to write it. A ledger that has the name of another separator stays in use: where
+    separators differ in `.` and `_` alone, Kafka does not even take the new name beside the old one.
     """
     seal, writer = Seal(flow.flow.name, flow.safety.ledger_secret), target if to_write else None
-    return Ledger(flow.internal.ledger, target, writer, flow.safety.ledger_factor, seal=seal, permit=permit)
+    opened = partial(Ledger, reader=target, writer=writer, factor=flow.safety.ledger_factor, seal=seal, permit=permit)
+    found = opened(flow.internal.ledger)
+    former = None if found.exists else former_ledger(flow.flow, target, flow.internal.ledger)
+    return found if former is None else opened(former)
 
 
 def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = False) -> Guard:

@@ -188,6 +188,24 @@ class Guard:
         )
 
 
+LEDGER_PREFIX = "lockstep-ledger"
+"""How the names of ledgers begin, unless the replication policy has the method `ledger_topic`."""
+
+
+def former_ledger(flow: Flow, reader: Reader, topic: str) -> str | None:
+    """The flow's ledger on its target under another name than `topic`, as another separator makes it; None: none.
+
+    It knows this target, and an alias as this flow's source. Which cluster that is the guard compares once it is open.
+    """
+    names = (name for name in sorted(reader.list_topics()) if name.startswith(LEDGER_PREFIX) and flow.source in name)
+    cluster_id = reader.cluster_id()
+    for name in names:
+        known = pins_in(name, reader) if name != topic else {}
+        if known.keys() == {flow.source, flow.target} and known[flow.target] == cluster_id:
+            return name
+    return None
+
+
 def pins_in(topic: str, reader: Reader) -> dict[str, str]:
     """The cluster ids in any flow's ledger, by alias, signed or not: they may only ever stop something."""
     found: dict[str, str] = {}

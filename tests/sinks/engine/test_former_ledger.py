@@ -1,0 +1,81 @@
+"""Another separator must not cost a flow its ledger: it is found under its old name, and stays in use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.wiring import ledger
+from sinks.engine.guard import Guard, former_ledger
+from sinks.engine.ledger import Entry, Ledger
+from sinks.engine.model import Kind
+from sinks.engine.pins import FILE, PinFile
+from sinks.engine.seal import Seal
+from sinks.faults import WrongCluster
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.memory.memory_cluster import MemoryCluster
+from streaming.flow import Flow
+from tests.sinks.builders import FLOW, flow_settings
+
+OLD, NEW = "lockstep-ledger.a.internal", "lockstep-ledger_a_internal"
+SECRET = "sixteen characters or more"
+
+
+@pytest.fixture
+def source() -> MemoryCluster:
+    return MemoryCluster("a", "id-of-a")
+
+
+@pytest.fixture
+def target(source: MemoryCluster) -> MemoryCluster:
+    """It has the flow's ledger under its old name, in which a kind is paused."""
+    built = MemoryCluster("b", "id-of-b")
+    known = Ledger(OLD, built, built, 1, seal=Seal(FLOW.name, SECRET))
+    Guard(FLOW, source, built).check(known)
+    known.put({(Entry.PAUSED, ("acl",)): ""})
+    return built
+
+
+def with_another_separator() -> FlowSettings:
+    settings = flow_settings({"replication.policy.separator": "_"})
+    assert settings.internal.ledger == NEW
+    return replace(settings, safety=replace(settings.safety, ledger_secret=SECRET))
+
+
+def test_ledger_is_found_under_its_old_name_and_goes_on_being_written_there(
+    source: MemoryCluster, target: MemoryCluster, tmp_path: Path
+) -> None:
+    settings = with_another_separator()
+    guard = Guard(FLOW, source, target, pins=PinFile(tmp_path / FILE, create=True))
+    for _ in range(2):
+        found = guard.open(lambda: ledger(settings, target, to_write=True))
+        guard.check(found)
+        assert (found.topic, found.paused()) == (OLD, {Kind.ACL})
+    found.put({(Entry.PAUSED, ("acl",)): None})
+    assert ledger(settings, target, to_write=False).paused() == set()
+    assert NEW not in target.list_topics()
+
+
+def test_ledger_of_another_source_cluster_is_no_ledger_of_this_flow(
+    source: MemoryCluster, target: MemoryCluster
+) -> None:
+    source.id = "another"
+    with pytest.raises(WrongCluster, match="leads to the cluster another"):
+        Guard(FLOW, source, target).open(lambda: ledger(with_another_separator(), target, to_write=False))
+
+
+def test_ledgers_of_other_flows_and_of_other_targets_are_left_alone(target: MemoryCluster) -> None:
+    assert former_ledger(FLOW, target, NEW) == OLD
+    assert former_ledger(FLOW, target, OLD) is None
+    assert former_ledger(Flow("c", "b"), target, "lockstep-ledger_c_internal") is None
+    target.id = "another"
+    assert former_ledger(FLOW, target, NEW) is None
+
+
+def test_first_contact_begins_under_the_name_that_the_separator_gives(source: MemoryCluster) -> None:
+    target = MemoryCluster("b", "id-of-b")
+    found = ledger(with_another_separator(), target, to_write=True)
+    Guard(FLOW, source, target).check(found)
+    assert target.list_topics() == {NEW: 1}
