@@ -53,7 +53,8 @@ def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> Int
     """`location`: MM2's `offset-syncs.topic.location`, `source` or `target`; all others are on the target.
 
     Where the policy has no separator of its own, our names have a dot. A policy names our topics itself with the
-    methods `ledger_topic(source)`, `audit_topic(source)`, where it has them.
+    methods `ledger_topic(source)`, `audit_topic(source)`, `topics_log_topic(source)` and `groups_log_topic(source)`,
+    where it has them. The last two are those of `LogListener`.
     """
     separator: str = getattr(policy, "internal_separator", ".")
     here, other = (flow.source, flow.target) if location == "source" else (flow.target, flow.source)
@@ -62,14 +63,14 @@ def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> Int
         checkpoints=policy.checkpoints_topic(flow.source),
         offset_syncs=policy.offset_syncs_topic(other),
         offset_syncs_cluster=here,
-        ledger=_own(policy, "ledger", flow.source, separator),
-        audit=_own(policy, "audit", flow.source, separator),
-        topics=separator.join(("lockstep-topics", flow.source, "internal")),
-        groups=separator.join(("lockstep-groups", flow.source, "internal")),
-        reverse_ledger=_own(policy, "ledger", flow.target, separator),
+        ledger=_own(policy, "ledger_topic", "lockstep-ledger", flow.source, separator),
+        audit=_own(policy, "audit_topic", "lockstep-audit", flow.source, separator),
+        topics=_own(policy, "topics_log_topic", "lockstep-topics", flow.source, separator),
+        groups=_own(policy, "groups_log_topic", "lockstep-groups", flow.source, separator),
+        reverse_ledger=_own(policy, "ledger_topic", "lockstep-ledger", flow.target, separator),
     )
 
 
-def _own(policy: ReplicationPolicy, what: str, source: str, separator: str) -> str:
-    chosen: Callable[[str], str] | None = getattr(policy, f"{what}_topic", None)
-    return chosen(source) if chosen else separator.join((f"lockstep-{what}", source, "internal"))
+def _own(policy: ReplicationPolicy, method: str, name: str, source: str, separator: str) -> str:
+    chosen: Callable[[str], str] | None = getattr(policy, method, None)
+    return chosen(source) if chosen else separator.join((name, source, "internal"))

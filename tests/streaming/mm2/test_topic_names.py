@@ -134,8 +134,14 @@ class OwnNames(DefaultReplicationPolicy):
     def audit_topic(self, source: str) -> str:
         return f"platform.audit.{source}"
 
+    def topics_log_topic(self, source: str) -> str:
+        return f"platform.topics.{source}"
 
-def test_policy_can_name_lockstep_s_ledger_and_audit_topic() -> None:
+    def groups_log_topic(self, source: str) -> str:
+        return f"platform.groups.{source}"
+
+
+def test_policy_can_name_each_of_lockstep_s_own_topics() -> None:
     named = internal_topics(OwnNames(), Flow("a", "b"), "source")
-    assert (named.ledger, named.audit) == ("platform.ledger.a", "platform.audit.a")
-    assert (named.reverse_ledger, named.topics) == ("platform.ledger.b", "lockstep-topics.a.internal")
+    assert named.ours == ("platform.ledger.a", "platform.audit.a", "platform.topics.a", "platform.groups.a")
+    assert named.reverse_ledger == "platform.ledger.b"
