@@ -22,7 +22,9 @@ from sinks.failover.checks import ReadinessFacts
 from sinks.failover.divergence import as_at_takeover
 from sinks.failover.fence_rules import fenced_topics, is_copy
 from sinks.failover.in_step import InStep, in_step_of_pass
+from sinks.failover.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.failover.losses import losses_of, untold
+from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.position_memory import Positions
 from sinks.failover.record import FailoverRecord
@@ -102,10 +104,12 @@ class ReadinessSurvey:
         heartbeat_age: float | None,
         ledger: Ledger | None = None,
         replicas: Replicas | None = None,
+        lost: LostRecords | None = None,
     ) -> ReadinessFacts:
         """`listed`, and the target's `replicas`, now; ages in seconds. Raises LockstepError for what cannot be seen.
 
-        `ledger`: of a flow whose topics may be moving already; their copies count as they were then.
+        `ledger`: of a flow whose topics may be moving already; their copies count as they were then. `lost`: what was
+        lost before it was copied, as the job knows it; None: the ledger and both clusters are asked.
         """
         flow, target = self._flow, self._clusters.target
         here, there = self._clusters.ports
@@ -141,7 +145,17 @@ class ReadinessSurvey:
             by_job=self._by_job,
             authorizer=seldom.authorizer,
             flags=seldom.flags,
+            lost=self._lost(ledger, listed) if ledger is not None and lost is None else lost or {},
+            unwatched=len(pairs.keys() - _watched(ledger)) if ledger is not None and lost is None else 0,
         )
+
+    def _lost(self, ledger: Ledger, listed: Listed) -> LostRecords:
+        here, there = self._clusters.ports
+        with (
+            closing(here.records(self._flow.isolation)) as source,
+            closing(there.records("read_committed")) as target,
+        ):
+            return unacknowledged(lost_by_now(ledger, source, target, listed.desired.remote, round(time.time() * 1000)))
 
     def _arrivals(self, pairs: Mapping[TopicPartition, TopicPartition], ledger: Ledger | None) -> ArrivalsSeen:
         here, there = self._clusters.ports
@@ -191,6 +205,11 @@ def _unsynced(flow: FlowSettings, clusters: FlowClusters, listed: Listed) -> int
         return without_offset_there(forward(flow, here, there, listed), groups)
     except (RightsMissing, CoordinatorUnavailable):
         return None
+
+
+def _watched(ledger: Ledger) -> Collection[TopicPartition]:
+    """Partitions of which a job kept how far they were copied."""
+    return by_partition(kept_end_offsets(ledger))[0].keys()
 
 
 def missing_of(findings: Iterable[RightFinding]) -> tuple[list[str], list[str]]:

@@ -48,6 +48,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "demo": ("demo", "demo --keep"),
     "ledger": (f"ledger sign {FILE}", f"ledger reset {FILE} --flow 'a->b'"),
     "ledger sign": (f"ledger sign {FILE}", f"ledger sign {FILE} --flow 'a->b' --yes"),
+    "ledger acknowledge": (f"ledger acknowledge {FILE}", f"ledger acknowledge orders {FILE} --flow 'a->b'"),
     "ledger reset": (f"ledger reset {FILE}", f"ledger reset {FILE} --flow 'a->b' --yes"),
     "credentials": (f"credentials set alice --both {FILE}", f"credentials verify {FILE}"),
     "credentials set": (

@@ -71,7 +71,9 @@ COMMANDS: Final = {
     "rights": LazyCommand("rights_command", "rights", "Prints the commands that grant what the job needs."),
     "configs": LazyCommand("configs_command", "configs", "Configs of brokers and topics, and Lockstep's own."),
     "demo": LazyCommand("run_command", "demo", "Two local clusters, MM2, and a source that changes."),
-    "ledger": LazyCommand("ledger_command", "app", "What a flow remembers: sign it, or start over."),
+    "ledger": LazyCommand(
+        "ledger_command", "app", "What a flow remembers: sign it, acknowledge a loss, or start over."
+    ),
     "credentials": LazyCommand("credentials_command", "app", "The encrypted store of SCRAM users' passwords."),
     "completion": LazyCommand("completion_command", "completion", "Prints what completes commands in a shell."),
 }

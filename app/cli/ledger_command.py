@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, loaded
-from app.cli.output import FAILED, print_line, print_table
-from app.wiring import both_clusters, guard
+from app.cli.output import FAILED, complain, print_line, print_table
+from app.wiring import FlowClusters, audit, both_clusters, guard, ledger
+from sinks.engine.audit import Audit
+from sinks.engine.ledger import Ledger
 from sinks.engine.pins import PinFile
 from sinks.engine.seal import Seal
-from sinks.engine.times import milliseconds, utc_now
+from sinks.engine.times import milliseconds, utc_now, utc_text
 from sinks.engine.unsigned_records import Raw, lacking_signature, newest_records
+from sinks.failover.lost_before_copying import (
+    LostRecords,
+    LostTopic,
+    acknowledged,
+    by_topic,
+    entries_of,
+    kept_lost,
+    lost_by_now,
+    unacknowledged,
+)
+from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from streaming.errors import WrongUsage
+from sinks.kinds.listing import list_both
+from streaming.errors import LockstepError, WrongUsage
 from streaming.number_of import number_of
 
-app = typer.Typer(help="What a flow remembers on its target: sign it, or start over.", no_args_is_help=True)
+app = typer.Typer(
+    help="What a flow remembers on its target: sign it, acknowledge a loss, or start over.", no_args_is_help=True
+)
+
+LOST_COLUMNS = ("topic", "records, at most", "partitions not known", "found")
 
 YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -56,6 +76,63 @@ def _sign(one: FlowSettings, config: ConfigOption, yes: bool) -> None:
 
 def _rows(records: Iterable[Raw]) -> list[tuple[str, str, str]]:
     return [record.row() for record in records]
+
+
+@app.command()
+def acknowledge(
+    topics: Annotated[
+        list[str] | None, typer.Argument(help="Topics of the source. Default: all that lost any.")
+    ] = None,
+    config: ConfigOption = DEFAULT_CONFIG,
+    flow: FlowOption = None,
+    yes: YesFlag = False,
+) -> None:
+    """Shows which records the source's retention took before MM2 copied them, and reports them no more.
+
+    What is lost from then on is reported again.
+    """
+    settings = loaded(config, flow)
+    for one in settings.flows:
+        with both_clusters(settings, one) as clusters:
+            guarded = guard(one, clusters.source, clusters.target)
+            opened = guarded.open_for_target(partial(ledger, one, clusters.target, to_write=True))
+            lost = _lost(one, clusters, opened)
+            found = [of for of in by_topic(unacknowledged(lost)) if not topics or of.topic in topics]
+            if not found:
+                print_line(f"{one.flow.name}: nothing to acknowledge")
+                continue
+            rows = [(of.topic, of.records, of.unknown or None, utc_text(of.since)) for of in found]
+            print_table(f"{one.flow.name}: lost before copying", LOST_COLUMNS, rows)
+            if not (yes or typer.confirm(f"Acknowledge this loss of {number_of(len(found), 'topic')}?")):
+                raise typer.Exit(FAILED)
+            opened.put(entries_of(acknowledged(lost, {of.topic for of in found})))
+            _record(audit(one, clusters.target), one, found)
+            print_line(f"{one.flow.name}: acknowledged; a running job follows with its next full comparison")
+
+
+def _lost(flow: FlowSettings, clusters: FlowClusters, opened: Ledger) -> LostRecords:
+    """Also what no job has found yet; what the ledger has where the source does not answer."""
+    here, there = clusters.ports
+    try:
+        with closing(here.records(flow.isolation)) as source, closing(there.records("read_committed")) as target:
+            remote = list_both(flow, clusters.source, clusters.target).desired.remote
+            return lost_by_now(opened, source, target, remote, milliseconds(utc_now()))
+    except ClusterUnreachable as error:
+        complain(f"{flow.flow.name}: only what a job has found is shown: {error}")
+        return kept_lost(opened)
+
+
+def _record(events: Audit, flow: FlowSettings, found: Iterable[LostTopic]) -> None:
+    """What is acknowledged stays so, whatever becomes of the events."""
+    try:
+        for lost in found:
+            events.record_failover(
+                flow.flow, ("acknowledge", lost.topic), f"LOST BEFORE COPYING: at most {lost.records}", "acknowledged"
+            )
+    except LockstepError as error:
+        complain(f"{flow.flow.name}: the audit topic does not have it: {error}")
+    finally:
+        events.close()
 
 
 @app.command()

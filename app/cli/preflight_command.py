@@ -17,6 +17,7 @@ from app.failover_facts import observe_readiness
 from app.private_files import write_report
 from sinks.failover.checks import Check, ReadinessFacts, is_ready, readiness
 from sinks.failover.losses import losses_as_json
+from sinks.failover.lost_before_copying import lost_as_json
 from sinks.failover.record import FailoverRecord
 from sinks.printable import one_line
 from streaming.errors import LockstepError
@@ -71,6 +72,7 @@ def _document(flow: Flow, checks: Sequence[Check], facts: ReadinessFacts, record
         "ready": is_ready(checks),
         "checks": [check.as_json() for check in checks],
         "loss": losses_as_json(facts.losses),
+        "lost_before_copying": lost_as_json(facts.lost),
     }
 
 

@@ -87,8 +87,22 @@ def _failover_lines(failover: Mapping[str, Any], said: str | None) -> Iterator[s
         yield f"failover: {failover['state']}{half}, by {failover['who']} at {failover['at']}"
     if made := failover.get("preflight"):
         yield f"preflight at {made['checked']}: {READY_WORDS[made['ready']]}, {_at_risk(made)}"
+    for one in (failover.get("lost_before_copying") or {}).get("topics", ()):
+        yield lost_line(one)
     if drill := failover.get("last_drill"):
         yield f"last drill at {drill['at']}: {'as' if drill['agrees'] else 'not as'} predicted"
+
+
+def lost_line(one: Mapping[str, Any]) -> str:
+    """Of a topic, as `status`, `preflight` and `verify` have it in JSON."""
+    if not one["records"]:
+        partitions = number_of(one["partitions_not_known"], "partition")
+        return f"whether {one['topic']} lost records before they were copied is not known of {partitions}"
+    more = (
+        f" (not known of {number_of(one['partitions_not_known'], 'partition')})" if one["partitions_not_known"] else ""
+    )
+    records = number_of(one["records"], "record")
+    return f"LOST BEFORE COPYING: at most {records} of {one['topic']}, found at {one['since']}{more}"
 
 
 def _at_risk(made: Mapping[str, Any]) -> str:

@@ -15,12 +15,14 @@ from app.cli.failures import Failed, with_failures
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, with_overrides
 from app.cli.output import DONE, FAILED, PENDING, Output, complain, print_json, print_line, print_table
 from app.cli.plan_file import check_writable
+from app.cli.status_text import lost_line
 from app.cli.time_options import parse_since
 from app.cli.wrong_names import topics_of_flows
 from app.private_files import make_new_folder, write_report
 from app.settings import Settings
 from app.verify.spark_on_demand import SparkOnDemand
 from sinks.engine.times import utc_now
+from sinks.failover.lost_before_copying import lost_as_json
 from sinks.flow_settings import FlowSettings
 from sinks.verify.log_survey import LAST, ComparisonScope
 from sinks.verify.partition_verdicts import FlowReport, PartitionReport, VerifyLevel, as_time
@@ -153,6 +155,8 @@ def _print(found: FlowReport) -> None:
     ]
     if rows:
         print_table(f"{name}: what differs", FINDINGS, rows)
+    for one in lost_as_json(found.lost)["topics"]:
+        print_line(lost_line(one))
     counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count) or "nothing to compare"
     print_line(f"{counts}; {number_of(found.records, 'record')} compared in {found.seconds:.1f} s")
 

@@ -135,8 +135,7 @@ def flow_in_job(
         made = assemble(assembly)
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
         listing = FlowListing(flow, here.cluster, there.cluster, hooks.listings, there.account)
-        records = here.ports.records(flow.isolation)
-        source_ends = SourceEndOffsetStore(records, flow.failover.ends_interval, syncs=assembly.memory.histories.latest)
+        source_ends = _source_ends(flow, here.ports, there.ports, assembly)
         opened.callback(source_ends.close)
         opened.callback(flow.close)
         # From here on it is closed with the flow.
@@ -162,6 +161,18 @@ def flow_in_job(
             on_stopped=partial(hooks.claims.stop, flow.flow),
             close=close,
         ),
+    )
+
+
+def _source_ends(
+    flow: FlowSettings, here: ClusterPorts, there: ClusterPorts, assembly: Assembly
+) -> SourceEndOffsetStore:
+    return SourceEndOffsetStore(
+        here.records(flow.isolation),
+        flow.failover.ends_interval,
+        syncs=assembly.memory.histories.latest,
+        # What a transaction of MM2's that it did not end brought is taken back.
+        target=there.records("read_committed"),
     )
 
 

@@ -105,7 +105,9 @@ class PreflightWatch:
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
         in_step = in_step_of_status(status, groups)
         try:
-            facts = self._survey.observe(listed, in_step, status.heartbeat_age_seconds, known, replicas)
+            facts = self._survey.observe(
+                listed, in_step, status.heartbeat_age_seconds, known, replicas, status.failover.lost
+            )
         finally:
             # Only what is seen seldom asks coordinators: their processes need not stay until then.
             for cluster in (self._clusters.source, self._clusters.target):

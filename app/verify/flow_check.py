@@ -14,6 +14,7 @@ from app.verify.spark_jobs import record_jobs, refuse_transforms
 from app.wiring import FlowClusters, both_clusters, guard, ledger
 from sinks.engine.ledger import Ledger
 from sinks.failover.cut_reader import AsItWas
+from sinks.failover.lost_before_copying import LostRecords, lost_by_now, unacknowledged
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.exact_runs import remember
@@ -63,8 +64,9 @@ def verify_flow(
     with both_clusters(settings, flow) as clusters:
         guarded = guard(flow, clusters.source, clusters.target)
         opened = guarded.open(partial(ledger, flow, clusters.target, to_write=True))
-        reports = _FlowCheck(settings, flow, clusters, scope, spark, ends or {}).run(opened)
-    return FlowReport(flow.flow, scope.level, sorted(reports, key=_order), time.monotonic() - began)
+        check = _FlowCheck(settings, flow, clusters, scope, spark, ends or {})
+        reports, lost = check.run(opened), check.lost(opened)
+    return FlowReport(flow.flow, scope.level, sorted(reports, key=_order), time.monotonic() - began, lost)
 
 
 def verify_rest(
@@ -129,6 +131,19 @@ class _FlowCheck:
                 if not only:
                     return reports
         return reports + [_expires_too_fast(one) for one in plans if one.where in (only or ())]
+
+    def lost(self, opened: Ledger) -> LostRecords:
+        """What the source lost before it was copied, of the topics that are compared."""
+        source, target = self._clusters.source, self._clusters.target
+        with (
+            closing(source.records(self._flow.isolation)) as ours,
+            closing(target.records("read_committed")) as theirs,
+        ):
+            remote = list_both(self._flow, source, target).desired.remote
+            names = self._scope.topics or remote.keys()
+            wanted = {topic: remote[topic] for topic in names if topic in remote}
+            found = lost_by_now(opened, ours, theirs, wanted, round(time.time() * 1000))
+        return {where: one for where, one in unacknowledged(found).items() if where.topic in wanted}
 
     def _compare(self, plans: Sequence[PartitionPlan], found: LogSurvey) -> Iterable[PartitionReport]:
         notes = {plan.where: _notes(plan, found) for plan in plans}

@@ -13,8 +13,8 @@ from bench.drill.source_load import Topic
 from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
+from sinks.failover.kept_end_offsets import kept_end_offsets
 from sinks.failover.predicted_losses import predicted
-from sinks.failover.source_end_offsets import kept_end_offsets
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.stored_histories import stored_histories

@@ -12,6 +12,7 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan
 from sinks.failover.last_drill import last_drill
+from sinks.failover.lost_before_copying import kept_lost, unacknowledged
 from sinks.failover.preflight import NEVER_READ, NOT_READ, FailoverStatus
 from sinks.failover.record import FailoverRecord
 from sinks.faults import ClusterUnreachable
@@ -109,7 +110,7 @@ class FlowLedger:
     def _note_failover(self, ledger: Ledger) -> None:
         record: FailoverRecord = ledger.failover()
         self.ended = ENDED.format(record.describe()) if self._obeys and record.has_ended else None
-        self.failover = FailoverStatus(record, last_drill(ledger))
+        self.failover = FailoverStatus(record, last_drill(ledger), lost=unacknowledged(kept_lost(ledger)))
 
     def still_allowed(self, plan: Plan, ledger: Ledger) -> Plan:
         """What may still be written of the plan, asked right before the first write: another process may have ended

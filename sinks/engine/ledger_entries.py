@@ -40,6 +40,7 @@ class Entry(str, Enum):
     EXACT_OFFSETS = "EXACT_OFFSETS"
     DRILL = "DRILL"
     CLAIMED = "CLAIMED"
+    LOST = "LOST"
 
 
 EntryKey = tuple[Entry, tuple[str, ...]]

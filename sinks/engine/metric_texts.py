@@ -25,6 +25,8 @@ METRIC_TEXTS: Final[Mapping[str, str]] = {
     "failover_seconds_at_risk": "Age of the oldest record that a failover would have lost at the last preflight, NaN "
     "where nobody can tell",
     "failover_preflight_seconds": "How long the last preflight took",
+    "lost_before_copying_records": "Records, at most, that the source's retention took before MM2 copied them, until "
+    "`lockstep ledger acknowledge`; NaN while the ledger cannot be read",
     "leader": "1 where this process leads the flow and writes it, 0 where it stands by for another one",
     "changes": "Changes that Lockstep tried to write to the target",
     "passes": "Passes, each of which observes, plans, applies and records, by what made them due; one may have several "

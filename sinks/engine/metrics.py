@@ -57,6 +57,7 @@ class Metrics:
         self._at_risk = self._gauge("failover_records_at_risk", *flow)
         self._risk_age = self._gauge("failover_seconds_at_risk", *flow)
         self._preflight = self._gauge("failover_preflight_seconds", *flow)
+        self._lost = self._gauge("lost_before_copying_records", *flow)
         self._leads = self._gauge("leader", *flow)
         self._changes = self._counter("changes", *flow, "kind", "op", "result")
         self._passes = self._counter("passes", *flow, "reason")
@@ -195,6 +196,8 @@ class Metrics:
         for step in State:
             known = failover.unknown is None
             self._failover.labels(*flow, step.value).set(step is failover.record.state if known else math.nan)
+        lost = sum(one.records or 0 for one in failover.lost.values())
+        self._lost.labels(*flow).set(lost if failover.unknown is None else math.nan)
         self._verify.show(status.flow, status.verify)
         self._leads.labels(*flow).set(status.leader is not None and status.leader.here)
         effective = status.effective

@@ -8,7 +8,9 @@ from enum import Enum
 from typing import Any
 
 from sinks.engine.model import Kind
+from sinks.engine.times import utc_text
 from sinks.failover.fence_rules import MM2_ACLS_OFF, shown
+from sinks.failover.lost_before_copying import LostRecords, by_topic
 from sinks.failover.open_transactions import Undecided
 from sinks.flow_settings import FailoverRules
 from sinks.kafka.ports.brokers import Replicas
@@ -68,6 +70,8 @@ class ReadinessFacts:
     made. `by_job`: its principal need not have what only a person's commands need. `authorizer`: whether the source
     has one. `unsynced`: partitions of groups without an offset on the target, where Lockstep syncs
     none; None: they may not be read. `flags`: what no tool carries over, in words.
+    `lost`: what retention took before it was copied; `unwatched`: partitions of which no job kept how far they were
+    copied, so that this does not show of them.
     """
 
     rules: FailoverRules
@@ -91,6 +95,8 @@ class ReadinessFacts:
     by_job: bool = False
     authorizer: bool = True
     flags: Collection[str] = ()
+    lost: LostRecords = field(default_factory=dict)
+    unwatched: int = 0
 
     @property
     def countable(self) -> bool:
@@ -169,6 +175,21 @@ def kind_check(kind: Kind, drift: int, refused: int, fault: str | None, rules: F
     remedy = "`lockstep plan` says what and why; `lockstep apply` writes it" if bad else ""
     result = CheckResult.FAILED if bad else CheckResult.OK
     return Check(f"in step: {kind}", result, figure, str(rules.max_drift), remedy)
+
+
+def _lost(facts: ReadinessFacts) -> Iterator[Check]:
+    topics = by_topic(facts.lost)
+    lost = [f"{one.topic} {one.records} (found at {utc_text(one.since)})" for one in topics if one.records]
+    unknown = [f"{one.topic}: not known of {number_of(one.unknown, 'partition')}" for one in topics if one.unknown]
+    unwatched = f"not known of {number_of(facts.unwatched, 'partition')} that no job has watched so far"
+    figure = f"at most {shown(lost)}" if lost else "0"
+    figure = "; ".join([figure, *unknown, *([unwatched] if facts.unwatched else [])])
+    remedy = (
+        "the source's retention took them before MM2 copied them: take them from elsewhere, then `lockstep ledger "
+        "acknowledge`"
+    )
+    result = CheckResult.FAILED if lost else CheckResult.WARNING if unknown else CheckResult.OK
+    yield Check("records lost before copying", result, figure, "0", remedy if topics else "")
 
 
 def _kinds(facts: ReadinessFacts) -> Iterator[Check]:
@@ -295,6 +316,7 @@ def _flags(facts: ReadinessFacts) -> Iterator[Check]:
 
 FROM_CLUSTERS: Sequence[Question] = (
     _missing_records,
+    _lost,
     _unsynced_groups,
     _target,
     _transactions,
@@ -304,5 +326,5 @@ FROM_CLUSTERS: Sequence[Question] = (
 )
 """What is asked of both clusters themselves: no comparison of a kind says it."""
 
-CHECKS: Sequence[Question] = (_heartbeat, _missing_records, _kinds, _groups, *FROM_CLUSTERS[1:])
+CHECKS: Sequence[Question] = (_heartbeat, _missing_records, _lost, _kinds, _groups, *FROM_CLUSTERS[2:])
 """All questions, in the order in which they are shown."""

@@ -11,7 +11,10 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
 from sinks.failover.known_positions import KnownPosition
+from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 UNSEEN = -1
@@ -134,6 +137,17 @@ def from_text(text: str) -> dict[str, KeptEndOffsets]:
         str(topic): KeptEndOffsets(tuple(map(int, ends)), at, _positions(copied[topic]) if topic in copied else None)
         for topic, ends in found["ends"].items()
     }
+
+
+def kept_end_offsets(ledger: Ledger) -> dict[str, KeptEndOffsets]:
+    """What the ledger has of each topic. Raises LockstepError for what cannot be read."""
+    kept: dict[str, KeptEndOffsets] = {}
+    for text in ledger.values(Entry.SOURCE_ENDS).values():
+        try:
+            kept |= from_text(text)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise LockstepError(f"the source's ends in {ledger.topic} cannot be read: {error}") from error
+    return kept
 
 
 def _positions(found: Sequence[Sequence[int] | None]) -> CopiedTo:

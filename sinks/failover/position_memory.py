@@ -39,11 +39,36 @@ class PositionMemory:
         self.to_count: Positions = {}
         """Positions in logs with gaps, as their syncs tell, that brought nothing newer; also those of new topics."""
         self._doubted: dict[TopicPartition, KnownPosition] = {}
+        self.others = set[TopicPartition]()
+        """Partitions whose logs are others than before, by the renewal that was last."""
+
+    @property
+    def positions(self) -> Positions:
+        """As they are now."""
+        return self._positions
+
+    def moved(self, before: Positions) -> dict[TopicPartition, KnownPosition]:
+        """Positions of `before` that gave way to later ones of the same logs, in the renewal that was last."""
+        return {
+            where: position
+            for where, position in before.items()
+            if where not in self.others and self._positions.get(where) != position
+        }
+
+    def hold(self, positions: Positions) -> None:
+        """What is known of these is this, whatever was found since."""
+        self._positions.update(positions)
+
+    def drop(self, partitions: Collection[TopicPartition]) -> None:
+        """Nothing is known of these any more."""
+        for where in partitions:
+            self._positions.pop(where, None)
 
     def renew(self, ends: Mapping[TopicPartition, int], evidence: CopyEvidence) -> dict[TopicPartition, KnownPosition]:
         """The positions of all partitions of which one is known. `ends`: of the source, read after the evidence was
         found; what is not in it was not seen, and stays as it is."""
         to_count: dict[TopicPartition, KnownPosition] = {}
+        self.others.clear()
         self._gaps |= {where for where, sync in (evidence.syncs or {}).items() if sync.gap}
         for where, end in ends.items():
             before, found = self._positions.get(where), self._found(where, end, evidence)
@@ -81,6 +106,7 @@ class PositionMemory:
             self._doubted[where] = stale.position
         if shrunk or (evidence.syncs is not None and self._is_over(where, sync)):
             known = None
+            self.others.add(where)
         found = list[KnownPosition]()
         if sync is not None and sync.position != self._doubted.get(where):
             self._doubted.pop(where, None)

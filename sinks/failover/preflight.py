@@ -10,6 +10,7 @@ from typing import Any
 from sinks.engine.times import utc_text
 from sinks.failover.checks import FROM_CLUSTERS, Check, CheckResult, ReadinessFacts, is_ready, readiness
 from sinks.failover.last_drill import LastDrill
+from sinks.failover.lost_before_copying import LostRecords, lost_as_json
 from sinks.failover.record import FailoverRecord
 
 
@@ -73,13 +74,15 @@ class FailoverStatus:
     """How far a flow's failover is, and what it would cost. `drill`: the document of the last one that came to its end.
 
     `record` is what the ledger said when it was read last. `unknown`: why it may say something else by now; None where
-    it was read. `preflight`: None before the first, and where a job makes none.
+    it was read. `preflight`: None before the first, and where a job makes none. `lost`: records that retention took
+    from the source before MM2 copied them, and that nobody has acknowledged.
     """
 
     record: FailoverRecord = field(default_factory=FailoverRecord)
     drill: LastDrill | None = None
     preflight: Preflight | None = None
     unknown: str | None = None
+    lost: LostRecords = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """`failover` of a flow in `status`."""
@@ -93,6 +96,7 @@ class FailoverStatus:
             "at": record.begun.at or None if record else None,
             "preflight": self.preflight.as_json() if self.preflight else None,
             "last_drill": self.drill,
+            "lost_before_copying": lost_as_json(self.lost),
         }
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sinks.background import DaemonExecutor
 from sinks.engine.ledger import Ledger
@@ -22,12 +22,22 @@ from sinks.failover.kept_end_offsets import (
     by_partition,
     chunks,
     end_offsets_by_topic,
-    from_text,
+    kept_end_offsets,
     positions_by_topic,
     renewed_all,
     to_text,
 )
 from sinks.failover.known_positions import KnownPosition, LatestSync
+from sinks.failover.lost_before_copying import (
+    Lost,
+    entries_of,
+    find_lost,
+    is_overtaken,
+    kept_lost,
+    lost_line,
+    may_lose,
+    merged,
+)
 from sinks.failover.position_memory import CopyEvidence, PositionMemory, Positions
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.absence import Absence
@@ -36,6 +46,13 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
+
+STARTS_EVERY = 60.0
+"""Seconds: so often the log starts of partitions that wait to be copied are asked for. Those of partitions that were
+copied farther are asked for at once: whether retention was faster shows only then."""
+
+OVERTAKEN_AT_ONCE = 20
+"""Partitions whose copies are read in one reading of the ends; the others wait for the next."""
 
 AT_LEAST_EVERY = 60.0
 """Seconds: so often the time is renewed where no end moved."""
@@ -52,17 +69,6 @@ class SeenEndOffsets:
     at_ms: int
 
 
-def kept_end_offsets(ledger: Ledger) -> dict[str, KeptEndOffsets]:
-    """What the ledger has of each topic. Raises LockstepError for what cannot be read."""
-    kept: dict[str, KeptEndOffsets] = {}
-    for text in ledger.values(Entry.SOURCE_ENDS).values():
-        try:
-            kept |= from_text(text)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise LockstepError(f"the source's ends in {ledger.topic} cannot be read: {error}") from error
-    return kept
-
-
 def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
     """What the ledger knows; None where no job ever kept it. Raises LockstepError for what cannot be read."""
     kept = kept_end_offsets(ledger)
@@ -72,12 +78,13 @@ def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The ends that were seen, topics of which a broker says of every partition that there is no such, and how far
-    partitions were copied."""
+    """The ends that were seen, topics of which a broker says of every partition that there is no such, how far
+    partitions were copied, and what of them was lost before that."""
 
     ends: dict[str, list[int]]
     gone: set[str]
     positions: dict[str, CopiedTo]
+    lost: Mapping[TopicPartition, Lost] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +114,13 @@ class SourceEndOffsetStore:
         now_ms: Callable[[], float] = lambda: time.time() * 1000,
         executor: Executor | None = None,
         syncs: LatestSyncs = lambda: None,
+        target: RecordReader | None = None,
     ) -> None:
-        """`source` reads as MM2 does. `executor`: where the ends are read; a thread of its own, unless given."""
+        """`source` reads as MM2 does. `executor`: where the ends are read; a thread of its own, unless given.
+        `target` reads committed records; None: what was lost before it was copied is not looked for."""
         self._source, self._interval, self._now_ms, self._syncs = source, interval, now_ms, syncs
+        self._target, self._starts_at = target, float("-inf")
+        self._remote: Mapping[str, str] = {}
         self._executor = executor or DaemonExecutor("lockstep-source-ends")
         self._read_at: float | None = None
         self._reading: _Reading | None = None
@@ -143,6 +154,7 @@ class SourceEndOffsetStore:
                 with self._lock:
                     counted, self._counted = self._counted, {}
                 evidence = CopyEvidence(self._syncs(), counted, frozenset(self._unborn))
+                self._remote = context.listed.desired.remote
                 read = self._executor.submit(self._read, counts, evidence)
                 self._reading = _Reading(int(self._now_ms()), len(context.listed.source), read)
                 self._write_what_was_read(context)
@@ -175,21 +187,61 @@ class SourceEndOffsetStore:
         seen = self._source.latest(where)
         told = seen, counts, evidence.syncs, evidence.unborn
         again = told == self._told and not (evidence.counted or self._copied.to_count)
-        if again and self._last is not None:
+        if again and self._last is not None and not self._asks_starts():
             return replace(self._last, ends=dict(self._last.ends))
         self._told, self._last = told, None
         absent = {one for one, fault in seen.errors.items() if fault.code in TOPIC_GONE}
         gone = {topic for topic, count in counts.items() if {TopicPartition(topic, n) for n in range(count)} <= absent}
+        before = dict(self._copied.positions)
         positions = self._copied.renew(seen.items, evidence)
+        lost = self._found_lost(before, seen.items)
         try:
             self._copied.note_counted_ahead(counted_ahead(self._source, self._copied.to_count, seen.items))
         except LockstepError as error:
             # Offsets are counted then.
             log.debug("what waits to be copied is not counted: %s", error)
-        read = Read(end_offsets_by_topic(seen.items, counts), gone, positions_by_topic(positions, counts))
+        read = Read(end_offsets_by_topic(seen.items, counts), gone, positions_by_topic(positions, counts), lost)
         # What waits in a log with gaps is counted at the second reading that finds the same.
-        self._last = replace(read, ends=dict(read.ends)) if again and not self._copied.to_count else None
+        is_last = again and not self._copied.to_count
+        self._last = replace(read, ends=dict(read.ends), lost={}) if is_last else None
         return read
+
+    def _asks_starts(self) -> bool:
+        return self._target is not None and self._now_ms() >= self._starts_at + STARTS_EVERY * 1000
+
+    def _found_lost(self, before: Positions, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, Lost]:
+        """What retention took since the positions `before`, and MM2 had not copied. Positions of which that could not
+        be seen stay as they were: it is asked again."""
+        wanted, all_due = self._copied.moved(before), self._asks_starts()
+        if all_due:
+            wanted |= {where: one for where, one in before.items() if where in ends and one.source < ends[where]}
+            wanted = {where: one for where, one in wanted.items() if where not in self._copied.others}
+        wanted = {
+            where: one
+            for where, one in wanted.items()
+            if where in ends and where.topic in self._remote and may_lose(where.topic)
+        }
+        if self._target is None or not wanted:
+            return {}
+        try:
+            logs = self._source.ends(list(wanted)).items
+            overtaken = {
+                where: one for where, one in wanted.items() if where in logs and is_overtaken(one, logs[where])
+            }
+            self._copied.hold(overtaken)
+            chosen = dict(sorted(overtaken.items())[:OVERTAKEN_AT_ONCE])
+            copies = {where: TopicPartition(self._remote[where.topic], where.partition) for where in chosen}
+            lost, copied = find_lost(self._source, self._target, chosen, copies, round(self._now_ms()))
+        except LockstepError as error:
+            self._copied.hold(wanted)
+            log.warning("whether records were lost before they were copied is not known for now: %s", error)
+            return {}
+        self._copied.hold(copied)
+        # Of a copy that became shorter nothing is known any more.
+        self._copied.drop(chosen.keys() - copied.keys())
+        if all_due and len(chosen) == len(overtaken):
+            self._starts_at = self._now_ms()
+        return lost
 
     def _write_what_was_read(self, context: PassContext) -> None:
         reading = self._reading
@@ -206,21 +258,30 @@ class SourceEndOffsetStore:
         seen = {topic for topic, ends in read.ends.items() if UNSEEN not in ends}
         self._met, self._unborn = self._met - gone, self._unborn - gone - seen
         newest = read.ends, read.positions
-        if newest == self._newest and not self._is_due(context.now):
+        if newest == self._newest and not read.lost and not self._is_due(context.now):
             self._same_at_ms = reading.at_ms
             return
         if self._newest is not None and self._same_at_ms is not None:
             self._known = renewed_all(self._known or {}, self._newest[0], self._same_at_ms, self._newest[1])
         self._same_at_ms = None
         self._known = renewed_all(self._known or {}, read.ends, reading.at_ms, read.positions)
-        self._write(context, {(str(number),): chunk for number, chunk in enumerate(chunks(self._known))})
+        self._write(context, {(str(number),): chunk for number, chunk in enumerate(chunks(self._known))}, read.lost)
         self._newest = newest
 
     def _is_due(self, now: float) -> bool:
         return any(now - written_at >= AT_LEAST_EVERY for written_at, _ in self._written.values())
 
-    def _write(self, context: PassContext, kept: Mapping[Key, Mapping[str, KeptEndOffsets]]) -> None:
+    def _write(
+        self,
+        context: PassContext,
+        kept: Mapping[Key, Mapping[str, KeptEndOffsets]],
+        lost: Mapping[TopicPartition, Lost],
+    ) -> None:
         entries: dict[EntryKey, str | None] = {}
+        if lost:
+            entries |= entries_of(merged(kept_lost(context.ledger), lost))
+            for where, one in sorted(lost.items()):
+                log.error("%s", lost_line(where, one))
         writes: dict[Key, tuple[float, object]] = {}
         for key, chunk in kept.items():
             known = {topic: (one.ends, one.positions) for topic, one in chunk.items()}
@@ -233,9 +294,11 @@ class SourceEndOffsetStore:
         self._written = {key: known for key, known in (self._written | writes).items() if key in kept}
 
     def close(self) -> None:
-        """Lets go of the reader; what is being read is not waited for."""
+        """Lets go of the readers; what is being read is not waited for."""
         self._executor.shutdown(wait=False, cancel_futures=True)
         self._source.close()
+        if self._target is not None:
+            self._target.close()
 
 
 def _recalled(ledger: Ledger) -> dict[str, KeptEndOffsets]:

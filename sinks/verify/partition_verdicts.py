@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
 
+from sinks.failover.lost_before_copying import LostRecords, lost_as_json
 from sinks.kinds.offsets.exact_runs import Run
 from sinks.kinds.offsets.verified_stretches import Checked, Stretch
 from sinks.verify.differences import Difference, FoundDifference
@@ -118,17 +119,19 @@ class PartitionReport:
 
 @dataclass(frozen=True)
 class FlowReport:
-    """All partitions of a flow that were compared, sorted. `level`: how closely. `seconds`: how long it took."""
+    """All partitions of a flow that were compared, sorted. `level`: how closely. `seconds`: how long it took. `lost`:
+    records that the source lost before MM2 copied them, which no comparison finds."""
 
     flow: Flow
     level: VerifyLevel
     partitions: Sequence[PartitionReport]
     seconds: float = 0.0
+    lost: LostRecords = field(default_factory=dict)
 
     @property
     def is_good(self) -> bool:
         """Whether nothing differs, and nothing was found that could not be compared."""
-        return all(one.verdict.is_good for one in self.partitions)
+        return not self.lost and all(one.verdict.is_good for one in self.partitions)
 
     @property
     def counts(self) -> dict[PartitionVerdict, int]:
@@ -150,6 +153,7 @@ class FlowReport:
             "records": self.records,
             "verdicts": {verdict.value: count for verdict, count in self.counts.items()},
             "partitions": [one.as_json() for one in self.partitions],
+            "lost_before_copying": lost_as_json(self.lost),
         }
 
 

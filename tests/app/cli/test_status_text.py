@@ -17,9 +17,11 @@ from sinks.engine.plan import Refusal
 from sinks.engine.status import FlowState, FlowStatus, Heartbeats, KindStatus, Task, as_far_as_known
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.last_drill import LastDrill
+from sinks.failover.lost_before_copying import Lost
 from sinks.failover.preflight import FailoverStatus, Preflight
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import Command, State
+from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import FLOW, world_in_step
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
@@ -70,11 +72,18 @@ def test_a_failover_under_way_what_is_at_risk_and_the_last_drill_are_a_line_each
     record = FailoverRecord(State.FENCED, Command.DRAIN, (), Begun("ann@ops", "2026-11-22T11:00:00Z"))
     made = Preflight(NOON, 0.2, records=3, age=1.5, exact=False)
     drill = LastDrill(topic="d", agrees=True, who="ann@ops", at="2026-11-21T12:00:00Z")
-    failover = FailoverStatus(record, drill, made)
+    lost = {
+        TopicPartition("orders", 0): Lost(50, 60, 1_000),
+        TopicPartition("orders", 1): Lost(None, 60, 1_000),
+        TopicPartition("users", 0): Lost(None, 60, 1_000),
+    }
+    failover = FailoverStatus(record, drill, made, lost=lost)
     lines = shown(FlowStatus(FLOW, FlowState.LIVE, 1.0, failover=failover), capsys, monkeypatch)
     assert lines[1:] == [
         "  failover: FENCED, `cutover` is half done, by ann@ops at 2026-11-22T11:00:00Z",
         "  preflight at 2026-11-22T12:00:00Z: ready, at most 3 records at risk, the oldest 1.5 s old",
+        "  LOST BEFORE COPYING: at most 50 records of orders, found at 1970-01-01T00:00:01Z (not known of 1 partition)",
+        "  whether users lost records before they were copied is not known of 1 partition",
         "  last drill at 2026-11-21T12:00:00Z: as predicted",
     ]
 

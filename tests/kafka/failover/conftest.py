@@ -40,7 +40,7 @@ def flow(clusters: Clusters, leaving: LocalMirror, tmp_path: Path) -> Iterator[F
         name = f"lockstep-ledger.{SOURCE}.internal"
         ledger = Ledger(name, b, b, 1)
         if ledger.exists:
-            entries = (Entry.FAILOVER, Entry.FENCE, Entry.STAGED, Entry.DIVERGENCE, Entry.SOURCE_ENDS)
+            entries = (Entry.FAILOVER, Entry.FENCE, Entry.STAGED, Entry.DIVERGENCE, Entry.SOURCE_ENDS, Entry.LOST)
             ledger.put({(entry, key): None for entry in entries for key in ledger.values(entry)})
 
 

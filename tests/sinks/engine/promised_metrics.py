@@ -10,6 +10,7 @@ PROMISED = {
     "lockstep_failover_records_at_risk": {"source", "target"},
     "lockstep_failover_seconds_at_risk": {"source", "target"},
     "lockstep_failover_preflight_seconds": {"source", "target"},
+    "lockstep_lost_before_copying_records": {"source", "target"},
     "lockstep_flow_heartbeat_age_seconds": {"source", "target"},
     "lockstep_replication_latency_seconds": {"source", "target"},
     "lockstep_drift": {"source", "target", "kind"},

@@ -59,6 +59,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
             "at": None,
             "preflight": None,
             "last_drill": None,
+            "lost_before_copying": {"records": 0, "topics": []},
         },
         "group_offsets": None,
         "kinds": {

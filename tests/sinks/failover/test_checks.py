@@ -9,6 +9,7 @@ import pytest
 
 from sinks.engine.model import Kind
 from sinks.failover.checks import Check, CheckResult, ReadinessFacts, TopicLoss, is_ready, readiness
+from sinks.failover.lost_before_copying import Lost
 from sinks.failover.open_transactions import Undecided
 from sinks.failover.red_flags import red_flags
 from sinks.flow_settings import FailoverRules
@@ -60,6 +61,7 @@ def test_a_flow_with_which_all_is_well_is_ready() -> None:
         ("groups", {"drift": {}, "unsynced": None}),
         ("groups", {"faulted": {Kind.GROUP_OFFSET: "not compared yet"}}),
         ("users without a credential", {"refused": {Kind.SCRAM_USER: 2}}),
+        ("records lost before copying", {"lost": {PARTITION: Lost(5, 10, 1_000)}}),
         ("partition counts", {"partitions": {"a.x": (3, 2)}}),
         ("offline on the target", {"replicas": Replicas(3, {}, {"a.x": 3}, offline=frozenset({PARTITION}))}),
         ("replicas in sync for min.insync.replicas", {"replicas": Replicas(3, {"a.x": 3}, {"a.x": 1})}),
@@ -153,3 +155,11 @@ def test_groups_whose_offsets_are_not_synced_are_looked_for() -> None:
     assert "sync.group.offsets.enabled" in unsynced.remedy
     assert check("groups", drift={}).result is CheckResult.OK
     assert check("groups", drift={}, unsynced=None, by_job=True).result is CheckResult.WARNING
+
+
+def test_what_is_not_known_of_records_that_retention_took_is_said_and_blocks_nothing() -> None:
+    unknown = check("records lost before copying", lost={PARTITION: Lost(None, 10, 1_000)})
+    assert (unknown.result, unknown.figure) == (CheckResult.WARNING, "0; a.x: not known of 1 partition")
+    unwatched = check("records lost before copying", unwatched=7)
+    assert unwatched.result is CheckResult.OK
+    assert unwatched.figure == "0; not known of 7 partitions that no job has watched so far"

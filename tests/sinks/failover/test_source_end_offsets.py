@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from sinks.failover.kept_end_offsets import kept_end_offsets
 from sinks.failover.known_positions import KnownPosition, LatestSync
-from sinks.failover.source_end_offsets import SourceEndOffsetStore, kept_end_offsets, known_end_offsets
+from sinks.failover.source_end_offsets import SourceEndOffsetStore, known_end_offsets
 from streaming.mm2.records import TopicPartition
 from tests.inline_executor import InlineExecutor
 from tests.sinks.builders import flow_settings

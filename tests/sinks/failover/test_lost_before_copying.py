@@ -1,0 +1,369 @@
+"""What retention takes before MM2 copied it is reported until somebody has acknowledged it, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sinks.failover.known_positions import KnownPosition, LatestSync
+from sinks.failover.lost_before_copying import (
+    Lost,
+    acknowledged,
+    by_topic,
+    entries_of,
+    kept_lost,
+    lost_as_json,
+    lost_by_now,
+    merged,
+    unacknowledged,
+)
+from sinks.failover.source_end_offsets import SourceEndOffsetStore
+from sinks.faults import ClusterUnreachable
+from sinks.kafka.memory.memory_records import MemoryLog
+from sinks.kinds.offsets.histories import Histories
+from streaming.mm2.records import TopicPartition
+from tests.inline_executor import InlineExecutor
+from tests.sinks.builders import put_topic
+from tests.sinks.failover.scenes import Stage, look, stage
+
+X0, X1, COPY = TopicPartition("x", 0), TopicPartition("x", 1), TopicPartition("a.x", 0)
+LAG = 4
+"""Records between two offset-syncs, where nothing else makes one."""
+
+
+@dataclass
+class LossyMirror:
+    """Partition x-0, which is written, copied by an MM2 that dies and begins again, and cut by retention."""
+
+    built: Stage = field(default_factory=stage)
+    now: float = 1000.0
+    reached: int = 10
+    committed: int = 10
+
+    def __post_init__(self) -> None:
+        self.built.mirrors = False
+        self.here, self.there = self.built.here.logs[X0], self.built.there.logs[COPY]
+        self.histories, self._syncs = Histories(), 0
+        self._last, self._previous = -1000, 9
+        self._sync(9, 9)
+        self.histories.are_whole = True
+        self.restart_job()
+        self.look()
+
+    def write(self, records: int) -> None:
+        self.built.write("x", 0, records)
+
+    def mark(self) -> None:
+        """The end of a transaction, while MM2 stands at it."""
+        self.here.skip()
+
+    def copy(self, records: int) -> None:
+        """MM2 copies so many, from the first that is there still."""
+        for record in [one for one in self.here.records if one.offset >= self.reached][:records]:
+            place = self.there.end
+            self.there.append(record.key, record.value, record.timestamp)
+            if place - self._last > LAG or record.offset - self._previous != 1:
+                self._sync(record.offset, place)
+            self._previous, self.reached = record.offset, record.offset + 1
+
+    def _sync(self, upstream: int, downstream: int) -> None:
+        self.histories.take("x", 0, upstream, downstream, self._syncs)
+        self._last, self._syncs = downstream, self._syncs + 1
+
+    def commit(self) -> None:
+        self.committed = self.reached
+
+    def kill(self) -> None:
+        """MM2 dies, and begins again where it had committed."""
+        self.reached, self._last, self._previous = self.committed, -1000, -1
+
+    def expire(self, records: int) -> None:
+        """Retention takes the oldest ones, copied or not."""
+        self.here.cut(min(self.here.start + records, self.here.end))
+
+    def restart_job(self) -> None:
+        """Another process goes on with what the ledger has."""
+        self.job = SourceEndOffsetStore(
+            self.built.here,
+            5.0,
+            lambda: self.now * 1000,
+            InlineExecutor(),
+            syncs=self.histories.latest,
+            target=self.built.there,
+        )
+
+    def look(self, seconds: float = 5.0) -> None:
+        """A pass of the job."""
+        self.now += seconds
+        look(self.built, self.now, self.job)
+
+    @property
+    def reported(self) -> dict[TopicPartition, Lost]:
+        return kept_lost(self.built.ledger())
+
+    @property
+    def lost(self) -> int:
+        """Records that are on neither side."""
+        there = {record.value for record in self.there.records}
+        return sum(b"%d" % offset not in there for offset in range(self.here.start))
+
+
+few = st.integers(1, 9)
+Step = Callable[[LossyMirror], None]
+STEPS: list[st.SearchStrategy[Step]] = [
+    st.builds(lambda number: lambda one: one.write(number), few),
+    st.builds(lambda number: lambda one: one.copy(number), few),
+    st.builds(lambda number: lambda one: one.expire(number), few),
+    st.builds(lambda seconds: lambda one: one.look(seconds), st.sampled_from([5.0, 70.0])),
+    st.just(LossyMirror.commit),
+    st.just(LossyMirror.kill),
+    st.just(LossyMirror.restart_job),
+]
+
+
+def has_gone_on(mirror: LossyMirror) -> None:
+    """MM2 goes on behind what it lost, before the job asks where all logs begin."""
+    mirror.write(3)
+    mirror.look()
+    mirror.expire(100)
+    mirror.write(2)
+    mirror.copy(2)
+
+
+def many_at_once(mirror: LossyMirror) -> None:
+    """The same, and more partitions are overtaken than are looked at in one reading."""
+    has_gone_on(mirror)
+    mirror.built.there.reachable = False
+    mirror.look()
+    mirror.built.there.reachable = True
+    mirror.write(1)
+    mirror.copy(1)
+
+
+@settings(max_examples=1000)
+@example([has_gone_on])
+@example([many_at_once])
+@given(st.lists(st.one_of(STEPS), max_size=30))
+def test_lost_records_are_reported_and_never_too_few_of_them_and_nothing_else_is(taken: list[Step]) -> None:
+    mirror = LossyMirror()
+    for step in taken:
+        step(mirror)
+    mirror.look()
+    mirror.look(70.0)
+    reported = mirror.reported.get(X0)
+    if mirror.lost:
+        assert reported is not None
+        assert reported.records is None or reported.records >= mirror.lost
+    else:
+        assert reported is None
+
+
+def test_number_is_exact_where_mm2_sent_nothing_again() -> None:
+    mirror = LossyMirror()
+    mirror.write(50)
+    mirror.expire(60)
+    mirror.write(7)
+    mirror.copy(100)
+    mirror.look()
+    assert mirror.reported[X0].records == 50
+    assert mirror.reported[X0].at_ms == mirror.now * 1000
+
+
+def test_retention_that_is_faster_while_no_job_runs_is_found_at_the_next_start() -> None:
+    mirror = LossyMirror()
+    mirror.write(20)
+    mirror.copy(5)
+    mirror.expire(25)
+    mirror.copy(100)
+    mirror.restart_job()
+    mirror.look()
+    assert mirror.reported[X0].records == 10
+
+
+def test_source_that_retention_has_emptied_lost_what_was_not_copied() -> None:
+    mirror = LossyMirror()
+    mirror.write(5)
+    mirror.copy(2)
+    mirror.expire(100)
+    mirror.look(70.0)
+    assert mirror.reported[X0].records == 3
+
+
+def test_records_that_are_lost_twice_are_counted_together_and_once_each() -> None:
+    mirror = LossyMirror()
+    for _ in range(2):
+        mirror.write(5)
+        mirror.expire(100)
+        mirror.look(70.0)
+        mirror.restart_job()
+        mirror.look(70.0)
+    assert mirror.reported[X0].records == 10
+
+
+def test_compaction_that_took_records_is_no_loss() -> None:
+    mirror = LossyMirror()
+    mirror.write(9)
+    mirror.here.lose(*range(10, 19))
+    mirror.write(3)
+    mirror.copy(100)
+    mirror.look(70.0)
+    assert mirror.reported == {}
+
+
+def test_of_a_compacted_topic_whose_log_begins_later_it_is_not_known() -> None:
+    mirror = LossyMirror()
+    mirror.built.here.compacting.add("x")
+    mirror.write(5)
+    mirror.expire(100)
+    mirror.look(70.0)
+    assert mirror.reported[X0].records is None
+
+
+def test_where_the_source_shows_no_record_behind_its_start_it_is_not_known() -> None:
+    mirror = LossyMirror()
+    mirror.write(5)
+    mirror.here.skip(3).cut(15)
+    mirror.look(70.0)
+    assert mirror.reported[X0].records is None
+
+
+def test_topic_that_was_made_anew_lost_nothing() -> None:
+    mirror = LossyMirror()
+    mirror.built.here.logs[X0] = mirror.here = MemoryLog(start=4, end=4)
+    mirror.write(3)
+    mirror.look(70.0)
+    assert mirror.reported == {}
+
+
+def test_copy_that_was_made_anew_says_nothing_of_a_loss() -> None:
+    mirror = LossyMirror()
+    mirror.write(5)
+    mirror.built.there.logs[COPY] = MemoryLog()
+    mirror.expire(100)
+    mirror.look(70.0)
+    assert mirror.reported == {}
+
+
+def test_first_contact_with_a_log_that_begins_late_is_no_loss() -> None:
+    built = stage()
+    built.here.logs[X1].cut(7)
+    job = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), target=built.there)
+    look(built, 1000.0, job)
+    look(built, 1100.0, job)
+    assert kept_lost(built.ledger()) == {}
+
+
+@pytest.mark.parametrize(("topic", "reported"), [("app-repartition", False), ("app", True)])
+def test_repartition_topics_from_which_kafka_streams_deletes_are_left_out(topic: str, reported: bool) -> None:
+    built, where = stage(), TopicPartition(topic, 0)
+    built.mirrors = False
+    put_topic(built.world.source, topic)
+    log = built.here.logs[where] = MemoryLog()
+    job = SourceEndOffsetStore(
+        built.here, 5.0, lambda: now * 1000, InlineExecutor(), lambda: {where: LatestSync(1, 1)}, built.there
+    )
+    now = 1000.0
+    look(built, now, job)
+    put_topic(built.world.target, f"a.{topic}")
+    built.there.logs[TopicPartition(f"a.{topic}", 0)] = MemoryLog()
+    built.write(topic, 0, 5)
+    built.copy()
+    log.skip(4).cut(9)
+    for now in (1100.0, 1105.0):
+        look(built, now, job)
+    assert bool(kept_lost(built.ledger())) is reported
+
+
+def test_loss_is_found_later_where_the_target_does_not_answer() -> None:
+    mirror = LossyMirror()
+    mirror.write(5)
+    mirror.expire(100)
+    mirror.built.there.reachable = False
+    with suppress(ClusterUnreachable):
+        mirror.look(70.0)
+    mirror.built.there.reachable = True
+    mirror.look()
+    mirror.look()
+    assert mirror.reported[X0].records == 5
+
+
+def test_markers_that_were_counted_as_none_are_no_loss() -> None:
+    mirror = LossyMirror()
+    mirror.write(3)
+    mirror.mark()
+    mirror.copy(3)
+    mirror.job.note_counted({X0: KnownPosition(14, 13)})
+    mirror.look()
+    mirror.expire(100)
+    mirror.look(70.0)
+    assert mirror.reported == {}
+
+
+@pytest.mark.parametrize(
+    ("kept", "found", "together"),
+    [
+        (None, Lost(5, 10, 1), Lost(5, 10, 1)),
+        (Lost(5, 10, 1), Lost(2, 12, 9), Lost(7, 12, 1)),
+        (Lost(5, 10, 1), Lost(5, 10, 9), Lost(5, 10, 1)),
+        (Lost(0, 10, 1), Lost(2, 12, 9), Lost(2, 12, 9)),
+        (Lost(5, 10, 1), Lost(None, 12, 9), Lost(None, 12, 1)),
+    ],
+)
+def test_losses_of_a_partition_add_up(kept: Lost | None, found: Lost, together: Lost) -> None:
+    assert merged({X0: kept} if kept else {}, {X0: found}) == {X0: together}
+
+
+def test_what_is_acknowledged_is_reported_no_more_and_what_is_lost_from_then_on_is() -> None:
+    mirror = LossyMirror()
+    mirror.write(5)
+    mirror.expire(100)
+    mirror.look(70.0)
+    ledger = mirror.built.ledger()
+    assert sum(one.records or 0 for one in mirror.reported.values()) == 5
+    ledger.put(entries_of(acknowledged(kept_lost(ledger), {"x"})))
+    mirror.restart_job()
+    mirror.look(70.0)
+    assert unacknowledged(mirror.reported) == {}
+    mirror.write(3)
+    mirror.expire(100)
+    mirror.look(70.0)
+    assert unacknowledged(mirror.reported)[X0].records == 3
+
+
+def by_now(mirror: LossyMirror) -> dict[TopicPartition, Lost]:
+    """What a command sees."""
+    built = mirror.built
+    return unacknowledged(lost_by_now(built.ledger(), built.here, built.there, {"x": "a.x"}, 1000))
+
+
+def test_command_finds_what_no_job_has_found_and_does_not_count_it_twice() -> None:
+    mirror = LossyMirror()
+    mirror.write(50)
+    mirror.expire(60)
+    mirror.write(7)
+    mirror.copy(100)
+    assert by_now(mirror)[X0].records == 50
+    mirror.look(70.0)
+    assert by_now(mirror)[X0].records == 50
+    ledger = mirror.built.ledger()
+    ledger.put(entries_of(acknowledged(kept_lost(ledger), {"x"})))
+    assert by_now(mirror) == {}
+
+
+def test_what_was_lost_is_shown_by_topic() -> None:
+    built, lost = stage(), {X0: Lost(5, 10, 1_000), X1: Lost(None, 3, 2_000)}
+    built.ledger().put(entries_of(lost))
+    kept = kept_lost(built.ledger())
+    assert kept == lost
+    assert [(one.topic, one.records, one.unknown) for one in by_topic(kept)] == [("x", 5, 1)]
+    assert lost_as_json(kept) == {
+        "records": 5,
+        "topics": [
+            {"topic": "x", "records": 5, "partitions_not_known": 1, "since": "1970-01-01T00:00:01Z"},
+        ],
+    }
