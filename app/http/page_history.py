@@ -84,6 +84,10 @@ class FlowHistory:
             self._seconds.append(sum(report.seconds.values()))
             self._passes += 1
 
+    def due_at(self, now: float) -> float:
+        """Never: it keeps what passes did."""
+        return float("inf")
+
     def close(self, *, replaced: bool) -> None:
         """What is known stays known: the flow goes on with other settings, or the job ends."""
 

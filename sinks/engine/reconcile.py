@@ -218,9 +218,10 @@ class FlowReconcile:
         )
 
     def _others_due(self, now: float) -> list[float]:
-        """The full comparison, and kinds that rest for an interval of their own."""
+        """The full comparison, kinds that rest for an interval of their own, and who observes passes."""
         awake = self.settings.synced - self._ledger.paused
-        return [self._full.due_at(now), *self._intervals.waking(awake, now)]
+        observers = [observer.due_at(now) for observer in self._components.observers]
+        return [self._full.due_at(now), *self._intervals.waking(awake, now), *observers]
 
     def report_only(self, compared: Compared) -> Report:
         """The report of a pass that ends with its plan: nothing is written or recorded, and no observer gets it."""

@@ -58,6 +58,9 @@ class Observer(Protocol):
     def passed(self, report: Report) -> None:
         """Called at the end of each pass, from its thread."""
 
+    def due_at(self, now: float) -> float:
+        """When it wants a pass without any other reason, in monotonic seconds after `now`; infinite: never."""
+
     def close(self, *, replaced: bool) -> None:
         """Lets go of what it has. `replaced`: another takes over, and its first pass waits for this."""
 

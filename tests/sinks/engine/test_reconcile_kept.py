@@ -166,8 +166,29 @@ class Broken:
     def passed(self, report: Report) -> None:
         raise ValueError("a defect")
 
+    def due_at(self, now: float) -> float:
+        return float("inf")
+
     def close(self, *, replaced: bool) -> None:
         """Nothing to close."""
+
+
+class Soon(Broken):
+    """An observer that wants a pass a quarter of a second after each."""
+
+    def passed(self, report: Report) -> None:
+        """Nothing to keep."""
+
+    def due_at(self, now: float) -> float:
+        return now + 0.25
+
+
+def test_observer_makes_a_pass_due(world: World) -> None:
+    world.observers.append(Soon())
+    world.restart()
+    world.settle()
+    report = world.run_pass()
+    assert report.due == report.now + 0.25
 
 
 def test_defect_of_an_observer_costs_no_pass(world: World) -> None:

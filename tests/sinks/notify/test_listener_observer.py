@@ -11,6 +11,7 @@ from app.local.waiting import wait_for
 from sinks.faults import ItemFault
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kinds.offsets.direction import ClusterGroups
+from sinks.notify import listener_observer
 from sinks.notify.listener_observer import GROUP_LIST_INTERVAL, REPLACED_WITHIN, ListenerObserver
 from sinks.notify.replication_listeners import Announcements
 from streaming.mm2.records import TopicPartition
@@ -102,6 +103,49 @@ def test_groups_are_those_with_offsets_on_replicated_topics(world: ListeningWorl
     world.run_pass(after=GROUP_LIST_INTERVAL)
     world.reconcile.close()
     assert world.told.groups == [{"g"}, {"g", "h"}], "what waited to be told when it closed"
+
+
+def test_group_that_commits_only_after_it_was_listed_is_told_at_the_next_listing(world: ListeningWorld) -> None:
+    world.run_pass()
+    wait_for(lambda: world.told.groups == [{"g"}], WITHIN, "the groups to be told")
+    world.source_groups.offsets["idle"] = {TopicPartition("x", 0): 2}
+    world.run_pass(after=GROUP_LIST_INTERVAL)
+    wait_for(lambda: world.told.groups == [{"g"}, {"g", "idle"}], WITHIN, "the group that was idle to be told")
+
+
+def test_group_that_is_gone_is_told_at_the_next_listing(world: ListeningWorld) -> None:
+    world.run_pass()
+    wait_for(lambda: world.told.groups == [{"g"}], WITHIN, "the groups to be told")
+    del world.source_groups.offsets["g"]
+    world.run_pass(after=GROUP_LIST_INTERVAL)
+    wait_for(lambda: world.told.groups == [{"g"}, set()], WITHIN, "the group to be told as gone")
+
+
+def test_all_groups_without_an_offset_have_their_turns(world: ListeningWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener_observer, "IDLE_IN_A_LISTING", 2)
+    world.source_groups.offsets |= {f"idle{n}": {} for n in range(5)}
+    world.run_pass()
+    world.source_groups.offsets |= {f"idle{n}": {TopicPartition("x", 0): 1} for n in range(5)}
+    everybody = {"g", *(f"idle{n}" for n in range(5))}
+    for _ in range(3):
+        world.run_pass(after=GROUP_LIST_INTERVAL)
+    wait_for(lambda: world.told.groups[-1:] == [everybody], WITHIN, "all groups to be told")
+
+
+def test_pass_is_due_when_groups_are_to_be_listed_again_and_not_before(world: ListeningWorld) -> None:
+    world.run_pass()
+    (observer,) = world.observers
+    now = world.clock.now
+    assert observer.due_at(now) == now + GROUP_LIST_INTERVAL
+    assert observer.due_at(now + 4) == now + GROUP_LIST_INTERVAL
+    # What is due is listed at the end of the pass that asks.
+    assert observer.due_at(now + GROUP_LIST_INTERVAL) == now + 2 * GROUP_LIST_INTERVAL
+
+
+def test_nobody_who_asks_for_no_groups_makes_a_pass_due(world: ListeningWorld) -> None:
+    clusters = ClusterGroups(world.source, world.source_groups), ClusterGroups(world.target, world.target_groups)
+    silent = ListenerObserver(world.settings, *clusters, Announcements(FLOW, Told(), Told()), groups=False)
+    assert silent.due_at(0.0) == float("inf")
 
 
 def test_group_whose_offsets_cannot_be_read_any_more_is_not_told_to_be_gone(world: ListeningWorld) -> None:
