@@ -35,6 +35,7 @@ def _words(words: Iterable[str | Enum]) -> str:
 
 
 LABELS: Mapping[str, str] = {
+    "evidence": "What of MM2's was refused: `sync`, `checkpoint`.",
     "source": "The alias of the flow's source.",
     "target": "The alias of the flow's target.",
     "kind": f"What is kept in step: {_words(Kind)}; of drift also `{EFFECTIVE}`. Of "

@@ -40,6 +40,7 @@ METRIC_TEXTS: Final[Mapping[str, str]] = {
     "undecodable": "Records in MM2's internal topics that are none of MM2's",
     "pass_failures": "Passes that an error ended: nothing more was written in them",
     "offset_verdicts": "Partitions of consumer groups by what becomes of their offset on the target (offsets.md)",
+    "offset_evidence_refused": "Offset-syncs and checkpoints that cannot be true, and were not used (offsets.md)",
     "offset_error_bound_records": "The most records that a group would read twice on the target",
     "reconcile_seconds": "How long each phase of a pass took",
     "batch_seconds": "How long Lockstep worked in one micro-batch of Spark's, on MM2's records and on passes",

@@ -69,6 +69,7 @@ class Metrics:
         self._failures = self._counter("pass_failures", *flow, "error")
         self._verdicts = self._gauge("offset_verdicts", *flow, "verdict")
         self._bounds = self._gauge("offset_error_bound_records", *flow, "group")
+        self._evidence = self._counter("offset_evidence_refused", *flow, "evidence")
         self._summary: dict[Flow, GroupSummary] = {}
         self._shown: dict[Flow, frozenset[str]] = {}
         self._reconcile = self._histogram("reconcile_seconds", *flow, "phase")
@@ -171,6 +172,11 @@ class Metrics:
     def _groups(self, flow: Flow, groups: GroupSummary) -> None:
         if self._summary.get(flow) is groups:
             return
+        before = self._summary[flow].refused if flow in self._summary else {}
+        for evidence, count in groups.refused.items():
+            # A renewed flow counts from zero.
+            more = count - before.get(evidence, 0)
+            self._evidence.labels(flow.source, flow.target, evidence).inc(more if more >= 0 else count)
         self._summary[flow] = groups
         for verdict, count in groups.verdicts.items():
             self._verdicts.labels(flow.source, flow.target, verdict).set(count)

@@ -101,12 +101,14 @@ class CommitsFrom:
 @dataclass(frozen=True)
 class GroupSummary:
     """How consumer groups stand. `verdicts`: partitions of groups by verdict's name; `bounds`: by group, the most
-    records that it reads twice in one of its partitions; `rows`: all partitions, in no order."""
+    records that it reads twice in one of its partitions; `rows`: all partitions, in no order. `refused`: how many
+    offset-syncs and checkpoints could not be true."""
 
     verdicts: Mapping[str, int]
     bounds: Mapping[str, int]
     rows: Sequence[GroupRow] = ()
     commits: CommitsFrom | None = None
+    refused: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

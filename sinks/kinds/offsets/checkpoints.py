@@ -11,6 +11,7 @@ from sinks.kafka.ports.cluster import Cluster
 from sinks.kinds.offsets.direction import GroupOffset
 from sinks.kinds.offsets.history import Pair
 from sinks.kinds.offsets.memory import OffsetMemory
+from sinks.kinds.offsets.verdicts import Verdict
 from streaming.mm2.codec import encode_checkpoint
 from streaming.mm2.records import Checkpoint
 
@@ -26,12 +27,15 @@ class CheckpointEmitter:
         self._created = False
 
     def __call__(self, rows: Iterable[GroupOffset]) -> None:
-        """One checkpoint for each row that the topic's newest does not have already. Raises ClusterUnreachable."""
+        """One checkpoint for each row that the topic's newest does not have already; none for a row whose offset is not
+        to be trusted. Raises ClusterUnreachable."""
         known = self._memory.checkpoints.newest
         changed = {
             (row.group, row.where): Pair(row.at, offset)
             for row in rows
-            if (offset := row.goes_on_at) is not None and known.get((row.group, row.where)) != (row.at, offset)
+            if row.judgement.verdict is not Verdict.ERROR
+            and (offset := row.goes_on_at) is not None
+            and known.get((row.group, row.where)) != (row.at, offset)
         }
         if not changed:
             return

@@ -206,6 +206,8 @@ class OffsetController:
             self._summary = summary_of([row for rows in self._rows.values() for row in rows])
         if self._summary is not None and self._summary.commits != (commits := self._ends.followed.commits):
             self._summary = replace(self._summary, commits=commits)
+        if self._summary is not None and self._summary.refused != self._memory.refused:
+            self._summary = replace(self._summary, refused=dict(self._memory.refused))
         moved = bool(self._waiting) and self._stream.moved(context.now, self._memory.histories.position)
         return ControllerStatus(refused=refused, groups=self._summary, due=self._due(context), stream_moved=moved)
 

@@ -119,6 +119,30 @@ class History:
         self._restarts = capped if capped else NOTHING
         return changed
 
+    def drop_beyond(self, source_end: int) -> int:
+        """Forgets syncs of records that the source does not have; how many. `source_end`: of its log, now."""
+        known = list(self.pairs())
+        kept = [pair for pair in known if pair.upstream < source_end]
+        if not kept:
+            self._live = self._older = self._restarts = NOTHING
+        elif len(kept) < len(known):
+            while self._live and self._live[0] >= source_end:
+                del self._live[:WIDTH]
+            if not self._live:
+                self._live, self._older = first(*kept[0]), NOTHING
+                for pair in kept[1:]:
+                    admit(self._live, *pair)
+        return len(known) - len(kept)
+
+    def reaches(self, pair: Pair) -> bool:
+        """Whether the record at the pair's upstream offset can lie as far on as its downstream one says."""
+        below, _ = self.around(pair.upstream)
+        if below is None:
+            return True
+        # The target has no more records from the last sync on than the source has offsets, but for those sent again.
+        most = below.downstream + pair.upstream - below.upstream + self.resent_after(below.downstream)
+        return pair.downstream <= most
+
     def empty(self, end: int = 0) -> None:
         """Forgets all pairs: the target's log was truncated, and nothing tells which of them it still has.
 

@@ -7,6 +7,7 @@ offset in that topic, so that one that comes twice changes nothing, and a gap sh
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
@@ -41,6 +42,9 @@ class OffsetMemory:
         self.checkpoints = KnownCheckpoints()
         # The last one given, by partition on the source.
         self.answers: dict[GroupPartition, Answer] = {}
+        self.refused: Counter[str] = Counter()
+        """Syncs and checkpoints that cannot be true, each counted once."""
+        self._beyond: dict[GroupPartition, Pair] = {}
         self._ids: dict[str, TopicIds] = {}
         self._remote: dict[str, str] = {}
         self._doubted: set[str] = set()
@@ -143,9 +147,16 @@ class OffsetMemory:
         self._forget_truncated(where)
 
     def note_source_end(self, where: TopicPartition, end: int) -> None:
-        """Takes in the end of a log on the source: farther MM2 never was, before any restart that is known."""
+        """Takes in the end of a log on the source: farther MM2 never was, before any restart that is known. A sync of a
+        record behind it is refused: somebody forged it, or the log lost its tail."""
         history = self.histories.of(where)
-        if history is not None and history.cap_restarts(end):
+        if history is None:
+            return
+        beyond = history.drop_beyond(end)
+        if beyond:
+            log.warning("%s: an offset-sync beyond the source's end (%s) was refused", where, end)
+            self.refused["sync"] += beyond
+        if beyond or history.cap_restarts(end):
             self._stored.note(where)
 
     def drop_untrue(self, group: str, where: TopicPartition) -> None:
@@ -159,8 +170,19 @@ class OffsetMemory:
             self._forget_truncated(where)
 
     def checkpoint(self, group: str, where: TopicPartition, remote: TopicPartition) -> Pair | None:
-        """MM2's checkpoint; None where no sync of the partition is known, which MM2 must have had: it is an old one."""
-        return None if self.histories.of(where) is None else self.checkpoints.newest.get((group, remote))
+        """MM2's checkpoint; None where no sync of the partition is known, which MM2 must have had: it is an old one.
+
+        One that lies beyond what the syncs allow for the group's own offset is refused.
+        """
+        history, key = self.histories.of(where), (group, remote)
+        found = None if history is None else self.checkpoints.newest.get(key)
+        if history is None or found is None or history.reaches(found):
+            return found
+        if self._beyond.get(key) != found:
+            self._beyond[key] = found
+            self.refused["checkpoint"] += 1
+            log.warning("%s: a checkpoint of %s beyond what offset-syncs allow was refused: %s", group, remote, found)
+        return None
 
     def _forget_truncated(self, where: TopicPartition) -> None:
         self.histories.exact.forget(where)
@@ -178,6 +200,7 @@ class OffsetMemory:
     def forget_groups(self, groups: Collection[str]) -> None:
         """Groups that are on the source no more."""
         self.answers = {key: answer for key, answer in self.answers.items() if key[0] not in groups}
+        self._beyond = {key: pair for key, pair in self._beyond.items() if key[0] not in groups}
         self.checkpoints.forget_groups(groups)
 
     def unrecognized(self, topics: Iterable[str]) -> set[str]:

@@ -23,6 +23,7 @@ PROMISED = {
     "lockstep_admin_requests_total": {"cluster", "api", "result"},
     "lockstep_offset_verdicts": {"source", "target", "verdict"},
     "lockstep_offset_error_bound_records": {"source", "target", "group"},
+    "lockstep_offset_evidence_refused_total": {"source", "target", "evidence"},
     "lockstep_batch_seconds_bucket": {"le"},
     "lockstep_batch_rows": set(),
     "lockstep_undecodable_total": {"topic"},

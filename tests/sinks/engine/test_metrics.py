@@ -56,7 +56,7 @@ def metrics() -> Metrics:
     applied = Outcome(topic_change("a.t", None, 1))
     built.passed(FLOW, [Reason.SIGNAL])
     built.report(Report(Plan(FLOW), (applied, passing, refused), seconds={"observe": 0.02, "apply": 0.3}))
-    built.report(Report(Plan(FLOW), groups=GroupSummary({Verdict.SYNCED: 4}, {"late": 7})))
+    built.report(Report(Plan(FLOW), groups=GroupSummary({Verdict.SYNCED: 4}, {"late": 7}, refused={"sync": 1})))
     built.status(
         FlowStatus(
             FLOW,
@@ -139,6 +139,13 @@ def test_a_groups_name_in_a_label_steers_no_terminal_and_names_that_look_the_sam
     assert shown == {r"g\u001b]0;owned\u0007\u202e\n": 9}
     metrics.report(Report(Plan(FLOW), groups=GroupSummary({}, {})))
     assert not any(name.endswith("bound_records") for name, _ in samples(metrics))
+
+
+def test_evidence_that_was_refused_is_counted_once_also_by_a_flow_that_was_renewed(metrics: Metrics) -> None:
+    for refused in (2, 2, 3, 0, 1):
+        metrics.report(Report(Plan(FLOW), groups=GroupSummary({}, {}, refused={"checkpoint": refused})))
+    name = "lockstep_offset_evidence_refused_total"
+    assert value(samples(metrics), name, evidence="checkpoint") == 4
 
 
 def test_a_query_is_in_one_state_and_its_restarts_are_counted_once(metrics: Metrics) -> None:
