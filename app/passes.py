@@ -103,7 +103,8 @@ def single_pass(
             topic_ids=clusters.target.topic_ids,
             obeys_failover=obeys_failover and not scope.back,
             leadership=leadership,
-            on_stopped=partial(shared.stop, flow.flow),
+            claims=shared,
+            reviewed=True,
         )
         yield SinglePass(flow, clusters, FlowReconcile(flow, components), tuple(made.controllers), tuple(kinds))
 

@@ -157,8 +157,7 @@ def flow_in_job(
             on_ledger=hooks.on_ledger,
             leadership=leadership,
             turns=hooks.turns,
-            is_awaited=partial(hooks.claims.is_awaited, flow.flow),
-            on_stopped=partial(hooks.claims.stop, flow.flow),
+            claims=hooks.claims,
             close=close,
         ),
     )

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sinks.engine.kind_trouble import KindTrouble, stops_flow
 from sinks.engine.retry_schedule import RetrySchedule
-from sinks.kinds.controller import Controller, PassContext, SignalExplainer
+from sinks.kinds.controller import Comparison, Controller, PassContext, SignalExplainer
 from streaming.errors import LockstepError
 
 T = TypeVar("T")
@@ -41,12 +41,12 @@ class Attempts:
         for other, owed in self._signalled.items():
             self._signalled[other] = max(0, owed - records)
 
-    def compare_claims(self, controllers: Iterable[Controller], context: PassContext) -> None:
+    def compare_claims(self, controllers: Iterable[Controller], context: PassContext) -> list[Comparison]:
         """Polls and compares kinds of which flows claim items from each other, and settles nothing. As `ask`."""
         trouble = KindTrouble()
         claiming = [one for one in controllers if any(kind.row.of_principals for kind in one.kinds)]
-        for one in [one for one in claiming if self.poll(one, context, trouble)]:
-            self.ask(one, context, trouble, one.compare)
+        due = [one for one in claiming if self.poll(one, context, trouble)]
+        return [made for one in due if (made := self.ask(one, context, trouble, one.compare))]
 
     def ask(
         self, controller: Controller, context: PassContext, trouble: KindTrouble, step: Callable[[PassContext], T]

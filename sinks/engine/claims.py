@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Change, Key, Kind, Op
+from sinks.engine.model import Change, Key, Kind
 from sinks.engine.plan import Refusal
 from streaming.flow import Flow
 
@@ -86,10 +86,10 @@ class Claims:
         with self._lock:
             return any(flow in flows and len(flows) > 1 for flows in self._claimed.values())
 
-    def claims_any(self, flow: Flow, kind: Kind) -> bool:
-        """Whether the flow is known to want anything of this kind."""
+    def claimed(self, flow: Flow, kind: Kind) -> frozenset[Key]:
+        """What the flow is known to want of this kind."""
         with self._lock:
-            return bool(self._claimed.get(kind, {}).get(flow))
+            return self._claimed.get(kind, {}).get(flow) or frozenset()
 
     def of_others(self, flow: Flow, kind: Kind) -> Hashable:
         """What the other flows claim: another value than before may end what was held, or change the reason."""
@@ -110,12 +110,12 @@ class Claims:
             owned = (self._owned.get((kind, one), frozenset()) for one, keys in others.items() if keys is not None)
             return frozenset().union(*owned).difference(*filter(None, others.values()))
 
-    def hold(self, flow: Flow, changes: Iterable[Change]) -> tuple[list[Change], list[Refusal]]:
-        """The changes that the flow may apply, and in place of the others, all deletions, why not."""
+    def hold(self, flow: Flow, deletions: Iterable[Change]) -> tuple[list[Change], list[Refusal]]:
+        """The deletions that other flows do not object to, and in place of the others why not."""
         with self._lock:
             left, held = list[Change](), list[Refusal]()
-            for change in changes:
-                reason = self._objection(flow, change) if change.op is Op.DELETE else None
+            for change in deletions:
+                reason = self._objection(flow, change)
                 if reason is None:
                     left.append(change)
                 else:
@@ -145,36 +145,11 @@ class Claims:
 
 @dataclass(frozen=True)
 class Claim:
-    """What one flow claims of one kind. `before`: it claimed anything in a process before, as its ledger says."""
+    """What one flow sees of the others' claims of one kind."""
 
     claims: Claims
     flow: Flow
     kind: Kind
-    before: bool = False
-
-    def recalled(self, ledger: Ledger) -> Claim:
-        """With what the flow's ledger knows."""
-        return replace(self, before=ledger.get(Entry.CLAIMED, self.kind.value) is not None)
-
-    def publish(self, keys: Iterable[Key], owned: Iterable[Key] = (), shown: bool = True) -> None:
-        """`shown`: whether the source shows anything at all. See `Claims.publish`, `Claims.publish_unseen`."""
-        if shown:
-            self.claims.publish(self.flow, self.kind, keys, owned)
-        else:
-            self.claims.publish_unseen(self.flow, self.kind, self.before, owned)
-
-    def remember(self, ledger: Ledger) -> None:
-        """Keeps in the flow's ledger that it claims anything: other flows may be in another process, or come later."""
-        if self.claims.claims_any(self.flow, self.kind):
-            ledger.put({(Entry.CLAIMED, (self.kind.value,)): "true"})
-
-    def hold(self, changes: Iterable[Change]) -> tuple[list[Change], list[Refusal]]:
-        """See `Claims.hold`."""
-        return self.claims.hold(self.flow, changes)
-
-    def of_others(self) -> Hashable:
-        """See `Claims.of_others`."""
-        return self.claims.of_others(self.flow, self.kind)
 
     def owned_by_others(self) -> frozenset[Key]:
         """See `Claims.owned_by_others`."""

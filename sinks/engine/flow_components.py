@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from sinks.engine.apply import Writers
 from sinks.engine.audit import Audit
+from sinks.engine.claims import Claims
 from sinks.engine.full_comparisons import FullTurns
 from sinks.engine.guard import Guard
 from sinks.engine.leadership import Leadership, Unled
 from sinks.engine.ledger import Ledger
-from sinks.engine.model import Kind
 from sinks.engine.recorder import TopicIds
 from sinks.engine.report import Observer
 from sinks.failover.position_memory import Positions
@@ -27,9 +27,8 @@ class FlowComponents:
     of topics on the target, by name. `on_ledger`: called whenever the ledger was read; may raise what stops the flow.
     `obeys_failover`: nothing is written for a flow that a failover ended. `keep`: keeps in the ledger what a failover
     will want to know; `note_counted`: called with how far partitions were copied, from any thread. `leadership`: asked
-    before anything is written. `turns`: of the job's full comparisons. `is_awaited`: whether other flows of this
-    process wait for what this one claims. `on_stopped`: called with the kinds that are paused, all where the flow has
-    ended, as the ledger says. `close`: lets go of the clusters.
+    before anything is written. `turns`: of the job's full comparisons. `claims`: what the flows of this process want
+    of the target. `reviewed`: a person sees the plan before it is applied. `close`: lets go of the clusters.
     """
 
     list_topics: Callable[[Freshness], Listed]
@@ -47,8 +46,8 @@ class FlowComponents:
     note_counted: Callable[[Positions], None] = lambda positions: None
     leadership: Leadership = field(default_factory=Unled)
     turns: FullTurns = field(default_factory=FullTurns)
-    is_awaited: Callable[[], bool] = lambda: False
-    on_stopped: Callable[[frozenset[Kind], Ledger], None] = lambda kinds, ledger: None
+    claims: Claims = field(default_factory=Claims)
+    reviewed: bool = False
     close: Callable[[], None] = lambda: None
 
 

@@ -44,9 +44,10 @@ def kind_status(kind: Kind, before: KindStatus, report: Report, now: datetime) -
     drifting = pending | {refusal.key for refusal in refused} | {outcome.change.key for outcome in failed}
     unobserved = [error.reason for error in report.plan.errors if error.kind is kind]
     fault = report.trouble.faulted.get(kind) or _denied(kind, failed)
-    reason = fault or next(iter(unobserved), None) or (refused[0].reason if refused else None)
+    held = report.trouble.held.get(kind)
+    reason = fault or held or next(iter(unobserved), None) or (refused[0].reason if refused else None)
     drift = len(drifting) if drifting or not (unobserved or kind in report.trouble.faulted) else None
-    task = Task.FAULTED if fault else Task.UNKNOWN if drift is None else Task.ACTIVE
+    task = Task.FAULTED if fault else Task.HELD if held else Task.UNKNOWN if drift is None else Task.ACTIVE
     return KindStatus(
         task=task,
         reason=reason,

@@ -43,10 +43,14 @@ def stops_flow_at_the_end(error: LockstepError) -> bool:
 
 @dataclass
 class KindTrouble:
-    """What stopped kinds in one pass: `faulted` with the reason, `unsupported` where a cluster has no such thing."""
+    """What stopped kinds in one pass: `faulted` with the reason, `unsupported` where a cluster has no such thing.
+
+    `held`: kinds of which something waits until a person confirms it, with the reason; the rest of them goes on.
+    """
 
     faulted: dict[Kind, str] = field(default_factory=dict)
     unsupported: dict[Kind, str] = field(default_factory=dict)
+    held: dict[Kind, str] = field(default_factory=dict)
 
     def note(self, kinds: frozenset[Kind], error: LockstepError) -> None:
         """Takes down what these kinds met; the first reason of each kind stays."""
@@ -57,3 +61,7 @@ class KindTrouble:
     def refuse(self, reasons: Mapping[Kind, str]) -> None:
         """Kinds whose plan was refused."""
         self.faulted.update(reasons)
+
+    def hold(self, reasons: Mapping[Kind, str]) -> None:
+        """Kinds of which something waits for a person."""
+        self.held.update(reasons)

@@ -11,7 +11,7 @@ the second time: foreachBatch is at-least-once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -19,14 +19,14 @@ from sinks.engine.apply import apply_steps
 from sinks.engine.attempts import Attempts
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.compared import Compared
-from sinks.engine.deletion_checks import DeletionLimit
+from sinks.engine.deletions import Deletions
 from sinks.engine.flow_components import FlowComponents, close_all
 from sinks.engine.flow_ledger import FlowLedger
 from sinks.engine.fresh_listing import FreshListing
 from sinks.engine.full_comparisons import FullComparisons
 from sinks.engine.kind_trouble import KindTrouble
 from sinks.engine.leadership import Leader
-from sinks.engine.model import Change, Kind, Outcome
+from sinks.engine.model import Change, Key, Kind, Outcome
 from sinks.engine.next_pass import KindIntervals, due_at
 from sinks.engine.plan import join_plans
 from sinks.engine.recorder import Recorder
@@ -34,7 +34,7 @@ from sinks.engine.report import Report, Stopwatch, notify, with_status
 from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.controller import PassContext, StreamListener
+from sinks.kinds.controller import Controller, PassContext, Sighting, StreamListener
 from sinks.kinds.listing import NOTHING_LISTED, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -60,7 +60,8 @@ class FlowReconcile:
         self._claimed_at = float("-inf")
         self._listing = FreshListing(components.list_topics)
         self._intervals = KindIntervals(settings.pace.intervals)
-        self._limit = DeletionLimit(settings.limits)
+        self._claims = components.claims
+        self._deletions = Deletions(settings.flow, settings.limits, self._claims, reviewed=components.reviewed)
         self._attempts, self._recorder = Attempts(), Recorder(components.audit, components.topic_ids)
 
     @property
@@ -82,10 +83,12 @@ class FlowReconcile:
     def _claim_all_the_same(self) -> None:
         """Which process leads this flow is nothing to those beside it that this one leads: they wait for its claims."""
         now, interval = self._clock(), self.settings.pace.full_comparison_interval
-        if self._components.is_awaited() and now - self._claimed_at >= interval:
+        if self._claims.is_awaited(self.settings.flow) and now - self._claimed_at >= interval:
             self._claimed_at = now
             with suppress(LockstepError):
-                self._attempts.compare_claims(self._components.controllers, self._observe((), True))
+                context = self._observe((), True)
+                for found in self._attempts.compare_claims(self._components.controllers, context):
+                    self._deletions.publish(found.wanted, context)
 
     @contextmanager
     def leading(self) -> Iterator[None]:
@@ -112,7 +115,7 @@ class FlowReconcile:
         return self._ledger.failover
 
     def compare(self, requested: Collection[str] = (), everything: bool = False, *, force: bool = False) -> Compared:
-        """Observes both clusters and plans the difference; `force` lifts the limit on deletions."""
+        """Observes both clusters and plans the difference; `force`: a person confirms what is deleted."""
         watch = Stopwatch()
         context, trouble = self._observe(requested, everything), KindTrouble()
         controllers = () if self._ledger.ended else self._components.controllers
@@ -123,8 +126,13 @@ class FlowReconcile:
         found = [(one, made) for one in due if (made := self._attempts.ask(one, context, trouble, one.compare))]
         self._intervals.polled(frozenset(Kind) - context.idle - trouble.faulted.keys(), context.now)
         plan = join_plans(self.settings.flow, [comparison.plan for _, comparison in found])
-        plan = self._limit.check(plan, frozenset().union(*(one.kinds for one, _ in found)), force=force)
-        trouble.refuse(self._limit.reasons)
+
+        def look_up(controller: Controller, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+            return self._attempts.ask(controller, context, trouble, lambda now: controller.look_up(now, keys)) or {}
+
+        plan = self._deletions.admit(plan, found, context, look_up, force=force)
+        trouble.refuse(self._deletions.stopped)
+        trouble.hold(self._deletions.held)
         watch.lap("plan")
         return Compared(context, plan, found, trouble, watch)
 
@@ -133,7 +141,8 @@ class FlowReconcile:
         everything = self._full.begins(self._clock(), asked=everything)
         resting = frozenset() if requested or everything else self._intervals.resting(self._clock())
         ledger = self._ledger.read(everything)
-        self._components.on_stopped(frozenset(Kind) if self._ledger.ended else self._ledger.paused, ledger)
+        stopped = frozenset(Kind) if self._ledger.ended else self._ledger.paused
+        self._claims.stop(self.settings.flow, stopped, ledger)
         # Before anything is listed: a change that comes meanwhile is the next pass's.
         signal, signalled = self._components.signal, self._components.signal.signalled()
         self._listing.sampled(self._clock(), signal.works and not signalled)
@@ -142,7 +151,9 @@ class FlowReconcile:
         if not self._ledger.ended:
             listed = self._listing.listed(self._clock(), everything=everything, asked=asked)
         idle = frozenset(Kind) if self._ledger.ended else resting | self._ledger.paused
-        return PassContext(self._clock(), listed, ledger, 0, signal.works, requested, everything, idle)
+        now = self._clock()
+        confirming = self._deletions.due(now) - idle
+        return PassContext(now, listed, ledger, 0, signal.works, requested, everything, idle, confirming)
 
     def apply(self, compared: Compared, progress: WriteProgress = lambda done, total: None) -> Report:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
@@ -151,6 +162,7 @@ class FlowReconcile:
         compared.watch.lap("apply")
         for controller, comparison in () if self._ledger.ended else compared.comparisons:
             comparison.settle([outcome for outcome in outcomes if outcome.change.kind in controller.kinds])
+            self._deletions.remember(comparison.wanted, compared.context.ledger)
         report = self._report(compared, outcomes)
         self._recorder.record_refusals(report.plan, outcomes)
         if not self._ledger.ended:
@@ -213,15 +225,17 @@ class FlowReconcile:
             effective=tuple(group for one in seen for group in one.effective),
             listed=context.listed,
             now=context.now,
-            due=due_at(controllers, seen, self._attempts, context.idle, self._others_due(context.now)),
+            due=due_at(controllers, seen, self._attempts, context.idle, self._others_due(context)),
             stream_moved=any(one.stream_moved for one in seen),
         )
 
-    def _others_due(self, now: float) -> list[float]:
-        """The full comparison, kinds that rest for an interval of their own, and who observes passes."""
-        awake = self.settings.synced - self._ledger.paused
+    def _others_due(self, context: PassContext) -> list[float]:
+        """The full comparison, kinds that rest for an interval of their own, deletions that wait, and who observes
+        passes."""
+        now, awake = context.now, self.settings.synced - self._ledger.paused
         observers = [observer.due_at(now) for observer in self._components.observers]
-        return [self._full.due_at(now), *self._intervals.waking(awake, now), *observers]
+        waiting = self._deletions.next_at(now, context.idle)
+        return [self._full.due_at(now), *self._intervals.waking(awake, now), waiting, *observers]
 
     def report_only(self, compared: Compared) -> Report:
         """The report of a pass that ends with its plan: nothing is written or recorded, and no observer gets it."""

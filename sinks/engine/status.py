@@ -36,12 +36,13 @@ STATES_IN_A_JOB = tuple(state for state in FlowState if state is not FlowState.N
 
 
 class Task(str, Enum):
-    """What becomes of one kind in one flow. ACTIVE: it is kept in step, and what differs is known. UNKNOWN: Lockstep
-    did not find out what differs, or the flow is in ERROR, STALE or NO_JOB. STANDBY: another process leads the flow,
-    and keeps it in step."""
+    """What becomes of one kind in one flow. ACTIVE: it is kept in step, and what differs is known. HELD: something of
+    it waits until a person confirms it, the rest is kept in step. UNKNOWN: Lockstep did not find out what differs, or
+    the flow is in ERROR, STALE or NO_JOB. STANDBY: another process leads the flow, and keeps it in step."""
 
     ACTIVE = "ACTIVE"
     PAUSED = "PAUSED"
+    HELD = "HELD"
     DISABLED = "DISABLED"
     NOT_SUPPORTED = "NOT_SUPPORTED"
     FAULTED = "FAULTED"
@@ -64,7 +65,7 @@ class KindStatus:
     @property
     def is_uncompared(self) -> bool:
         """Whether a pass wanted to compare it, and could not."""
-        return self.task in (Task.ACTIVE, Task.FAULTED, Task.UNKNOWN) and self.drift is None
+        return self.task in (Task.ACTIVE, Task.HELD, Task.FAULTED, Task.UNKNOWN) and self.drift is None
 
     def as_json(self) -> dict[str, Any]:
         """One entry of `kinds`."""

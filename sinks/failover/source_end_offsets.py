@@ -135,7 +135,7 @@ class SourceEndOffsetStore:
         self._counted: dict[TopicPartition, KnownPosition] = {}
         self._met, self._unborn = set[str](), set[str]()
         self._there: Collection[str] | None = None
-        self._absence = Absence()
+        self._absence = Absence[str]()
 
     def note_counted(self, positions: Positions) -> None:
         """What somebody counted with both clusters. From any thread."""

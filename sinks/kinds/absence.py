@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K")
 
+NEVER = float("inf")
+
 OBSERVATIONS, SECONDS = 3, 60.0
 """So often, and over so long, a topic must be missing before a broker is asked for it by name."""
 
@@ -17,13 +19,16 @@ time."""
 
 
 @dataclass
-class Absence:
-    """Since when what is missing is missing, and how often that was seen."""
+class Absence(Generic[K]):
+    """Since when what is missing is missing, and how often that was seen. Lasting after so many `observations` over
+    so many `seconds`."""
 
-    _missing: dict[str, tuple[float, int]] = field(default_factory=dict)
+    observations: int = OBSERVATIONS
+    seconds: float = SECONDS
+    _missing: dict[K, tuple[float, int]] = field(default_factory=dict)
     _listed: int = 0
 
-    def observe(self, missing: Collection[str], listed: int, now: float) -> None:
+    def observe(self, missing: Collection[K], listed: int, now: float) -> None:
         """One listing of `listed` items, which lacks these. What it has again is not missing any more."""
         believed = listed > 0 and listed >= SHRUNK * self._listed
         known = self._missing if believed else {}
@@ -34,11 +39,23 @@ class Absence:
             since, times = known.get(name, (now, 0))
             self._missing[name] = since, times + 1
 
-    def lasting(self, now: float) -> set[str]:
+    def lasting(self, now: float) -> set[K]:
         """What was missing in enough observations over enough time."""
-        return {
-            name for name, (since, times) in self._missing.items() if times >= OBSERVATIONS and now - since >= SECONDS
-        }
+        return {one for one in self._missing if self._lasts(one, now)}
+
+    def _lasts(self, one: K, now: float) -> bool:
+        since, times = self._missing[one]
+        return times >= self.observations and now - since >= self.seconds
+
+    def next_at(self, now: float) -> float:
+        """When the next observation may settle something that is missing."""
+        step = self.seconds / (self.observations - 1)
+        waiting = [found for one, found in self._missing.items() if not self._lasts(one, now)]
+        return min((since + step * min(times, self.observations - 1) for since, times in waiting), default=NEVER)
+
+    def forget(self, ones: Collection[K]) -> None:
+        """These are not missing: what comes next is a first observation."""
+        self._missing = {one: found for one, found in self._missing.items() if one not in ones}
 
 
 class MissingForLong(Generic[K]):

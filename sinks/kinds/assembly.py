@@ -75,9 +75,8 @@ class Assembly:
     commits: CommitFeed = field(default_factory=CommitFeed)
     memory: OffsetMemory = field(default_factory=OffsetMemory)
 
-    def claim(self, kind: Kind, enabled: bool) -> Claim:
-        """What this flow claims of a kind; from now on others wait for it, if it keeps that."""
-        (self.claims.expect if enabled else self.claims.withdraw)(self.settings.flow, kind)
+    def claim(self, kind: Kind) -> Claim:
+        """What other flows into the target claim of a kind."""
         return Claim(self.claims, self.settings.flow, kind)
 
     def is_enabled(self, kind: Kind) -> bool:
@@ -101,11 +100,15 @@ class KindModule(Protocol):
 
 
 def assemble(assembly: Assembly, kinds: Collection[Kind] = tuple(Kind)) -> Assembled:
-    """The controllers and writers of these kinds, in the registry's order."""
+    """The controllers and writers of these kinds, in the registry's order. From now on other flows wait for what this
+    one wants of them, if it keeps them."""
     controllers: list[Controller] = []
     writers: dict[Kind, Writer] = {}
     for package in dict.fromkeys(kind.row.package for kind in Kind if kind in kinds):
         made = cast(KindModule, importlib.import_module(f"sinks.kinds.{package}.controller")).assemble(assembly)
         controllers += made.controllers
         writers |= made.writers
+    kept = frozenset[Kind]().union(*(one.kinds for one in controllers))
+    for kind in (one for one in kinds if one.row.of_principals):
+        (assembly.claims.expect if kind in kept else assembly.claims.withdraw)(assembly.settings.flow, kind)
     return Assembled(controllers, writers)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, Protocol, runtime_checkable
 
 from sinks.engine.adoption import Alike, nothing_alike
@@ -31,6 +32,7 @@ class PassContext:
     `now`: monotonic seconds. `signalled`: changes that the source's metadata log tells of, since this controller was
     polled; `signal_works`: whether none means that nothing changed. `requested`: upstream topics that were asked for.
     `everything`: compare all of both sides. `idle`: kinds that are paused, disabled, or wait for their interval.
+    `confirming`: kinds of which deletions wait for another comparison, which is due.
     """
 
     now: float
@@ -41,6 +43,33 @@ class PassContext:
     requested: Collection[str] = ()
     everything: bool = False
     idle: frozenset[Kind] = frozenset()
+    confirming: frozenset[Kind] = frozenset()
+
+
+class Sighting(Enum):
+    """What the source says of an item that the target has too much of, asked for that item by its name."""
+
+    GONE = auto()
+    """The source has it no more."""
+    WANTED = auto()
+    """The source has it, and the target should have it as well: the list that lacked it was stale."""
+    LEFT_OUT = auto()
+    """The source has it. Only the settings say that the target should not."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a flow wants of a kind that it owns: without this none of its deletions leaves (`sinks.engine.deletions`).
+
+    `keys`: on the target. `shown`: how many `items` its source shows. `owned`: what other flows into the target are
+    told that this one owns.
+    """
+
+    kind: Kind
+    keys: Collection[Key]
+    shown: int
+    items: str
+    owned: Collection[Key] = ()
 
 
 def nothing_to_settle(outcomes: Sequence[Outcome]) -> None:
@@ -58,7 +87,8 @@ class Comparison:
 
     Until it is settled a comparison counts as not made: what differed is compared again. `present`: by kind, all that
     the target has of it, each with its topic's id or ""; kinds of which not all was seen are left out. `alike`: by
-    kind, what the target has just as the source has it, whoever made it; asked for where it is to be adopted.
+    kind, what the target has just as the source has it, whoever made it; asked for where it is to be adopted. `wanted`:
+    None where the source was not seen.
     """
 
     plan: Plan
@@ -66,6 +96,7 @@ class Comparison:
     before_writing: Callable[[], None] = nothing_to_forget
     present: Mapping[Kind, Mapping[Key, str]] = field(default_factory=dict)
     alike: Callable[[], Mapping[Kind, Alike]] = nothing_alike
+    wanted: Wanted | None = None
 
 
 class GroupRow(Protocol):
@@ -143,6 +174,10 @@ class Controller(Protocol):
 
     def compare(self, context: PassContext) -> Comparison:
         """The changes that the target needs now, without those that are backed off."""
+
+    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """Asks the source afresh for what the target should have no more, by name. What is not in the answer is not
+        known."""
 
     def status(self, context: PassContext) -> ControllerStatus:
         """For the report, at the end of every pass."""

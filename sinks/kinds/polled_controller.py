@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.engine.recent_creations import RecentCreations
 from sinks.faults import NotSupported, RightsMissing
 from sinks.kinds.absence import Absence
-from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
+from sinks.kinds.controller import Comparison, ControllerStatus, PassContext, Sighting, Wanted
 from streaming.flow import Flow
 
 log = logging.getLogger(__name__)
@@ -39,12 +39,13 @@ ASKS_AFTER = 1.5
 
 @dataclass(frozen=True)
 class Surveyed:
-    """A plan for all of a kind, and the keys of what the target has of it now; None: not seen. `remember`: called with
-    its outcomes. `alike`: what of that is just as the source has it.
+    """A plan for all of a kind, the keys of what the target has of it now, and what the flow wants of it; None: not
+    seen. `remember`: called with its outcomes. `alike`: what of that is just as the source has it.
     """
 
     plan: Plan
     present: Collection[Key] | None
+    wanted: Wanted | None
     remember: Callable[[], None] = lambda: None
     alike: Callable[[], Alike] = Alike
 
@@ -53,23 +54,24 @@ class Surveyed:
 class Rules:
     """What differs between the kinds that are polled.
 
-    `survey`: the plan for all of the kind; what could not be observed is in its `errors`. `inputs`: what the survey
+    `survey`: the plan for all of the kind; what could not be observed is in its `errors`. `look_up`: as
+    `Controller.look_up`. `inputs`: what the survey
     depends on besides both lists: another value makes it due; None: it cannot be made yet. `rest`: seconds between two
     polls without a signal, `signalled_rest` while the metadata-change signal works and is silent, `refused_rest` while
     something is refused. `needs`: the right without which it cannot be observed. `close`: what is closed with the
-    controller. `unsupported`: called where a cluster has nothing of the kind. `shown_late`: alias of a target that may
+    controller. `shown_late`: alias of a target that may
     show minutes later what was created there.
     """
 
     kind: Kind
     survey: Callable[[PassContext], Surveyed]
+    look_up: Callable[[PassContext, Collection[Key]], Mapping[Key, Sighting]]
     inputs: Callable[[PassContext], Hashable | None] = lambda context: ""
     rest: float = 10.0
     signalled_rest: float = 10.0
     refused_rest: float = 10.0
     needs: str = ""
     close: Callable[[], None] = lambda: None
-    unsupported: Callable[[PassContext], None] = lambda context: None
     shown_late: str = ""
 
 
@@ -91,7 +93,7 @@ class PolledController:
         # it is compared in the next pass, too (`_fresh`), and with full comparisons until LAGS after it (`_differed`).
         self._fresh = False
         self._differed: float | None = None
-        self._absence = Absence()
+        self._absence = Absence[str]()
         self._last = Plan(flow)
         self._unsupported: str | None = None
 
@@ -115,7 +117,9 @@ class PolledController:
         if self._is_due(context):
             self._polled, self._signalled = context.now, False
             self._poll_sides(context)
-        return self._dirty and not self._waits(context)
+        confirms = self._rules.kind in context.confirming
+        self._dirty |= confirms
+        return self._dirty and (confirms or not self._waits(context))
 
     def _is_due(self, context: PassContext) -> bool:
         rested = self._polled is None or context.now - self._polled >= self._rest(context)
@@ -146,28 +150,31 @@ class PolledController:
                     self._dirty = self._fresh = True
                     self._differed = context.now
         except NotSupported as error:
-            self._lacks(context, error)
+            # Compared all the same at first: other flows wait for what this one wants.
+            self._dirty = self._lacks(error)
         except RightsMissing as error:
             self._dirty, self._last = True, self._denied(error)
         else:
             if both and self._unsupported is not None:
                 self._unsupported, self._dirty = None, True
 
-    def _lacks(self, context: PassContext, error: NotSupported) -> None:
-        self._rules.unsupported(context)
-        if self._unsupported is None:
+    def _lacks(self, error: NotSupported) -> bool:
+        """Notes that a cluster has nothing of the kind; whether that is news."""
+        is_news = self._unsupported is None
+        if is_news:
             log.info("%s: %s is left alone: %s", self._flow.name, self._rules.kind, error)
         self._unsupported, self._dirty, self._fresh, self._last = str(error), False, False, Plan(self._flow)
+        return is_news
 
     def compare(self, context: PassContext) -> Comparison:
         """The plan for all of the kind, without the changes that are backed off."""
         try:
             seen = self._rules.survey(context)
         except NotSupported as error:
-            self._lacks(context, error)
-            return Comparison(Plan(self._flow))
+            self._lacks(error)
+            return Comparison(Plan(self._flow), wanted=Wanted(self._rules.kind, (), 0, ""))
         except RightsMissing as error:
-            seen = Surveyed(self._denied(error), None)
+            seen = Surveyed(self._denied(error), None, None)
         plan, kind = self._without_awaited(seen, context.now), self._rules.kind
         self._unsupported = None
         for note in plan.notes:
@@ -183,7 +190,12 @@ class PolledController:
             lambda: self._forget(ready),
             self._believed(context, seen.present),
             lambda: {kind: seen.alike()},
+            seen.wanted,
         )
+
+    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """What the source says of these items now."""
+        return self._rules.look_up(context, keys)
 
     def _without_awaited(self, seen: Surveyed, now: float) -> Plan:
         if not self._rules.shown_late or seen.present is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from functools import partial
 from typing import Any, cast
 
 from sinks.engine.apply import Writer
 from sinks.engine.audit import Audit
 from sinks.engine.audit_events import Event, read_audit
 from sinks.engine.claims import Claims
+from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.guard import Guard
 from sinks.engine.leadership import Leadership, Unled
@@ -173,6 +173,7 @@ class World:
     claims: Claims = field(default_factory=Claims)
     leadership: Leadership = field(default_factory=Unled)
     listings: SharedListings | None = None
+    reviewed: bool = False
     controllers: Sequence[Controller] = field(init=False)
     reconcile: FlowReconcile = field(init=False)
 
@@ -197,8 +198,8 @@ class World:
             topic_ids=self.target.topic_ids,
             observers=self.observers,
             leadership=self.leadership,
-            is_awaited=partial(self.claims.is_awaited, self.settings.flow),
-            on_stopped=partial(self.claims.stop, self.settings.flow),
+            claims=self.claims,
+            reviewed=self.reviewed,
         )
         self.reconcile = FlowReconcile(self.settings, components, self.clock)
 
@@ -224,6 +225,11 @@ class World:
         """One pass, `after` seconds later."""
         self.clock.now += after
         return self.reconcile.run_pass(requested, everything)
+
+    def run_until_deleted(self, *, after: float = 1.0) -> Report:
+        """A pass, and the one that looks again at what the first one would delete."""
+        self.run_pass(after=after)
+        return self.run_pass(after=LOOKS_AGAIN_S)
 
     def settle(self) -> None:
         """Passes until one has nothing to do, then counts writes from zero."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
 
 from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Kind, Op
+from sinks.engine.model import Key, Kind
 from sinks.failover.fence_rules import is_fence_key
 from sinks.failover.known_fences import ReverseFences
 from sinks.kinds.acls.staged_writes import staged_entries
-from sinks.kinds.acls.survey import Fences, KeptTranslation, survey_acls
+from sinks.kinds.acls.survey import Fences, KeptTranslation, look_up_acls, survey_acls
 from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.controller import PassContext
+from sinks.kinds.controller import PassContext, Sighting
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
 
 REST = 2.0
@@ -24,52 +24,53 @@ SIGNALLED_REST = 10.0
 
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `acl` of one flow."""
-    claim = assembly.claim(Kind.ACL, assembly.is_enabled(Kind.ACL))
     if not assembly.is_enabled(Kind.ACL):
         return Assembled()
 
     reverse = ReverseFences(assembly.settings.internal.reverse_ledger, assembly.source.cluster)
-    translated, deletion_waits = KeptTranslation(), False
+    translated, sides = KeptTranslation(), (assembly.source.acls, assembly.target.acls)
 
     def survey(context: PassContext) -> Surveyed:
-        nonlocal deletion_waits
-
-        def fences(again: bool) -> Fences:
-            if again:
-                context.ledger.catch_up()
-            ours = [key for key in context.ledger.fences() if is_fence_key(key)]
-            return Fences(ours, reverse.current() if again else reverse.known)
-
-        owned, sides = context.ledger.owned(Kind.ACL), (assembly.source.acls, assembly.target.acls)
-        mine = claim.recalled(context.ledger)
+        owned = context.ledger.owned(Kind.ACL)
         if context.everything:
             translated.forget()
-        seen = survey_acls(assembly.settings, *sides, context.listed, owned, mine, fences, translated)
+        seen = survey_acls(assembly.settings, *sides, context.listed, owned, _fences(context, reverse), translated)
         assembly.principals.current = seen.principals
-        deletion_waits = any(refusal.op is Op.DELETE for refusal in seen.plan.refused)
 
         def remember() -> None:
             if seen.staged is not None:
                 context.ledger.put(staged_entries(seen.staged, context.ledger.values(Entry.STAGED)))
-            mine.remember(context.ledger)
 
-        return Surveyed(seen.plan, seen.present, remember, seen.alike)
+        return Surveyed(seen.plan, seen.present, seen.wanted, remember, seen.alike)
+
+    def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        return look_up_acls(assembly.settings, *sides, context.listed, keys, _fences(context, reverse))
 
     def inputs(context: PassContext) -> Hashable:
-        # What others want can do no more than hold deletions: with tens of thousands of ACLs on the target, a change of
-        # one would have every flow read all of them.
-        return frozenset(context.listed.desired.remote), claim.of_others() if deletion_waits else None
+        return frozenset(context.listed.desired.remote)
 
     rules = Rules(
         kind=Kind.ACL,
         survey=survey,
+        look_up=look_up,
         inputs=inputs,
         rest=REST,
         signalled_rest=SIGNALLED_REST,
         needs="reading ACLs needs DESCRIBE on the CLUSTER of both sides",
         shown_late=assembly.settings.flow.target,
-        unsupported=lambda context: claim.recalled(context.ledger).publish((), shown=False),
     )
     watches = assembly.source.acl_watch(), assembly.target.acl_watch()
     controller = PolledController(assembly.settings.flow, rules, watches)
     return Assembled([controller], {Kind.ACL: AclWriter(assembly.target.acls)})
+
+
+def _fences(context: PassContext, reverse: ReverseFences) -> Callable[[bool], Fences]:
+    """What failovers deny on both sides: as it is known, or read again."""
+
+    def fences(again: bool) -> Fences:
+        if again:
+            context.ledger.catch_up()
+        ours = [key for key in context.ledger.fences() if is_fence_key(key)]
+        return Fences(ours, reverse.current() if again else reverse.known)
+
+    return fences

@@ -1,14 +1,16 @@
-"""ACLs that applications have on the source and that MM2's rules for ACLs leave out: for who fails over. Pure."""
+"""ACLs of the source that the settings leave out: by MM2's rules for ACLs, or by a filter. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from sinks.flow_settings import AclRules
-from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
+from sinks.kafka.ports.acl_binding import EVERYONE, LITERAL, TOPIC, AclBinding
 from sinks.kinds.acls.patterns import SourceTopics
+from sinks.kinds.acls.principals import PrincipalFilter
 from sinks.kinds.acls.rules import desired_acls
 from streaming.number_of import number_of
 
@@ -35,3 +37,27 @@ def _named(acl: AclBinding) -> str:
     if acl.resource_type != TOPIC:
         return f"of a {acl.resource_type.lower().replace('_', ' ')}"
     return acl.operation if acl.pattern_type == LITERAL else "prefixed"
+
+
+def held_by_source(
+    bindings: Collection[AclBinding], rules: AclRules, topics: SourceTopics, existing: AbstractSet[AclBinding]
+) -> set[AclBinding]:
+    """What the target has (`existing`) and would have without any filter as well: the source has it.
+
+    ACLs of groups count where an ACL of topics does of the same principal: an application that reads no replicated
+    topic any more needs them no more, whatever it has on others.
+    """
+    unfiltered = replace(rules, principals=PrincipalFilter())
+    everything = replace(topics, replicates=lambda topic: not topics.comes_back(topic))
+    kept = {
+        acl
+        for one in (unfiltered, replace(unfiltered, full=True, stage_writes=False))
+        for acl in desired_acls(bindings, one, everything).wanted & existing
+    }
+    readers = {acl.principal for acl in kept if acl.resource_type == TOPIC}
+    everyone = EVERYONE in readers
+    return {
+        acl
+        for acl in kept
+        if acl.resource_type == TOPIC or everyone or acl.principal in readers or (readers and acl.principal == EVERYONE)
+    }

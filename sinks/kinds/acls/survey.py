@@ -6,16 +6,17 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from sinks.engine.adoption import Alike
-from sinks.engine.claims import Claim
 from sinks.engine.model import Key, Kind
-from sinks.engine.plan import Plan, Unobserved, make_plan
+from sinks.engine.plan import Plan, make_plan
 from sinks.failover.fence_rules import could_be_fence
 from sinks.failover.known_fences import without_fences
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclList, AclReader
+from sinks.kinds.acls.left_out import held_by_source
 from sinks.kinds.acls.patterns import SourceTopics
 from sinks.kinds.acls.rules import DesiredAcls, deletable, desired_acls, plan_acls
+from sinks.kinds.controller import Sighting, Wanted
 from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import is_replicated
 
@@ -29,6 +30,7 @@ class AclSurvey:
     """
 
     plan: Plan
+    wanted: Wanted
     principals: Mapping[str, str] | None = None
     present: frozenset[Key] = frozenset()
     staged: frozenset[AclBinding] | None = None
@@ -73,6 +75,29 @@ def principals_of(settings: FlowSettings, source: AclReader, listed: Listed) -> 
     return translate(bindings, settings, listed).principals
 
 
+@dataclass(frozen=True)
+class NamedPrincipals:
+    """Principals that the source's ACLs name, the name there to that on the target: `all` of them, and those whose ACLs
+    are `synced`. `held`: names on the target of those of which it has ACLs that the settings alone leave out."""
+
+    all: Mapping[str, str]
+    synced: Mapping[str, str]
+    held: Collection[str]
+
+
+def named_principals(
+    settings: FlowSettings, source: AclReader, target: AclReader, listed: Listed
+) -> NamedPrincipals | None:
+    """By the source's ACLs, asked for now; None where it shows none. Raises as `survey_acls`."""
+    bindings, topics = source.describe(), source_topics(settings, listed)
+    if not (bindings and listed.source):
+        return None
+    there = {one: settings.acls.mapping.map(one) for one in {acl.principal for acl in bindings}}
+    synced = desired_acls(bindings, settings.acls, topics).principals
+    held = {acl.principal for acl in held_by_source(bindings, settings.acls, topics, target.recent())}
+    return NamedPrincipals({one: name for one, name in there.items() if name is not None}, synced, held)
+
+
 class KeptTranslation:
     """A `Translate` that goes on with its last answer where it is asked for the same again."""
 
@@ -96,7 +121,6 @@ def survey_acls(
     target: AclReader,
     listed: Listed,
     owned: Collection[Key],
-    claim: Claim,
     fences: Callable[[bool], Fences] = lambda again: Fences(),
     translated: Translate = translate,
 ) -> AclSurvey:
@@ -106,36 +130,70 @@ def survey_acls(
     it only where an ACL looks like a fence: before the ACLs are read (what is known by then counts, too, for a fence
     that goes is forgotten last) and after, for one that comes is remembered first.
     """
+    both = _both_sides(source, target, fences)
+    desired, present = translated(both.synced, settings, listed), both.existing.keys
+    plan = make_plan(
+        settings.flow,
+        plan_acls(desired, both.existing, deletable(owned, settings.acls), settings.acls.deletes),
+        refused=desired.refusals(present),
+        existing={Kind.ACL: len(present & set(owned))},
+        skipped={f"{reason} ACLs": count for reason, count in _skipped(desired, both.fenced).items()},
+        notes=desired.notes,
+    )
+    # A source that shows no topic shows no ACL of one either.
+    shown, items = (both.shown, "ACL") if listed.source else (0, "topic")
+    wanted = Wanted(Kind.ACL, {acl.key for acl in desired.wanted}, shown, items)
+    if owned and not shown:
+        return AclSurvey(plan, wanted, present=present)
+    return AclSurvey(plan, wanted, desired.principals, present, desired.staged, lambda: _alike(desired, present))
+
+
+@dataclass(frozen=True)
+class _BothSides:
+    """ACLs of the source to be synced and of the target, without fences; how many the source shows, with them."""
+
+    synced: AclList
+    existing: AclList
+    shown: int
+
+    @property
+    def fenced(self) -> int:
+        """How many of the source's are fences."""
+        return self.shown - len(self.synced)
+
+
+def _both_sides(
+    source: AclReader, target: AclReader, fences: Callable[[bool], Fences], *, afresh: bool = False
+) -> _BothSides:
     before = fences(False)
-    bindings, on_target = source.recent(), target.recent()
+    bindings, on_target = (AclList(source.describe()) if afresh else source.recent()), target.recent()
     unknown = any(could_be_fence(acl) for acl in (*bindings.denying, *on_target.denying))
     if unknown:
         # What was read before the ledgers were would show a fence that they have forgotten since.
         bindings, on_target = AclList(source.describe()), AclList(target.describe())
     after = fences(True) if unknown else before
     existing = without_fences(on_target, {*before.target, *after.target})
-    synced = without_fences(bindings, {*before.source, *after.source})
-    desired = translated(synced, settings, listed)
-    # A source that shows no ACL at all, or no topic, is taken for one that could not be seen.
-    blank = bool(owned) and not (bindings and listed.source)
-    reason = f"{settings.flow.source} shows no {'ACL' if listed.source else 'topic'}: none of the ACLs is deleted"
-    if not blank:
-        claim.publish((acl.key for acl in desired.wanted), shown=bool(bindings and listed.source))
-    deletes = settings.acls.deletes and not blank
-    changes, held = claim.hold(plan_acls(desired, existing, deletable(owned, settings.acls), deletes))
-    present = existing.keys
-    plan = make_plan(
-        settings.flow,
-        changes,
-        refused=[*desired.refusals(present), *held],
-        errors=[Unobserved(Kind.ACL, reason)] if blank else [],
-        existing={Kind.ACL: len(present & set(owned))},
-        skipped={f"{reason} ACLs": count for reason, count in _skipped(desired, len(bindings) - len(synced)).items()},
-        notes=desired.notes,
-    )
-    if blank:
-        return AclSurvey(plan, present=present)
-    return AclSurvey(plan, desired.principals, present, desired.staged, lambda: _alike(desired, present))
+    return _BothSides(without_fences(bindings, {*before.source, *after.source}), existing, len(bindings))
+
+
+def look_up_acls(
+    settings: FlowSettings,
+    source: AclReader,
+    target: AclReader,
+    listed: Listed,
+    keys: Collection[Key],
+    fences: Callable[[bool], Fences] = lambda again: Fences(),
+) -> dict[Key, Sighting]:
+    """What the source says of these ACLs of the target now. Raises as `survey_acls`."""
+    both, topics = _both_sides(source, target, fences, afresh=True), source_topics(settings, listed)
+    if not (both.shown and listed.source):
+        return {}
+    desired = desired_acls(both.synced, settings.acls, topics)
+    wanted = {acl.key for acl in desired.wanted} | desired.withheld.keys()
+    kept = {acl.key for acl in held_by_source(both.synced, settings.acls, topics, both.existing)}
+    return {
+        key: Sighting.WANTED if key in wanted else Sighting.LEFT_OUT if key in kept else Sighting.GONE for key in keys
+    }
 
 
 def _alike(desired: DesiredAcls, present: Collection[Key]) -> Alike:

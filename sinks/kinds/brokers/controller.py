@@ -10,7 +10,7 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.config_levels import LevelReader
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.brokers.rules import PROPERTIES, BrokerConfigRules
-from sinks.kinds.brokers.survey import any_broker, survey_brokers
+from sinks.kinds.brokers.survey import any_broker, look_up, survey_brokers
 from sinks.kinds.brokers.writer import BrokerWriter
 from sinks.kinds.controller import PassContext
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
@@ -45,6 +45,7 @@ def assemble(assembly: Assembly) -> Assembled:
     rules = Rules(
         kind=Kind.BROKER_CONFIG,
         survey=survey,
+        look_up=lambda context, keys: look_up(source, settings.flow.source, keys),
         rest=REST,
         signalled_rest=REST,
         refused_rest=REFUSED_REST,

@@ -6,6 +6,7 @@ a broker are several hundred, so they are asked for only where something differs
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 
 from sinks.engine.adoption import Alike
@@ -13,7 +14,14 @@ from sinks.engine.model import Key, Kind
 from sinks.engine.plan import Plan, Unobserved, make_plan
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Origin
-from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, LevelReader, Levels, ResourceType
+from sinks.kafka.ports.config_levels import (
+    DEFAULT_OF_ALL,
+    ConfigEntity,
+    LevelledEntry,
+    LevelReader,
+    Levels,
+    ResourceType,
+)
 from sinks.kinds.brokers.rules import (
     BrokerConfigRules,
     DesiredBrokerConfigs,
@@ -23,6 +31,7 @@ from sinks.kinds.brokers.rules import (
     same,
     surplus,
 )
+from sinks.kinds.controller import Sighting, Wanted
 from sinks.kinds.polled_controller import Surveyed
 
 
@@ -38,16 +47,14 @@ def survey_brokers(
     downstream = _described(target, DEFAULT_OF_ALL, flow.target)
     if isinstance(upstream, Unobserved) or isinstance(downstream, Unobserved):
         unobserved = [seen for seen in (upstream, downstream) if isinstance(seen, Unobserved)]
-        return Surveyed(Plan(flow, errors=tuple(unobserved)), None)
+        return Surveyed(Plan(flow, errors=tuple(unobserved)), None, None)
     desired = desired_broker_configs(upstream, rules)
     deletions = surplus(desired, downstream, owned, rules)
-    # A source that shows nothing at all may be one that could not be seen: one of its brokers must say the same.
-    doubt = _doubt(source, flow.source) if deletions and not upstream else None
     known = any_broker(target, flow.target) if differing(desired, downstream) else {}
-    errors = [seen for seen in (doubt, known) if isinstance(seen, Unobserved)]
+    errors = [known] if isinstance(known, Unobserved) else []
     if isinstance(known, Unobserved):
         desired, known = DesiredBrokerConfigs(skipped=desired.skipped), {}
-    changes, refused = plan_broker_configs(desired, downstream, set() if doubt else deletions, known, flow.target)
+    changes, refused = plan_broker_configs(desired, downstream, deletions, known, flow.target)
     present = {("", name) for name in downstream}
     plan = make_plan(
         flow,
@@ -57,7 +64,23 @@ def survey_brokers(
         existing={Kind.BROKER_CONFIG: len(owned & present)},
         skipped=desired.skipped,
     )
-    return Surveyed(plan, present, alike=lambda: Alike({("", name): "" for name in same(desired, downstream)}))
+    # A source may have none of its own: a broker is asked which it follows, before any is deleted.
+    wanted = Wanted(Kind.BROKER_CONFIG, [("", name) for name in desired.wanted], 1 + len(upstream), "broker config")
+    return Surveyed(plan, present, wanted, alike=lambda: Alike({("", name): "" for name in same(desired, downstream)}))
+
+
+def look_up(source: LevelReader, alias: str, keys: Collection[Key]) -> dict[Key, Sighting]:
+    """What the source has of these: in its cluster-wide default, and in force at one of its brokers, who is asked
+    itself. Raises ClusterUnreachable, RightsMissing."""
+    default, followed = _described(source, DEFAULT_OF_ALL, alias), any_broker(source, alias)
+    if isinstance(default, Unobserved) or isinstance(followed, Unobserved):
+        return {}
+    there = default.keys() | {name for name, entry in followed.items() if _is_cluster_wide(entry)}
+    return {key: Sighting.WANTED if key[1] in there else Sighting.GONE for key in keys}
+
+
+def _is_cluster_wide(entry: LevelledEntry) -> bool:
+    return any(one.origin is Origin.CLUSTER for one in entry.synonyms)
 
 
 def any_broker(levels: LevelReader, alias: str) -> Levels | Unobserved:
@@ -71,14 +94,3 @@ def _described(levels: LevelReader, entity: ConfigEntity, alias: str) -> Levels 
         return seen.items[entity]
     what = f"broker {entity.name}" if entity.name else "the cluster-wide default"
     return Unobserved(Kind.BROKER_CONFIG, f"{what} of {alias}: {seen.errors[entity]}")
-
-
-def _doubt(source: LevelReader, alias: str) -> Unobserved | None:
-    """Why an empty cluster-wide default is not believed; None where a broker follows none, either."""
-    seen = any_broker(source, alias)
-    if isinstance(seen, Unobserved):
-        return seen
-    if any(one.origin is Origin.CLUSTER for entry in seen.values() for one in entry.synonyms):
-        reason = f"{alias} shows no cluster-wide config, but its brokers follow some: none is deleted"
-        return Unobserved(Kind.BROKER_CONFIG, reason)
-    return None

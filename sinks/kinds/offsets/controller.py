@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from sinks.engine.backoff import Backoff
 from sinks.engine.ledger import Ledger
-from sinks.engine.model import Kind, Outcome
+from sinks.engine.model import Key, Kind, Outcome
 from sinks.engine.plan import Unobserved, make_plan
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.assembly import Assembled, Assembly, GroupScope
-from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext
+from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, PassContext, Sighting
 from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.affected_groups import groups_on, not_settled
 from sinks.kinds.offsets.checkpoints import CheckpointEmitter
@@ -195,6 +195,10 @@ class OffsetController:
         self._schedule.took(len(groups), self._clock() - start)
         if self._emit is not None:
             self._emit([row for group in groups for row in self._rows.get(group, ())])
+
+    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """Nothing: a group's offsets are its own, and never deleted."""
+        return {}
 
     def status(self, context: PassContext) -> ControllerStatus:
         """How many partitions have each verdict, and offsets that the target refused."""

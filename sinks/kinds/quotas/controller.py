@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Collection
 
 from sinks.engine.adoption import Alike
-from sinks.engine.claims import Claim
-from sinks.engine.model import Kind
-from sinks.engine.plan import Unobserved, make_plan
+from sinks.engine.model import Key, Kind
+from sinks.engine.plan import make_plan
+from sinks.kinds.acls.principals import PrincipalFilter
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.controller import PassContext
+from sinks.kinds.controller import PassContext, Sighting, Wanted
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas
@@ -23,7 +23,6 @@ REST = 10.0
 
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `client-quota` of one flow."""
-    claim = assembly.claim(Kind.CLIENT_QUOTA, assembly.is_enabled(Kind.CLIENT_QUOTA))
     if not assembly.is_enabled(Kind.CLIENT_QUOTA):
         return Assembled()
     source: ClientQuotas = assembly.source.port(PORT, JvmQuotas)
@@ -35,37 +34,28 @@ def assemble(assembly: Assembly) -> Assembled:
 
     rules = Rules(
         kind=Kind.CLIENT_QUOTA,
-        survey=lambda context: survey(assembly, context, source, target, claim.recalled(context.ledger)),
+        survey=lambda context: survey(assembly, context, source, target),
+        look_up=lambda context, keys: look_up(assembly, source, keys),
         rest=REST,
         signalled_rest=REST,
         needs="reading client quotas needs DESCRIBE_CONFIGS on the CLUSTER of both sides",
         close=close,
-        unsupported=lambda context: claim.recalled(context.ledger).publish((), shown=False),
     )
     return Assembled([PolledController(assembly.settings.flow, rules)], {Kind.CLIENT_QUOTA: QuotaWriter(target)})
 
 
-def survey(
-    assembly: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas, claim: Claim
-) -> Surveyed:
+def survey(assembly: Assembly, context: PassContext, source: ClientQuotas, target: ClientQuotas) -> Surveyed:
     """The plan for all quotas. Raises ClusterUnreachable, RightsMissing, NotSupported."""
     flow, acls = assembly.settings.flow, assembly.settings.acls
     owned = {key for key in context.ledger.owned(Kind.CLIENT_QUOTA) if not is_protected(key, acls.protected)}
     upstream, downstream = source.describe(), target.describe()
     desired = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
-    # A source that shows none of the quotas that there were is taken for one that could not be seen.
-    blank = bool(owned) and not upstream
-    reason = f"{flow.source} shows no client quota: none is deleted"
-    if not blank:
-        claim.publish(desired.wanted, shown=bool(upstream))
-    changes, held = claim.hold(plan_quotas(desired, downstream, owned, deletes=not blank))
     existing = keys_of(downstream)
     present = existing.keys()
     plan = make_plan(
         flow,
-        changes,
-        refused=[*desired.refused, *held],
-        errors=[Unobserved(Kind.CLIENT_QUOTA, reason)] if blank else [],
+        plan_quotas(desired, downstream, owned),
+        refused=desired.refused,
         existing={Kind.CLIENT_QUOTA: len(owned & present)},
         skipped=desired.skipped,
     )
@@ -73,4 +63,19 @@ def survey(
     def alike() -> Alike:
         return Alike({key: "" for key, value in desired.wanted.items() if existing.get(key) == value})
 
-    return Surveyed(plan, present, partial(claim.remember, context.ledger), alike)
+    wanted = Wanted(Kind.CLIENT_QUOTA, desired.wanted, len(upstream), "client quota")
+    return Surveyed(plan, present, wanted, alike=alike)
+
+
+def look_up(assembly: Assembly, source: ClientQuotas, keys: Collection[Key]) -> dict[Key, Sighting]:
+    """What the source says of quotas of these users, client ids and addresses now. Raises as `survey`."""
+    acls, upstream = assembly.settings.acls, source.describe()
+    if not upstream:
+        return {}
+    wanted = desired_quotas(upstream, acls.principals, acls.mapping, acls.protected)
+    unfiltered = desired_quotas(upstream, PrincipalFilter(), acls.mapping).wanted
+    kept = wanted.wanted.keys() | {refusal.key for refusal in wanted.refused}
+    return {
+        key: Sighting.WANTED if key in kept else Sighting.LEFT_OUT if key in unfiltered else Sighting.GONE
+        for key in keys
+    }

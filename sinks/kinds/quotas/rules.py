@@ -86,17 +86,16 @@ def _user(name: str, principals: PrincipalFilter, mapping: PrincipalMapping) -> 
     return None if mapped is None else mapped.removeprefix(USER_TYPE)
 
 
-def plan_quotas(desired: DesiredQuotas, target: Quotas, owned: Collection[Key], deletes: bool) -> Iterator[Change]:
-    """The changes; `owned`: keys that Lockstep created, `deletes`: whether those that are wanted no more go."""
+def plan_quotas(desired: DesiredQuotas, target: Quotas, owned: Collection[Key]) -> Iterator[Change]:
+    """The changes; `owned`: keys that Lockstep created, of which those go that are wanted no more."""
     existing = keys_of(target)
     refused = {refusal.key for refusal in desired.refused}
     for key, value in desired.wanted.items():
         before = existing.get(key)
         if before != value:
             yield Change(Kind.CLIENT_QUOTA, key, None if before is None else shown(before), shown(value))
-    if deletes:
-        for key in set(owned) & existing.keys() - desired.wanted.keys() - refused:
-            yield Change(Kind.CLIENT_QUOTA, key, shown(existing[key]), None)
+    for key in set(owned) & existing.keys() - desired.wanted.keys() - refused:
+        yield Change(Kind.CLIENT_QUOTA, key, shown(existing[key]), None)
 
 
 def shown(value: float) -> str:

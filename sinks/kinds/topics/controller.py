@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,10 +16,10 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.watches import Watch
 from sinks.kinds.assembly import Assembled, Assembly, CompareProgress, no_progress
-from sinks.kinds.controller import Comparison, ControllerStatus, PassContext
+from sinks.kinds.controller import Comparison, ControllerStatus, PassContext, Sighting, Wanted
 from sinks.kinds.topics.adoptable import adoptable_topics
 from sinks.kinds.topics.config_writer import ConfigWriter
-from sinks.kinds.topics.deletions import TopicDeletions
+from sinks.kinds.topics.deletions import look_up_topics, surplus_topics
 from sinks.kinds.topics.dirty_topics import can_be_compared, lacking, upstream_of
 from sinks.kinds.topics.effective import TopicDrifts
 from sinks.kinds.topics.owned_ids import OwnedIds
@@ -52,7 +52,6 @@ class TopicController:
         """`watches`: on the source and on the target. `topic_ids`: of many topics on the target. `writing_note`: what
         plans that change configs say of the way they are written. `once`: for a single pass, of a command. `clock`:
         measures polls."""
-        self._deletions = TopicDeletions(settings, source, target, once=once)
         self._settings, self._source, self._target, self._progress = settings, source, target, progress
         self._source_watch, self._target_watch = watches
         self._once, self._clock, self._writing_note = once, clock, writing_note
@@ -62,7 +61,7 @@ class TopicController:
         self._fresh: set[str] = set()
         self._lacks, self._lists_again = set[str](), False
         self._written: set[str] = set()
-        self._unobserved = UnobservedTopics()
+        self._unobserved, self._surplus = UnobservedTopics(), frozenset[str]()
         self._refused: dict[str, Sequence[Refusal]] = {}
         self._drifts = TopicDrifts()
         self._first, self._second, self._created = True, SecondComparison(), RecentCreations(Kind.TOPIC)
@@ -90,8 +89,9 @@ class TopicController:
         elif context.signalled:
             # A signal comes once; the kind looks for it when its interval is over.
             self._schedule.owe(context.signalled)
-        differ = Kind.TOPIC in active and (self._deletions.poll(context) or bool(self._lacks))
-        return differ or self._once or (Kind.TOPIC_CONFIG in active and bool(self._dirty))
+        gone = frozenset(surplus_topics(self._settings, context)) if Kind.TOPIC in active else self._surplus
+        differ = gone != self._surplus or Kind.TOPIC in context.confirming or (Kind.TOPIC in active and self._lacks)
+        return bool(differ or self._once or (Kind.TOPIC_CONFIG in active and self._dirty))
 
     def _poll_configs(self, context: PassContext, again: Collection[str]) -> None:
         remote = context.listed.desired.remote
@@ -151,6 +151,8 @@ class TopicController:
 
     def compare(self, context: PassContext) -> Comparison:
         """The plan for what differs, without the changes that are backed off."""
+        active = Kind.TOPIC in self._active(context)
+        surplus = self._surplus = frozenset(surplus_topics(self._settings, context)) if active else frozenset()
         seen = survey(
             self._settings,
             self._source,
@@ -158,7 +160,7 @@ class TopicController:
             context.listed,
             only=self._dirty,
             owned=context.ledger.owned(Kind.TOPIC),
-            deletions=self._deletions.confirmed(context) if Kind.TOPIC not in context.idle else (),
+            deletions=surplus,
             created=self._awaited(context),
             paused=context.idle,
             progress=self._progress,
@@ -174,7 +176,14 @@ class TopicController:
             lambda: self._forget_written(seen, plan),
             {Kind.TOPIC: self._ids.present(context, self._remote_names(seen.covered))},
             lambda: {Kind.TOPIC: adoptable_topics(self._settings, context.listed, self._target.topic_ids)},
+            Wanted(
+                Kind.TOPIC, [(name,) for name in context.listed.desired.partitions], len(context.listed.source), "topic"
+            ),
         )
+
+    def look_up(self, context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        """What both clusters say of these topics now."""
+        return look_up_topics(self._settings, self._source, self._target, context, keys)
 
     def _forget_written(self, seen: Survey, plan: Plan) -> None:
         """Forgets what is written, on both sides: going back to what a watch saw last would not look like a change.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from functools import partial
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import replace
 
-from sinks.engine.model import Kind
-from sinks.kinds.acls.survey import principals_of
+from sinks.engine.model import Key, Kind
+from sinks.kinds.acls.survey import named_principals, principals_of
 from sinks.kinds.assembly import Assembled, Assembly
-from sinks.kinds.controller import PassContext
+from sinks.kinds.controller import PassContext, Sighting
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
 from sinks.kinds.users.source_logins import SourceLogins
-from sinks.kinds.users.survey import survey_users
+from sinks.kinds.users.survey import look_up_users, survey_users
 from sinks.kinds.users.writer import UserWriter
 
 REST = 10.0
@@ -43,7 +43,6 @@ class NamedByAcls:
 def assemble(assembly: Assembly) -> Assembled:
     """The kind `scram-user` of one flow."""
     provider = assembly.settings.provider
-    claim = assembly.claim(Kind.SCRAM_USER, provider is not None)
     if provider is None:
         return Assembled()
     named = NamedByAcls(assembly)
@@ -57,20 +56,24 @@ def assemble(assembly: Assembly) -> Assembled:
 
     def survey(context: PassContext) -> Surveyed:
         source, target = assembly.source.users, assembly.target.users
-        mine = claim.recalled(context.ledger)
-        wanted = survey_users(assembly.settings, source, target, named(context) or {}, provider, context.ledger, mine)
-        logins.take_turn(wanted.users, context.now)
-        plan = wanted.plan.noting(logins.refusals(), logins.notes())
-        return Surveyed(plan, wanted.present, partial(mine.remember, context.ledger), wanted.alike)
+        claim = assembly.claim(Kind.SCRAM_USER)
+        seen = survey_users(assembly.settings, source, target, named(context) or {}, provider, context.ledger, claim)
+        logins.take_turn(seen.users, context.now)
+        return replace(seen, plan=seen.plan.noting(logins.refusals(), logins.notes()))
+
+    def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        source, target = assembly.source, assembly.target
+        principals = named_principals(assembly.settings, source.acls, target.acls, context.listed)
+        return {} if principals is None else look_up_users(assembly.settings, source.users, principals, keys)
 
     rules = Rules(
         kind=Kind.SCRAM_USER,
         survey=survey,
+        look_up=look_up,
         inputs=inputs,
         rest=REST,
         signalled_rest=REST,
         needs="reading SCRAM users needs DESCRIBE on the CLUSTER of both sides",
-        unsupported=lambda context: claim.recalled(context.ledger).publish((), shown=False),
     )
     writer = UserWriter(assembly.target.users, provider)
     return Assembled([PolledController(assembly.settings.flow, rules)], {Kind.SCRAM_USER: writer})

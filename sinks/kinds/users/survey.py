@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from sinks.engine.claims import Claim
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Key, Kind
-from sinks.engine.plan import Unobserved, make_plan
+from sinks.engine.plan import make_plan
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.users import UserReader
+from sinks.kinds.acls.survey import NamedPrincipals
+from sinks.kinds.controller import Sighting, Wanted
 from sinks.kinds.polled_controller import Surveyed
 from sinks.kinds.users.credentials import CredentialProvider, known_versions
 from sinks.kinds.users.rules import (
@@ -52,26 +54,42 @@ def survey_users(
     begun = ledger.unsettled(Kind.SCRAM_USER)
     downstream = target.describe({*wanted.values(), *(user for user, _ in created | begun)})
     desired = desired_users(wanted, upstream, known_versions(provider, upstream))
-    # A source that shows none of the users that there were is taken for one that could not be seen.
-    blank = bool(owned) and not upstream
-    written, deletes = ledger.versions(Kind.SCRAM_USER), acls.deletes and not blank
+    written = ledger.versions(Kind.SCRAM_USER)
     # Whom another flow of this job made and needs no more is kept by the one that does.
     ours = owned | (claim.left_by_others() & desired.wanted.keys())
-    changes, refused = plan_users(desired, downstream, written, ours, deletes, acls.adopted)
+    changes, refused = plan_users(desired, downstream, written, ours, acls.deletes, acls.adopted)
     # Another flow of this job keeps the user, with the password of the same provider.
     others = {user for user, _ in claim.owned_by_others()}
     refused = [refusal for refusal in refused if refusal.reason != NOT_OURS or refusal.key[0] not in others]
-    if not blank:
-        claim.publish(desired.wanted, owned | written.keys(), shown=bool(upstream))
-    changes, held = claim.hold(changes)
-    reason = f"{settings.flow.source} shows no SCRAM user that its ACLs name: none is deleted"
     present = {(user, mechanism) for user, mechanisms in downstream.items() for mechanism in mechanisms}
     plan = make_plan(
         settings.flow,
         changes,
-        refused=[*refused, *held],
-        errors=[Unobserved(Kind.SCRAM_USER, reason)] if blank else [],
+        refused=refused,
         existing={Kind.SCRAM_USER: len(owned & present)},
     )
     alike = partial(alike_users, desired, downstream, written)
-    return UserSurvey(plan, present, alike=alike, users=desired.wanted)
+    items = "SCRAM user that its ACLs name"
+    shown = Wanted(Kind.SCRAM_USER, desired.wanted, len(upstream), items, owned | written.keys())
+    return UserSurvey(plan, present, shown, alike=alike, users=desired.wanted)
+
+
+def look_up_users(
+    settings: FlowSettings, source: UserReader, named: NamedPrincipals, keys: Collection[Key]
+) -> dict[Key, Sighting]:
+    """What the source says of these users of the target now: whether it has them, and its ACLs name them. Raises as
+    `survey_users`."""
+    asked = {user for user, _ in keys}
+    names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
+    upstream = source.describe(names.keys()) if names else {}
+    synced = users_of(named.synced, settings.acls.protected)
+    there = {(names[known_as], mechanism): known_as for known_as, ways in upstream.items() for mechanism in ways}
+    wanted = {key for key, known_as in there.items() if known_as in synced}
+
+    def said(key: Key) -> Sighting:
+        if key in wanted:
+            return Sighting.WANTED
+        held = key in there and f"{PRINCIPAL}{key[0]}" in named.held
+        return Sighting.LEFT_OUT if held else Sighting.GONE
+
+    return {key: said(key) for key in keys}

@@ -114,6 +114,8 @@ def test_plan_beyond_the_deletion_limit_is_that_of_apply_only_where_both_lift_th
     put_topic(world.source, "x")
     world.settle()
     world.source_acls.bindings = {acl(texts[0])}
+    world.reviewed = True
+    world.restart()
     without, forced = (world.reconcile.compare(everything=True, force=force).plan for force in (False, True))
     assert {refusal.kind for refusal in without.refused} == {Kind.ACL}
     reviewed(tmp_path / "forced", forced).check(world.reconcile.compare(everything=True, force=True).plan)

@@ -57,7 +57,7 @@ def test_adopted_acl_is_revoked_with_the_sources() -> None:
     world = world_with(READ, WRITE)
     assert adopt(world, Kind.ACL).items == {READ_THERE.key: ""}
     world.source_acls.bindings = {WRITE}
-    world.run_pass(after=REST)
+    world.run_until_deleted(after=REST)
     assert world.target_acls.bindings == {WRITE_THERE}
 
 

@@ -40,7 +40,7 @@ def test_kind_that_the_limit_stops_stays_so_between_its_comparisons_and_is_audit
     world.settle()
     for number in range(15):
         world.source_acls.bindings.discard(granted(number))  # type: ignore[arg-type]  # a binding
-    world.run_pass(after=15)
+    world.run_until_deleted(after=15)
     reports = [world.run_pass() for _ in range(16)]
     assert all(Kind.ACL in report.trouble.faulted for report in reports)
     assert {len(report.plan.refused) for report in reports} == {15}

@@ -183,5 +183,5 @@ def test_acl_revoked_right_before_a_full_comparison_goes_though_the_broker_that_
     world.run_pass(after=INTERVAL - 1.0)
     assert world.run_pass(after=1.0).everything
     read.stale = None
-    world.run_pass(after=INTERVAL)
+    world.run_until_deleted(after=INTERVAL)
     assert world.target_acls.bindings == {acl("ALLOW READ User:bo TOPIC a.x")}

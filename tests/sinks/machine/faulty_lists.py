@@ -32,7 +32,7 @@ class FaultyAcls(MemoryAcls):
     hazard: Hazard = field(default_factory=Hazard)
 
     def describe(self) -> list[AclBinding]:
-        found = super().describe()
+        found = self.hazard.shown(self.alias, Kind.ACL, super().describe())
         return [] if Kind.ACL in self.hazard.blank else found
 
     def create(self, bindings: Collection[AclBinding]) -> AclFaults:
@@ -52,8 +52,9 @@ class FaultyUsers(MemoryUsers):
     hazard: Hazard = field(default_factory=Hazard)
 
     def describe(self, users: Collection[str] | None = None) -> dict[str, dict[str, int]]:
-        found = super().describe(users)
-        return {} if Kind.SCRAM_USER in self.hazard.blank else found
+        found = self.hazard.shown(self.alias, Kind.SCRAM_USER, super().describe())
+        shown = {user: ways for user, ways in found.items() if users is None or user in users}
+        return {} if Kind.SCRAM_USER in self.hazard.blank else shown
 
     def upsert(self, upsertions: Sequence[Upsertion]) -> UserFaults:
         return self._noted(lambda: MemoryUsers.upsert(self, upsertions))
@@ -72,7 +73,7 @@ class FaultyQuotas(MemoryQuotas):
     hazard: Hazard = field(default_factory=Hazard)
 
     def describe(self) -> Quotas:
-        found = super().describe()
+        found = self.hazard.shown(self.alias, Kind.CLIENT_QUOTA, super().describe())
         return {} if Kind.CLIENT_QUOTA in self.hazard.blank else found
 
     def alter(self, wanted: QuotaValues) -> dict[Entity, ItemFault | None]:
@@ -93,6 +94,9 @@ class FaultyLevels(MemoryLevels):
 
     def describe(self, places: Collection[ConfigEntity]) -> Observed[ConfigEntity, Levels]:
         seen = super().describe(places)
+        if DEFAULT_OF_ALL in places and DEFAULT_OF_ALL in seen.items:
+            default = self.hazard.shown(self.alias, Kind.BROKER_CONFIG, seen.items[DEFAULT_OF_ALL])
+            seen = Observed({**seen.items, DEFAULT_OF_ALL: default}, seen.errors)
         blank = Kind.BROKER_CONFIG in self.hazard.blank
         # The default comes from another broker than the configs that follow it.
         shown = {place: {} if blank and place == DEFAULT_OF_ALL else levels for place, levels in seen.items.items()}

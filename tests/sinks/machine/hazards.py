@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from sinks.engine.model import Key, Kind, Op
 from sinks.faults import ClusterUnreachable
@@ -40,12 +40,23 @@ class Written(NamedTuple):
 @dataclass
 class Hazard:
     """Of all of a cluster. `failing`: how the write after the next `countdown` ones fails. `blank`: kinds of which it
-    shows nothing. `written`: what its clients wrote, until somebody clears it."""
+    shows nothing. `stale`: what the next answer of a cluster about a kind shows, by alias; `misread`: kinds of which
+    such an answer was given. `written`: what its clients wrote, until somebody clears it."""
 
     failing: When | None = None
     countdown: int = 0
     blank: set[Kind] = field(default_factory=set)
+    stale: tuple[str, Kind, object] | None = None
+    misread: set[Kind] = field(default_factory=set)
     written: list[Written] = field(default_factory=list)
+
+    def shown(self, alias: str, kind: Kind, now: T) -> T:
+        """What a list is shown as: `now`, or once what a broker that is behind still has."""
+        if self.stale is None or self.stale[:2] != (alias, kind):
+            return now
+        self.misread.add(kind)
+        was, self.stale = self.stale[2], None
+        return cast(T, was)
 
     def perhaps(self, write: Callable[[], T]) -> T:
         """Writes, or fails. Raises ClusterUnreachable, Crash."""

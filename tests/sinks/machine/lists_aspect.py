@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -10,12 +11,16 @@ from hypothesis.stateful import rule
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Key, Kind, Op
 from sinks.engine.report import Report
-from sinks.kafka.memory.memory_users import Stored
+from sinks.kafka.memory.memory_levels import MemoryLevels
+from sinks.kafka.memory.memory_users import MemoryUsers, Stored
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
+from sinks.kinds.acls.principals import PRINCIPALS, PrincipalFilter
 from sinks.kinds.quotas.controller import PORT
+from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
+from streaming.mm2.replication_filters import DefaultTopicFilter
 from tests.sinks.builders import World
 from tests.sinks.kinds.acls.acl_builders import acl
 from tests.sinks.machine.hazards import Written
@@ -57,7 +62,7 @@ class ListsAspect(Stage):
         super().populate()
         self.origins, self.onto = self.clusters()
         self.theirs: dict[Kind, set[Key]] = {kind: {FOREIGN[kind]} for kind in LISTS}
-        self.known = Knowledge()
+        self.known, self.narrowed = Knowledge(), False
         self.compared: set[AclBinding] = set()
         if "stays" not in self.source.topics:
             self.source.create_topics({"stays": TopicSpec(1)})
@@ -118,6 +123,43 @@ class ListsAspect(Stage):
     @rule(kinds=st.sets(st.sampled_from(LISTS)))
     def source_shows_nothing(self, kinds: set[Kind]) -> None:
         self.upstream.blank = kinds
+
+    @rule(which=st.integers(0, 1), kind=st.sampled_from(LISTS))
+    def broker_falls_behind(self, which: int, kind: Kind) -> None:
+        """Its next answer about a kind is what its cluster has now, whatever comes until then."""
+        origin = self.origin(which)
+        shown: dict[Kind, object] = {
+            Kind.ACL: list(origin.acls.bindings),
+            Kind.SCRAM_USER: MemoryUsers("", origin.users.stored).describe(),
+            Kind.CLIENT_QUOTA: MemoryQuotas("", origin.quotas.quotas).describe(),
+            Kind.BROKER_CONFIG: MemoryLevels("", set_at=origin.levels.set_at)
+            .describe([DEFAULT_OF_ALL])
+            .items[DEFAULT_OF_ALL],
+        }
+        self.upstream.stale = (origin.alias, kind, shown[kind])
+
+    @rule(
+        narrower=st.sampled_from([{"topics.exclude": ".*"}, {"topics": "stays"}, {"topics.exclude": "x"}]),
+        principals=st.sampled_from([".*", "stays"]),
+        after=st.sampled_from([1.0, 15.0, 61.0]),
+    )
+    def file_names_less_for_a_while(self, narrower: dict[str, str], principals: str, after: float) -> None:
+        """The job has a file that leaves out what it kept; then somebody mends it."""
+        kept = [world.settings for world in self.worlds()]
+        for world in self.worlds():
+            topics, acls = DefaultTopicFilter(), PrincipalFilter({PRINCIPALS: principals})
+            topics.configure(narrower)
+            rules = replace(world.settings.acls, principals=acls)
+            world.settings = replace(world.settings, topic_filter=topics, acls=rules)
+        self.begin_anew()
+        self.narrowed = True
+        for _ in range(3):
+            for world in self.worlds():
+                self.run(world, after, everything=False)
+        self.narrowed = False
+        for world, settings in zip(self.worlds(), kept, strict=True):
+            world.settings = settings
+        self.begin_anew()
 
     @rule(
         which=st.sampled_from(["acls", "users", "quotas", "levels"]),
@@ -199,8 +241,11 @@ class ListsAspect(Stage):
             wanted = {key for origin in known for key in origin.wanted(kind, self.world.provider)}
             gone = {one.key for one in written if one.kind is kind and one.op is Op.DELETE}
             assert not gone & wanted, f"deleted, and still on a source: {gone & wanted}"
-        self.known.passed(flow, report, self.upstream.blank, self.onto.items)
-        saw = report is not None and report.everything and Kind.ACL not in report.paused and self._sees_acls
+        sees_acls = self._sees_acls and not self.narrowed
+        unseen = set(LISTS) if self.narrowed else self.upstream.blank | self.upstream.misread
+        self.known.passed(flow, report, unseen, self.onto.items)
+        self.upstream.misread.clear()
+        saw = report is not None and report.everything and Kind.ACL not in report.paused and sees_acls
         self.compared = set(self.origins[0].acls.bindings) if saw else set()
 
     def differences(self, world: World) -> Iterator[Difference]:
@@ -223,16 +268,19 @@ class ListsAspect(Stage):
 
     def told_later(self) -> set[Kind]:
         """Users follow the ACLs that the pass before this one compared, if it saw them."""
+        if self.narrowed:
+            return set(LISTS)
         known = self._sees_acls and self.origins[0].acls.bindings == self.compared
-        return super().told_later() | (set() if known else {Kind.SCRAM_USER})
+        return super().told_later() | self.upstream.misread | (set() if known else {Kind.SCRAM_USER})
 
     @property
     def _sees_acls(self) -> bool:
         denied = self.origins[0].acls.denied | self.onto.acls.denied
-        return not denied and Kind.ACL not in self.upstream.blank
+        return not denied and Kind.ACL not in self.upstream.blank | self.upstream.misread
 
     def clear(self) -> None:
         super().clear()
+        self.upstream.stale = None
         for port in (
             port for one in (*self.origins, self.onto) for port in (one.acls, one.users, one.quotas, one.levels)
         ):

@@ -47,7 +47,7 @@ def test_new_acl_arrives_and_with_nothing_to_do_nothing_is_written(world: World)
 
 def test_acl_that_the_source_has_no_more_is_revoked(world: World) -> None:
     world.source_acls.bindings = {WRITE}
-    world.run_pass(after=REST)
+    world.run_until_deleted(after=REST)
     assert world.target_acls.bindings == {WRITE_THERE}
     assert world.ledger().owned(Kind.ACL) == {WRITE_THERE.key}
 
@@ -57,20 +57,20 @@ def test_acl_that_somebody_else_created_is_never_revoked_even_if_equal() -> None
     put_topic(world.source, "x")
     world.settle()
     world.source_acls.bindings = {WRITE}
-    world.run_pass(after=REST)
+    world.run_until_deleted(after=REST)
     assert world.target_acls.bindings == {READ_THERE, WRITE_THERE}
 
 
 def test_revocation_can_be_turned_off() -> None:
     world = world_with(READ, rules=AclRules(full=True, deletes=False))
     world.source_acls.bindings = {WRITE}
-    world.run_pass(after=REST)
+    world.run_until_deleted(after=REST)
     assert world.target_acls.bindings == {READ_THERE, WRITE_THERE}
 
 
 def test_source_without_any_acl_is_not_believed(world: World) -> None:
     world.source_acls.bindings = set()
-    report = world.run_pass(after=REST)
+    report = world.run_until_deleted(after=REST)
     assert world.target_acls.bindings == {READ_THERE}
     assert ["shows no ACL" in error.reason for error in report.plan.errors] == [True]
 
@@ -79,6 +79,7 @@ def test_more_revocations_than_the_limit_are_refused_whole() -> None:
     many = [acl(f"ALLOW READ User:u{number} TOPIC x") for number in range(10)]
     world = world_with(*many)
     world.source_acls.bindings = set(many[4:])
+    world.run_until_deleted(after=REST)
     for _ in range(3):
         report = world.run_pass(after=REST)
         assert "deletes 4 of 10 of the kind acl" in report.trouble.faulted[Kind.ACL]
@@ -192,5 +193,5 @@ def test_acl_that_is_granted_behind_a_look_and_revoked_before_the_next_is_revoke
     assert WRITE_THERE in world.target_acls.bindings
     acls.bindings.remove(WRITE)
     world.run_pass(after=REST)
-    world.run_pass(after=REST)
+    world.run_until_deleted(after=REST)
     assert WRITE_THERE not in world.target_acls.bindings

@@ -113,7 +113,7 @@ def test_acl_of_an_earlier_version_stays_until_the_source_revokes_it() -> None:
     world.run_pass(after=60.0)
     assert EVERYTHING in world.target_acls.bindings
     world.source_acls.bindings.remove(EVERYTHING)
-    world.run_pass(after=60.0)
+    world.run_until_deleted(after=60.0)
     assert world.target_acls.bindings == {PLAIN}
 
 

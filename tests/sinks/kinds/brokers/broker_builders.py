@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sinks.engine.audit import Audit
+from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.flow_components import FlowComponents
 from sinks.engine.guard import Guard
 from sinks.engine.ledger import Ledger
@@ -99,3 +100,8 @@ class BrokerWorld:
         """One pass, `after` seconds later."""
         self.clock.now += after
         return self.reconcile.run_pass()
+
+    def run_until_deleted(self) -> Report:
+        """A pass, and the one that looks again at what the first one would delete."""
+        self.run_pass()
+        return self.run_pass(after=LOOKS_AGAIN_S)

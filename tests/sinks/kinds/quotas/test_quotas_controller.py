@@ -49,7 +49,7 @@ def test_quota_of_lockstep_s_goes_with_the_source_s_and_another_one_stays(world:
     world.source_quotas.quotas[EVERYBODY] = {CONSUME: 5.0}
     world.settle()
     del world.source_quotas.quotas[ALICE]
-    world.run_pass(after=REST)
+    world.run_until_deleted(after=REST)
     assert world.target_quotas.quotas == {EVERYBODY: {CONSUME: 5.0}, BOTH: {CONSUME: 7.0}}
     assert world.ledger().owned(Kind.CLIENT_QUOTA) == {(*EVERYBODY, CONSUME)}
 
@@ -57,7 +57,7 @@ def test_quota_of_lockstep_s_goes_with_the_source_s_and_another_one_stays(world:
 def test_source_without_any_quota_is_not_believed(world: QuotaWorld) -> None:
     world.settle()
     world.source_quotas.quotas.clear()
-    report = world.run_pass(after=REST)
+    report = world.run_until_deleted(after=REST)
     assert world.target_quotas.quotas == {ALICE: {PRODUCE: 1024.0}}
     assert ["shows no client quota" in error.reason for error in report.plan.errors] == [True]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.engine.deletion_checks import beyond_limit
+from sinks.engine.deletions import LOOKS_AGAIN_S, beyond_limit
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
 from sinks.engine.plan import Plan, make_plan
@@ -70,6 +70,7 @@ def world() -> World:
 def beside_a_command(world: World) -> tuple[FlowReconcile, FlowReconcile]:
     """The running job, and another process over the same clusters."""
     job = world.reconcile
+    world.reviewed = True
     world.restart()
     return job, world.reconcile
 
@@ -77,10 +78,12 @@ def beside_a_command(world: World) -> tuple[FlowReconcile, FlowReconcile]:
 def test_acl_that_a_command_deleted_and_somebody_added_again_is_not_deleted_by_the_running_job(world: World) -> None:
     job, command = beside_a_command(world)
     world.source_acls.bindings = {WRITE}
+    world.clock.now += REST
+    job.run_pass()
     command.run_pass()
     assert world.target_acls.bindings == {WRITE_THERE}
     world.target_acls.bindings.add(READ_THERE)
-    world.clock.now += REST
+    world.clock.now += LOOKS_AGAIN_S
     report = job.run_pass()
     assert world.target_acls.bindings == {READ_THERE, WRITE_THERE}
     assert [(refusal.key, "not Lockstep's" in refusal.reason) for refusal in report.plan.refused] == [
@@ -94,6 +97,8 @@ def test_deletion_of_a_kind_that_a_command_paused_meanwhile_is_not_made(world: W
     job, _ = beside_a_command(world)
     world.ledger().put({(Entry.PAUSED, (Kind.ACL.value,)): ""})
     world.source_acls.bindings = {WRITE}
-    world.clock.now += REST
-    job.run_pass()
+    for seconds in (REST, LOOKS_AGAIN_S):
+        world.clock.now += seconds
+        report = job.run_pass()
+    assert [refusal.key for refusal in report.plan.refused] == [READ_THERE.key]
     assert world.target_acls.bindings == {READ_THERE, WRITE_THERE}

@@ -1,0 +1,317 @@
+"""The one door for deletions: what must be true before Lockstep deletes an item of a kind that it owns.
+
+| what must be true                                                       | otherwise                                |
+|-------------------------------------------------------------------------|------------------------------------------|
+| the source shows something of the kind                                  | nothing of the kind is deleted           |
+| no other flow into the target wants the item                            | refused                                  |
+| the source lacked it in two comparisons, 3 s apart; a topic in three,   | it waits                                 |
+| over a minute                                                           |                                          |
+| the source, asked for the item by name after that, does not have it     | stale list: it waits; unknown: refused   |
+| not only the settings leave it out, while the source still has it       | HELD until `lockstep apply --force`      |
+| the plan deletes no more of the kind than the limit allows              | nothing of the kind is written           |
+| the ledger, read right before the write, says that Lockstep owns it     | refused                                  |
+
+A kind cannot go around it: `FlowReconcile` hands every plan through. A kind only says what it wants (`Wanted`), and
+looks single items up (`Controller.look_up`). A command whose plan a person reviews does not wait: it looks up at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sinks.engine.claims import Claims
+from sinks.engine.ledger import Ledger
+from sinks.engine.ledger_entries import Entry
+from sinks.engine.model import Change, Key, Kind, Op, count_by
+from sinks.engine.plan import Plan, Refusal, Unobserved
+from sinks.flow_settings import Limits
+from sinks.kinds.absence import NEVER, Absence
+from sinks.kinds.controller import Comparison, Controller, PassContext, Sighting, Wanted
+from streaming.flow import Flow
+from streaming.number_of import number_of
+
+LOOKS_AGAIN_S = 3.0
+"""Seconds between the first comparison that lacks an item and the look-up by name after which it is deleted. Brokers
+follow the controller's log within a fraction of that."""
+
+HELD_FOR_S = 60.0
+"""Seconds until the source is asked again for an item whose deletion is held."""
+
+BLANK = "{} shows no {}: none of the kind {} is deleted"
+WAITS = "{} lacks {} of the kind {}: Lockstep looks again in {:.0f} s, and deletes then what is gone"
+STALE = "{} did not list {} of the kind {} that it still has: one of its brokers is behind, and nothing was deleted"
+UNSEEN = "what {} has of this kind was not seen: nothing is deleted"
+UNKNOWN = "{} does not confirm that it has it no more: it is not deleted"
+LEFT_OUT = (
+    "{} still has it, and only the properties file stopped naming it: it stays until `lockstep apply --force` confirms "
+    "that, or the file names it again"
+)
+HELD = (
+    "{}: {} of the kind {} would be deleted only because the properties file stopped naming them; {} still has them. "
+    "If this is meant, run `lockstep apply --force`; else mend the file"
+)
+GIVEN_UP = "the ledger says by now that it is not Lockstep's, or that the kind is paused: it is compared again"
+
+LookUp = Callable[[Controller, Collection[Key]], Mapping[Key, Sighting]]
+"""Asks a controller; nothing comes back where it cannot answer."""
+
+
+@dataclass
+class _Standing:
+    """What is said of a kind until it is compared again."""
+
+    refused: list[Refusal] = field(default_factory=list)
+    errors: list[Unobserved] = field(default_factory=list)
+    held: str | None = None
+    stopped: str | None = None
+
+
+@dataclass
+class _Seen:
+    """What earlier comparisons of a kind found. `unclaimed`: what this flow claimed and a list of its source lacks now.
+    `looked`: held items, when the source was asked for each and what it
+    said. `others`: what other flows claimed when one of them kept an item."""
+
+    absence: Absence[Key]
+    unclaimed: Absence[Key]
+    looked: dict[Key, tuple[float, Sighting | None]] = field(default_factory=dict)
+    others: object = None
+    postponed: float = 0.0
+
+    def next_at(self, now: float) -> float:
+        """When the kind is to be compared again for a deletion that waits."""
+        looked = min((at + HELD_FOR_S for at, _ in self.looked.values()), default=NEVER)
+        return max(self.postponed, min(self.absence.next_at(now), self.unclaimed.next_at(now), looked))
+
+
+class Deletions:
+    """Of one flow. Times are monotonic seconds."""
+
+    def __init__(self, flow: Flow, limits: Limits, claims: Claims, *, reviewed: bool) -> None:
+        """`claims`: of all flows of the process into this target. `reviewed`: a person sees the plan before it is
+        applied."""
+        self._flow, self._limits, self._claims, self._reviewed = flow, limits, claims, reviewed
+        self._standing: dict[Kind, _Standing] = {}
+        self._seen: dict[Kind, _Seen] = {}
+
+    @property
+    def stopped(self) -> Mapping[Kind, str]:
+        """Kinds that delete more than the limit allows, each with the reason."""
+        return {kind: one.stopped for kind, one in self._standing.items() if one.stopped}
+
+    @property
+    def held(self) -> Mapping[Kind, str]:
+        """Kinds of which the settings alone would delete something, each with the reason."""
+        return {kind: one.held for kind, one in self._standing.items() if one.held}
+
+    def due(self, now: float) -> frozenset[Kind]:
+        """Kinds that are to be compared now, because a deletion waits for it."""
+        return frozenset(
+            kind for kind, seen in self._seen.items() if seen.next_at(now) <= now or self._is_freed(kind, seen)
+        )
+
+    def _is_freed(self, kind: Kind, seen: _Seen) -> bool:
+        """Whether other flows claim something else than when they kept a deletion from leaving."""
+        return seen.others is not None and seen.others != self._claims.of_others(self._flow, kind)
+
+    def next_at(self, now: float, idle: Collection[Kind]) -> float:
+        """When a pass is wanted for that. `idle`: kinds that would not be compared."""
+        return min((seen.next_at(now) for kind, seen in self._seen.items() if kind not in idle), default=NEVER)
+
+    def publish(self, wanted: Wanted | None, context: PassContext) -> None:
+        """Tells the other flows what this one wants. A source that shows nothing takes no claim back, and neither does
+        one list that lacks an item."""
+        if wanted is None or not wanted.kind.row.of_principals:
+            return
+        ledger, unclaimed = context.ledger, self._of(wanted.kind).unclaimed
+        if wanted.shown:
+            keys = frozenset(wanted.keys)
+            lacking = self._claims.claimed(self._flow, wanted.kind) - keys
+            unclaimed.observe(lacking, wanted.shown, context.now)
+            self._claims.publish(
+                self._flow, wanted.kind, keys | (lacking - unclaimed.lasting(context.now)), wanted.owned
+            )
+        elif not ledger.owned(wanted.kind):
+            before = ledger.get(Entry.CLAIMED, wanted.kind.value) is not None
+            self._claims.publish_unseen(self._flow, wanted.kind, before, wanted.owned)
+
+    def remember(self, wanted: Wanted | None, ledger: Ledger) -> None:
+        """Keeps in the ledger that the flow claims anything: other flows may be in another process, or come later."""
+        if wanted is not None and self._claims.claimed(self._flow, wanted.kind):
+            ledger.put({(Entry.CLAIMED, (wanted.kind.value,)): "true"})
+
+    def admit(
+        self,
+        plan: Plan,
+        found: Sequence[tuple[Controller, Comparison]],
+        context: PassContext,
+        look_up: LookUp,
+        *,
+        force: bool,
+    ) -> Plan:
+        """The plan without the deletions that must not leave now, and without kinds that would delete too many.
+
+        `found`: what the plan was joined from. `force`: a person confirms what the settings leave out, and any number.
+        """
+        compared = frozenset[Kind]().union(*(controller.kinds for controller, _ in found))
+        for kind in context.confirming - compared:
+            self._seen[kind].postponed = context.now + LOOKS_AGAIN_S
+        before = [one for kind, one in self._standing.items() if kind not in compared]
+        self._standing = {kind: one for kind, one in self._standing.items() if kind not in compared}
+        for controller, comparison in found:
+            self.publish(comparison.wanted, context)
+            for kind in sorted(controller.kinds):
+                kept = self._not_proven(kind, controller, comparison, context, look_up, force)
+                if kept:
+                    plan = replace(plan, changes=tuple(one for one in plan.changes if one not in kept))
+        now = [one for kind, one in self._standing.items() if kind in compared]
+        plan = self._limited(_with(plan, now), force)
+        return _with(plan, before)
+
+    def _of(self, kind: Kind) -> _Seen:
+        return self._seen.setdefault(kind, _Seen(_absence(kind), _absence(kind)))
+
+    def _not_proven(
+        self,
+        kind: Kind,
+        controller: Controller,
+        comparison: Comparison,
+        context: PassContext,
+        look_up: LookUp,
+        force: bool,
+    ) -> set[Change]:
+        """The deletions of a kind that must not leave now; why, is noted."""
+        deletions = {one.key: one for one in comparison.plan.changes if one.kind is kind and _is_checked(one)}
+        seen = self._of(kind)
+        wanted, source = comparison.wanted, self._flow.source
+        standing = self._standing[kind] = _Standing()
+        seen.absence.observe(deletions, wanted.shown if wanted else 0, context.now)
+        seen.looked = {key: found for key, found in seen.looked.items() if key in deletions}
+        seen.others = None
+        if not deletions:
+            return set()
+        if wanted is None or wanted.kind is not kind:
+            standing.refused = [_refusal(one, UNSEEN.format(source)) for one in deletions.values()]
+            return set(deletions.values())
+        if not wanted.shown:
+            standing.errors = [Unobserved(kind, BLANK.format(source, wanted.items, kind))]
+            return set(deletions.values())
+        free, standing.refused = self._claims.hold(self._flow, deletions.values())
+        if standing.refused:
+            seen.others = self._claims.of_others(self._flow, kind)
+        ready = {one.key for one in free}
+        if not self._reviewed:
+            ready &= seen.absence.lasting(context.now)
+        sightings = self._looked_up(seen, controller, ready, context, look_up, force)
+        left = {key for key in ready if _may_go(sightings.get(key), force)}
+        self._explain(standing, kind, [one for one in free if one.key not in left], sightings, seen.absence)
+        return {one for key, one in deletions.items() if key not in left}
+
+    def _looked_up(
+        self,
+        seen: _Seen,
+        controller: Controller,
+        keys: Collection[Key],
+        context: PassContext,
+        look_up: LookUp,
+        force: bool,
+    ) -> dict[Key, Sighting | None]:
+        """What the source says of these; of what is held, as it said less than a minute ago."""
+        anew = force or context.everything
+        known = {key: said for key, (at, said) in seen.looked.items() if context.now - at < HELD_FOR_S and not anew}
+        unknown = {key for key in keys if key not in known}
+        answers = look_up(controller, unknown) if unknown else {}
+        said = {key: answers[key] if key in answers else known.get(key) for key in keys}
+        for key in unknown:
+            if said[key] in (Sighting.GONE, Sighting.WANTED):
+                seen.looked.pop(key, None)
+            else:
+                seen.looked[key] = context.now, said[key]
+        return said
+
+    def _explain(
+        self,
+        standing: _Standing,
+        kind: Kind,
+        kept: Sequence[Change],
+        sightings: Mapping[Key, Sighting | None],
+        absence: Absence[Key],
+    ) -> None:
+        """Says why these are kept, and has what a stale list lacked begin anew."""
+        source, found = self._flow.source, [sightings.get(one.key) for one in kept]
+        stale = {one.key for one in kept if sightings.get(one.key) is Sighting.WANTED}
+        absence.forget(stale)
+        if waiting := sum(one.key not in sightings for one in kept):
+            standing.errors.append(Unobserved(kind, WAITS.format(source, waiting, kind, absence.seconds)))
+        if stale:
+            standing.errors.append(Unobserved(kind, STALE.format(source, len(stale), kind)))
+        for one, said in zip(kept, found, strict=True):
+            if said is Sighting.LEFT_OUT:
+                standing.refused.append(_refusal(one, LEFT_OUT.format(source)))
+            elif said is None and one.key in sightings:
+                standing.refused.append(_refusal(one, UNKNOWN.format(source)))
+        if held := found.count(Sighting.LEFT_OUT):
+            standing.held = HELD.format(self._flow.name, number_of(held, "item"), kind, source)
+
+    def _limited(self, plan: Plan, force: bool) -> Plan:
+        beyond = {} if force else beyond_limit(plan, self._limits)
+        plan = plan.without(beyond)
+        for kind, reason in beyond.items():
+            standing = self._standing.setdefault(kind, _Standing())
+            standing.stopped = reason
+            standing.refused = [one for one in plan.refused if one.kind is kind]
+        return plan
+
+
+def _with(plan: Plan, standing: Sequence[_Standing]) -> Plan:
+    refused = [refusal for one in standing for refusal in one.refused]
+    errors = [error for one in standing for error in one.errors]
+    return replace(plan, refused=(*plan.refused, *refused), errors=(*plan.errors, *errors))
+
+
+def _absence(kind: Kind) -> Absence[Key]:
+    """Records cannot be made again, so topics wait for a minute; all else can be."""
+    return Absence() if kind.row.data else Absence(observations=2, seconds=LOOKS_AGAIN_S)
+
+
+def _may_go(said: Sighting | None, force: bool) -> bool:
+    return said is Sighting.GONE or (force and said is Sighting.LEFT_OUT)
+
+
+def _refusal(change: Change, reason: str) -> Refusal:
+    return Refusal(change.kind, change.op, change.key, reason)
+
+
+def beyond_limit(plan: Plan, limits: Limits) -> dict[Kind, str]:
+    """Kinds of which the plan deletes more than the limits allow, each with the figures and the remedy."""
+    found = {}
+    for kind, counts in count_by(plan.changes).items():
+        existing, deletes = plan.existing.get(kind, 0), counts[Op.DELETE]
+        if kind.row.limited and deletes > limits.allowed(existing):
+            found[kind] = (
+                f"{plan.flow.name}: the plan deletes {deletes} of {existing} of the kind {kind}, more than "
+                f"lockstep.limits.max.delete.percent={limits.max_delete_percent:g} allows "
+                f"({limits.allowed(existing)}); nothing of this kind was written. If this is meant, run "
+                "`lockstep apply --force`"
+            )
+    return found
+
+
+def only_ours(plan: Plan, ledger: Ledger) -> Plan:
+    """The plan with the deletions refused that the ledger, as it was read right now, does not allow any more.
+
+    A running job reads the ledger once per full comparison. Meanwhile `lockstep apply` may delete an ACL that is ours
+    and let go of it, and an operator may add the same by hand.
+    """
+    kinds = {change.kind for change in plan.changes if _is_checked(change)}
+    if not kinds:
+        return plan
+    paused = ledger.paused()
+    owned = {kind: ledger.owned(kind) for kind in kinds - paused}
+    lost = [change for change in plan.changes if _is_checked(change) and change.key not in owned.get(change.kind, ())]
+    return plan.refusing(lost, GIVEN_UP)
+
+
+def _is_checked(change: Change) -> bool:
+    return change.op is Op.DELETE and change.kind.row.owned

@@ -1,0 +1,151 @@
+"""The one door for deletions: one stale answer deletes nothing, and neither does what only the file stopped naming."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+
+from sinks.engine.model import Kind
+from sinks.flow_settings import AclRules
+from sinks.kafka.memory.memory_acls import MemoryAcls
+from sinks.kafka.memory.memory_users import Stored
+from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
+from sinks.kinds.acls.principals import PRINCIPALS, PrincipalFilter
+from sinks.kinds.quotas.controller import PORT
+from sinks.kinds.quotas.memory_quotas import MemoryQuotas
+from sinks.kinds.quotas.quota_port import Entity
+from tests.sinks.builders import World, flow_settings, put_topic
+from tests.sinks.kinds.acls.acl_builders import acl
+
+ALICE, GROUP = acl("ALLOW READ User:alice TOPIC orders"), acl("ALLOW READ User:alice GROUP g")
+BOB = acl("ALLOW READ User:bob TOPIC others")
+ALL_KINDS = (Kind.TOPIC, Kind.TOPIC_CONFIG, Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA, Kind.BROKER_CONFIG)
+NAME = "log.retention.ms"
+POLL = 10.0
+
+
+def in_step() -> World:
+    """Something of alice's and of bob's of each kind that is polled as a list, made on the target by Lockstep."""
+    quotas = {
+        "a": MemoryQuotas(
+            "a",
+            {
+                Entity(user="alice"): {"producer_byte_rate": 1.0},
+                Entity(user="bob"): {"producer_byte_rate": 2.0},
+            },
+        ),
+        "b": MemoryQuotas("b"),
+    }
+    acls = MemoryAcls("a", {ALICE, GROUP, BOB})
+    world = World(flow_settings(enabled=ALL_KINDS), source_acls=acls, others={PORT: dict(quotas)})
+    for user in ("alice", "bob"):
+        world.provider.known[user] = (f"secret of {user}", "1")
+        world.source_users.stored[user, "SCRAM-SHA-256"] = Stored(4096, f"secret of {user}")
+    world.source_levels.set_at[DEFAULT_OF_ALL] = {NAME: "1", "log.retention.bytes": "2"}
+    for topic in ("orders", "others"):
+        put_topic(world.source, topic)
+    world.restart()
+    for _ in range(4):
+        world.run_pass(after=POLL)
+    return world
+
+
+def of_alice(world: World) -> dict[Kind, object]:
+    """What the target has of alice's, and the config that goes away."""
+    return {
+        Kind.ACL: {one for one in world.target_acls.bindings if one.principal == ALICE.principal},
+        Kind.SCRAM_USER: {key for key in world.target_users.stored if key[0] == "alice"},
+        Kind.CLIENT_QUOTA: Entity(user="alice") in world.others[PORT]["b"].quotas,
+        Kind.BROKER_CONFIG: NAME in world.target_levels.set_at[DEFAULT_OF_ALL],
+    }
+
+
+def lose_alice(world: World) -> None:
+    """The source has nothing of hers any more, nor the config."""
+    world.source_acls.bindings -= {ALICE, GROUP}
+    world.source_users.stored.pop(("alice", "SCRAM-SHA-256"))
+    world.others[PORT]["a"].quotas.pop(Entity(user="alice"))
+    world.source_levels.set_at[DEFAULT_OF_ALL].pop(NAME)
+
+
+def test_one_stale_answer_deletes_nothing_of_any_kind() -> None:
+    world = in_step()
+    before = deepcopy(of_alice(world))
+    assert all(before.values())
+    source = deepcopy((world.source_acls.bindings, world.source_users.stored, world.source_levels.set_at))
+    quotas = deepcopy(world.others[PORT]["a"].quotas)
+    lose_alice(world)
+    world.run_pass(after=POLL)
+    world.source_acls.bindings, world.source_users.stored, world.source_levels.set_at = source
+    world.others[PORT]["a"].quotas = quotas
+    for _ in range(8):
+        world.run_pass(after=1.0)
+        assert of_alice(world) == before
+
+
+def test_what_the_source_lost_is_gone_from_the_target_within_seconds() -> None:
+    world = in_step()
+    lose_alice(world)
+    world.run_pass(after=POLL)
+    assert all(of_alice(world).values())
+    for _ in range(8):
+        world.run_pass(after=1.0)
+    assert not any(of_alice(world).values())
+
+
+def renamed(world: World, properties: dict[str, str], acls: AclRules | None = None) -> None:
+    """A new process with another file."""
+    changed = flow_settings(properties, enabled=ALL_KINDS, acls=acls)
+    world.settings = replace(changed, provider=world.provider)
+    world.restart()
+
+
+@pytest.mark.parametrize(
+    ("properties", "acls"),
+    [
+        ({"topics": "ordesr, others"}, None),
+        ({"topics.exclude": "orders"}, None),
+        ({}, AclRules(full=True, principals=PrincipalFilter({PRINCIPALS: "bob"}))),
+    ],
+)
+def test_what_only_the_file_stopped_naming_is_held_until_somebody_confirms_it(
+    properties: dict[str, str], acls: AclRules | None
+) -> None:
+    world = in_step()
+    before = deepcopy(of_alice(world))
+    renamed(world, properties, acls)
+    for _ in range(12):
+        report = world.run_pass(after=POLL)
+        assert of_alice(world) == before
+    held = {one.key for one in report.plan.refused if "the file" in one.reason}
+    assert acl("ALLOW READ User:alice TOPIC a.orders").key in held
+    assert GROUP.key in held
+    assert ("alice", "SCRAM-SHA-256") in held
+    assert "lockstep apply --force" in report.trouble.held[Kind.ACL]
+    world.reconcile.apply(world.reconcile.compare(everything=True, force=True))
+    for _ in range(4):
+        world.reconcile.apply(world.reconcile.compare(everything=True, force=True))
+        world.clock.now += 5.0
+    assert not of_alice(world)[Kind.ACL]
+    assert not of_alice(world)[Kind.SCRAM_USER]
+
+
+def test_what_is_held_goes_once_the_source_loses_it_as_well() -> None:
+    world = in_step()
+    renamed(world, {"topics.exclude": "orders"})
+    for _ in range(3):
+        world.run_pass(after=POLL)
+    lose_alice(world)
+    for _ in range(12):
+        world.run_pass(after=POLL)
+    assert not any(of_alice(world).values())
+
+
+def test_rights_of_a_group_go_with_the_last_topic_although_the_source_keeps_them() -> None:
+    world = in_step()
+    world.source_acls.bindings -= {ALICE}
+    for _ in range(4):
+        world.run_pass(after=POLL)
+    assert not of_alice(world)[Kind.ACL]
