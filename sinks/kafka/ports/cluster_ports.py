@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from sinks.kafka.ports.acls import Acls, AclWatch
-from sinks.kafka.ports.cluster import Cluster
-from sinks.kafka.ports.config_levels import ConfigLevels
-from sinks.kafka.ports.groups import Groups
+from sinks.kafka.ports.acls import AclReader, Acls, AclWatch
+from sinks.kafka.ports.cluster import Cluster, Reader
+from sinks.kafka.ports.config_levels import ConfigLevels, LevelReader
+from sinks.kafka.ports.groups import GroupReader, Groups
 from sinks.kafka.ports.permitted import Permit, permitted
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kafka.ports.transactions import Transactions
-from sinks.kafka.ports.users import LoginTrial, Users, no_login
+from sinks.kafka.ports.users import LoginTrial, UserReader, Users, no_login
 from sinks.kafka.ports.watches import GroupWatch, Watch
 
 T = TypeVar("T")
@@ -60,19 +60,19 @@ class ClusterPorts:
         """As `Reader.topic_ids`, in the way that suits many."""
         return (self.many_ids or self.cluster.topic_ids)(topics)
 
-    def port(self, name: str, make: Callable[[ClusterPorts], T]) -> T:
-        """The port of this name, made where it is not among `others`."""
+    def port(self, name: str, make: Callable[[ClusterPorts], T], reader: type) -> T:
+        """The port of this name, made where it is not among `others`. `reader`: the protocol of its reads."""
         found: T = self.others[name] if name in self.others else make(self)
-        return found if self.permit is None else permitted(found, self.permit)
+        return found if self.permit is None else permitted(found, self.permit, reader)
 
     def written_with(self, permit: Permit) -> ClusterPorts:
         """The same cluster, where `permit` is called before each request that writes."""
         return replace(
             self,
-            cluster=permitted(self.cluster, permit),
-            acls=permitted(self.acls, permit),
-            users=permitted(self.users, permit),
-            groups=permitted(self.groups, permit),
-            levels=lambda: permitted(self.levels(), permit),
+            cluster=permitted(self.cluster, permit, Reader),
+            acls=permitted(self.acls, permit, AclReader),
+            users=permitted(self.users, permit, UserReader),
+            groups=permitted(self.groups, permit, GroupReader),
+            levels=lambda: permitted(self.levels(), permit, LevelReader),
             permit=permit,
         )

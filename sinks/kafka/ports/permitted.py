@@ -1,8 +1,12 @@
-"""A port that asks before each request that writes, in front of any other port."""
+"""A port that asks before each request that may write, in front of any other port.
+
+Each port that writes extends a protocol that only looks: what that one declares is read without asking. Everything else
+asks, so that a method nobody thought of writes nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -12,47 +16,33 @@ Port = TypeVar("Port")
 Permit = Callable[[], None]
 """Called right before a request leaves; raises where it must not."""
 
-WRITES = frozenset(
-    {
-        "alter",
-        "alter_topic_configs",
-        "append_log",
-        "commit",
-        "create",
-        "create_log",
-        "create_partitions",
-        "create_topics",
-        "delete",
-        "delete_topics",
-        "replace_topic_configs",
-        "upsert",
-    }
-)
-"""The methods of all ports that change a cluster."""
-
 _under_way: ContextVar[Permit | None] = ContextVar("_under_way", default=None)
 """Of the call that was permitted, while it lasts."""
 
 
 def ask_again() -> None:
-    """To be called before each request but the first of a method of WRITES: what is permitted lasts for one request."""
+    """To be called before each request but the first of a call that writes: a permit lasts for one request."""
     permit = _under_way.get()
     if permit is not None:
         permit()
 
 
-def permitted(port: Port, permit: Permit) -> Port:
-    """The port, of which no method of WRITES is called where `permit` raises."""
-    return cast(Port, _Permitted(port, permit))
+def permitted(port: Port, permit: Permit, reader: type | None = None) -> Port:
+    """The port, of which only what `reader` declares is called where `permit` raises. None: nothing is."""
+    return cast(Port, _Permitted(port, permit, _declared(reader) if reader else frozenset()))
+
+
+def _declared(protocol: type) -> frozenset[str]:
+    return frozenset(name for of in protocol.__mro__ for name in vars(of) if not name.startswith("_"))
 
 
 class _Permitted:
-    def __init__(self, port: object, permit: Permit) -> None:
-        self._port, self._permit = port, permit
+    def __init__(self, port: object, permit: Permit, reads: Collection[str]) -> None:
+        self._port, self._permit, self._reads = port, permit, reads
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._port, name)
-        if name not in WRITES:
+        if name in self._reads or not callable(found):
             return found
 
         @wraps(found)

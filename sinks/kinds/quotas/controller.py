@@ -12,7 +12,7 @@ from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext, Sighting, Wanted
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
-from sinks.kinds.quotas.quota_port import ClientQuotas
+from sinks.kinds.quotas.quota_port import ClientQuotas, QuotaReader
 from sinks.kinds.quotas.rules import desired_quotas, is_protected, keys_of, plan_quotas
 from sinks.kinds.quotas.writer import QuotaWriter
 
@@ -25,8 +25,8 @@ def assemble(assembly: Assembly) -> Assembled:
     """The kind `client-quota` of one flow."""
     if not assembly.is_enabled(Kind.CLIENT_QUOTA):
         return Assembled()
-    source: ClientQuotas = assembly.source.port(PORT, JvmQuotas)
-    target: ClientQuotas = assembly.target.port(PORT, JvmQuotas)
+    source: ClientQuotas = assembly.source.port(PORT, JvmQuotas, QuotaReader)
+    target: ClientQuotas = assembly.target.port(PORT, JvmQuotas, QuotaReader)
 
     def close() -> None:
         source.close()
