@@ -37,7 +37,7 @@ def in_step_of_pass(report: Report, kinds: Collection[Kind], groups: GroupSummar
     paused = {kind: f"paused; `lockstep resume {kind}` starts it again" for kind in report.paused if kind in kinds}
     unseen = {error.kind: error.reason for error in reversed(report.plan.errors) if error.kind in kinds}
     drift = {kind: changed[kind] + refused[kind] for kind in kinds}
-    return InStep(drift, refused, unseen | paused | report.trouble.faulted, *_of_groups(groups))
+    return InStep(drift, refused, unseen | paused | report.trouble.held | report.trouble.faulted, *_of_groups(groups))
 
 
 def in_step_of_status(status: FlowStatus, groups: GroupSummary) -> InStep:
