@@ -37,13 +37,15 @@ class OffsetsSource(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a plan refuses itself: it deletes more than `max_delete_percent` of a kind.
+    """When a plan refuses itself: it deletes more than `max_delete_percent` of a kind, or creates more than
+    `max_create` of it within an hour.
 
     A kind with fewer than `max_delete_minimum` items counts as if it had so many, so that one of three may go.
     """
 
     max_delete_percent: float = 30.0
     max_delete_minimum: int = 10
+    max_create: int = 50_000
 
     def allowed(self, existing: int) -> int:
         """How many of so many items of a kind one plan may delete."""

@@ -36,6 +36,7 @@ from app.settings.plugin_reconfiguration import reconfigure_plugins
 from app.verify.job_verifiers import JobVerifiers
 from sinks.engine.audit_events import SettingChange
 from sinks.engine.claims import Claims
+from sinks.engine.deletions import LOOKS_AGAIN_S
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.full_comparisons import FullTurns
 from sinks.engine.metrics import Metrics
@@ -237,8 +238,11 @@ class Job:
             if not self._stop.is_set():
                 passes.compare_everything()
             self._wait_to_lead(target, passes)
-            # Each flow has said by now what it wants: what was held for that can go.
-            if self._claims[target].waiting() and not self._stop.is_set():
+            # Each flow has said by now what it wants: what was held for that can go. What is to be deleted is looked at
+            # once more.
+            again = any(task.looks_again for flow, task in self._tasks.items() if flow.target == target)
+            waits = self._claims[target].waiting() or again
+            if waits and not self._stop.wait(LOOKS_AGAIN_S if again else 0.0):
                 passes.compare_everything()
 
     def _wait_to_lead(self, target: str, passes: FlowPasses) -> None:

@@ -149,6 +149,7 @@ def _settings(
         limits=Limits(
             properties.get(keys.MAX_DELETE_PERCENT, flow),
             properties.get(keys.MAX_DELETE_MINIMUM, flow),
+            properties.get(keys.MAX_CREATE, flow),
         ),
         safety=safety(properties, flow),
         failover=failover_rules(properties, flow, plugins[keys.FAILOVER_LISTENER]),

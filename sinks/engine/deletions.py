@@ -11,21 +11,24 @@
 | the plan deletes no more of the kind than the limit allows              | nothing of the kind is written           |
 | the ledger, read right before the write, says that Lockstep owns it     | refused                                  |
 
+Creations have a limit as well: a source that was made to flood the target is stopped (`_without_flood`).
+
 A kind cannot go around it: `FlowReconcile` hands every plan through. A kind only says what it wants (`Wanted`), and
 looks single items up (`Controller.look_up`). A command whose plan a person reviews does not wait: it looks up at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sinks.engine.claims import Claims
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
-from sinks.engine.model import Change, Key, Kind, Op, count_by
+from sinks.engine.model import Change, Key, Kind, Op, Outcome, count_by
 from sinks.engine.plan import Plan, Refusal, Unobserved
 from sinks.flow_settings import Limits
+from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.absence import NEVER, Absence
 from sinks.kinds.controller import Comparison, Controller, PassContext, Sighting, Wanted
 from streaming.flow import Flow
@@ -50,6 +53,13 @@ LEFT_OUT = (
 HELD = (
     "{}: {} of the kind {} would be deleted only because the properties file stopped naming them; {} still has them. "
     "If this is meant, run `lockstep apply --force`; else mend the file"
+)
+COUNTED_FOR_S = 3600.0
+"""Seconds for which what was created counts towards the limit."""
+
+FLOOD = (
+    "{}: the plan creates {} more of the kind {} (topics by their partitions), after {} within an hour, and "
+    "lockstep.limits.max.create={} allows no more: they are held. If this is meant, run `lockstep apply --force`"
 )
 GIVEN_UP = "the ledger says by now that it is not Lockstep's, or that the kind is paused: it is compared again"
 
@@ -94,6 +104,7 @@ class Deletions:
         self._flow, self._limits, self._claims, self._reviewed = flow, limits, claims, reviewed
         self._standing: dict[Kind, _Standing] = {}
         self._seen: dict[Kind, _Seen] = {}
+        self._created: list[tuple[float, Kind, int]] = []
 
     @property
     def stopped(self) -> Mapping[Kind, str]:
@@ -118,6 +129,12 @@ class Deletions:
     def next_at(self, now: float, idle: Collection[Kind]) -> float:
         """When a pass is wanted for that. `idle`: kinds that would not be compared."""
         return min((seen.next_at(now) for kind, seen in self._seen.items() if kind not in idle), default=NEVER)
+
+    @property
+    def waits(self) -> bool:
+        """Whether another comparison in `LOOKS_AGAIN_S` may delete something."""
+        quick = [seen for kind, seen in self._seen.items() if not kind.row.data]
+        return any(seen.absence.has_any or seen.unclaimed.has_any for seen in quick)
 
     def publish(self, wanted: Wanted | None, context: PassContext) -> None:
         """Tells the other flows what this one wants. A source that shows nothing takes no claim back, and neither does
@@ -166,7 +183,7 @@ class Deletions:
                 if kept:
                     plan = replace(plan, changes=tuple(one for one in plan.changes if one not in kept))
         now = [one for kind, one in self._standing.items() if kind in compared]
-        plan = self._limited(_with(plan, now), force)
+        plan = self._limited(_with(plan, now), context.now, force)
         return _with(plan, before)
 
     def _of(self, kind: Kind) -> _Seen:
@@ -254,14 +271,34 @@ class Deletions:
         if held := found.count(Sighting.LEFT_OUT):
             standing.held = HELD.format(self._flow.name, number_of(held, "item"), kind, source)
 
-    def _limited(self, plan: Plan, force: bool) -> Plan:
+    def _limited(self, plan: Plan, now: float, force: bool) -> Plan:
         beyond = {} if force else beyond_limit(plan, self._limits)
         plan = plan.without(beyond)
         for kind, reason in beyond.items():
             standing = self._standing.setdefault(kind, _Standing())
             standing.stopped = reason
             standing.refused = [one for one in plan.refused if one.kind is kind]
+        return plan if force else self._without_flood(plan, now)
+
+    def _without_flood(self, plan: Plan, now: float) -> Plan:
+        """The plan without the creations of kinds of which too many were created within an hour."""
+        self._created = [one for one in self._created if now - one[0] < COUNTED_FOR_S]
+        for kind in {change.kind for change in plan.changes if change.kind.row.owned}:
+            creations = [change for change in plan.changes if change.kind is kind and _adds(change)]
+            adds = sum(map(_adds, creations))
+            created = sum(count for _, one, count in self._created if one is kind)
+            if created + adds <= self._limits.max_create:
+                continue
+            reason = FLOOD.format(self._flow.name, adds, kind, created, self._limits.max_create)
+            plan, standing = plan.refusing(creations, reason), self._standing.setdefault(kind, _Standing())
+            standing.refused += [_refusal(one, reason) for one in creations]
+            standing.held = reason
         return plan
+
+    def note_created(self, outcomes: Iterable[Outcome], now: float) -> None:
+        """Counts what a pass created."""
+        done = [one.change for one in outcomes if not (one.error or one.already) and one.change.kind.row.owned]
+        self._created += [(now, one.kind, count) for one in done if (count := _adds(one))]
 
 
 def _with(plan: Plan, standing: Sequence[_Standing]) -> Plan:
@@ -281,6 +318,14 @@ def _may_go(said: Sighting | None, force: bool) -> bool:
 
 def _refusal(change: Change, reason: str) -> Refusal:
     return Refusal(change.kind, change.op, change.key, reason)
+
+
+def _adds(change: Change) -> int:
+    """How many items a change makes; of a topic, partitions."""
+    if isinstance(change.after, TopicSpec):
+        before = change.before.partitions if isinstance(change.before, TopicSpec) else 0
+        return change.after.partitions - before
+    return int(change.op is Op.CREATE)
 
 
 def beyond_limit(plan: Plan, limits: Limits) -> dict[Kind, str]:

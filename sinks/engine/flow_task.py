@@ -200,6 +200,11 @@ class FlowTask:
         self._reconcile.leadership.check()
 
     @property
+    def looks_again(self) -> bool:
+        """As `FlowReconcile.looks_again`."""
+        return self._reconcile.looks_again
+
+    @property
     def leads(self) -> bool:
         """Whether this process leads the flow, for certain."""
         leader = self._reconcile.leader

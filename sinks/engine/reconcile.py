@@ -105,6 +105,11 @@ class FlowReconcile:
             yield
 
     @property
+    def looks_again(self) -> bool:
+        """Whether something is deleted once another pass, `LOOKS_AGAIN_S` later, confirms that the source lost it."""
+        return self._deletions.waits
+
+    @property
     def leader(self) -> Leader | None:
         """Who leads the flow, as far as this process knows."""
         return self._components.leadership.leader
@@ -159,6 +164,7 @@ class FlowReconcile:
         """Writes what was compared, records and tells it. Raises what stops the flow, after recording."""
         compared = replace(compared, plan=self._ledger.still_allowed(compared.plan, compared.context.ledger))
         outcomes = self._write(compared, progress)
+        self._deletions.note_created(outcomes, compared.context.now)
         compared.watch.lap("apply")
         for controller, comparison in () if self._ledger.ended else compared.comparisons:
             comparison.settle([outcome for outcome in outcomes if outcome.change.kind in controller.kinds])

@@ -47,6 +47,11 @@ class Absence(Generic[K]):
         since, times = self._missing[one]
         return times >= self.observations and now - since >= self.seconds
 
+    @property
+    def has_any(self) -> bool:
+        """Whether anything is missing."""
+        return bool(self._missing)
+
     def next_at(self, now: float) -> float:
         """When the next observation may settle something that is missing."""
         step = self.seconds / (self.observations - 1)

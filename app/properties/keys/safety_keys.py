@@ -79,3 +79,11 @@ MAX_DELETE_MINIMUM = Key(
     "Where Lockstep owns fewer items of a kind than this, those percent are taken of this number: with 10 and "
     "30 percent, up to 3 items may be deleted at once.",
 )
+MAX_CREATE = Key(
+    "lockstep.limits.max.create",
+    integer(1, unit="items"),
+    50_000,
+    "Lockstep",
+    "How many items of a kind the job creates within an hour, of topics their partitions. More is held, unless "
+    "`lockstep apply --force` writes it: a source that was made to flood the target is stopped there.",
+)
