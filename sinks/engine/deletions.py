@@ -42,7 +42,7 @@ HELD_FOR_S = 60.0
 """Seconds until the source is asked again for an item whose deletion is held."""
 
 BLANK = "{} shows no {}: none of the kind {} is deleted"
-WAITS = "{} lacks {} of the kind {}: Lockstep looks again in {:.0f} s, and deletes then what is gone"
+WAITS = "{} lacks it: Lockstep deletes it if it is still missing {:.0f} s after that was seen first"
 STALE = "{} did not list {} of the kind {} that it still has: one of its brokers is behind, and nothing was deleted"
 UNSEEN = "what {} has of this kind was not seen: nothing is deleted"
 UNKNOWN = "{} does not confirm that it has it no more: it is not deleted"
@@ -259,14 +259,14 @@ class Deletions:
         source, found = self._flow.source, [sightings.get(one.key) for one in kept]
         stale = {one.key for one in kept if sightings.get(one.key) is Sighting.WANTED}
         absence.forget(stale)
-        if waiting := sum(one.key not in sightings for one in kept):
-            standing.errors.append(Unobserved(kind, WAITS.format(source, waiting, kind, absence.seconds)))
         if stale:
             standing.errors.append(Unobserved(kind, STALE.format(source, len(stale), kind)))
         for one, said in zip(kept, found, strict=True):
-            if said is Sighting.LEFT_OUT:
+            if one.key not in sightings:
+                standing.refused.append(_refusal(one, WAITS.format(source, absence.seconds), passing=True))
+            elif said is Sighting.LEFT_OUT:
                 standing.refused.append(_refusal(one, LEFT_OUT.format(source)))
-            elif said is None and one.key in sightings:
+            elif said is None:
                 standing.refused.append(_refusal(one, UNKNOWN.format(source)))
         if held := found.count(Sighting.LEFT_OUT):
             standing.held = HELD.format(self._flow.name, number_of(held, "item"), kind, source)
@@ -316,8 +316,8 @@ def _may_go(said: Sighting | None, force: bool) -> bool:
     return said is Sighting.GONE or (force and said is Sighting.LEFT_OUT)
 
 
-def _refusal(change: Change, reason: str) -> Refusal:
-    return Refusal(change.kind, change.op, change.key, reason)
+def _refusal(change: Change, reason: str, *, passing: bool = False) -> Refusal:
+    return Refusal(change.kind, change.op, change.key, reason, passing)
 
 
 def _adds(change: Change) -> int:

@@ -21,12 +21,13 @@ from streaming.flow import Flow
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A change that will not be tried, and why."""
+    """A change that will not be tried, and why. `passing`: it is tried in a few seconds, and is no event until then."""
 
     kind: Kind
     op: Op
     key: Key
     reason: str
+    passing: bool = False
 
     @property
     def subject(self) -> tuple[Kind, Op, Key]:

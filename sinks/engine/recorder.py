@@ -54,8 +54,9 @@ class Recorder:
     def record_refusals(self, plan: Plan, outcomes: Sequence[Outcome]) -> None:
         """A refusal stands in the plan until it is mended, but is an event once; what failed now is one already."""
         known = self._recorded | {(o.change.kind, o.change.op, o.change.key) for o in outcomes}
-        self._audit.record(plan, (), [refusal for refusal in plan.refused if refusal.subject not in known])
-        self._recorded = frozenset(refusal.subject for refusal in plan.refused)
+        lasting = [refusal for refusal in plan.refused if not refusal.passing]
+        self._audit.record(plan, (), [refusal for refusal in lasting if refusal.subject not in known])
+        self._recorded = frozenset(refusal.subject for refusal in lasting)
 
 
 def is_event(outcome: Outcome) -> bool:

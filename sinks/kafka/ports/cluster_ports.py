@@ -12,7 +12,7 @@ from sinks.kafka.ports.config_levels import ConfigLevels, LevelReader
 from sinks.kafka.ports.groups import GroupReader, Groups
 from sinks.kafka.ports.permitted import Permit, permitted
 from sinks.kafka.ports.record_reader import RecordReader
-from sinks.kafka.ports.transactions import Transactions
+from sinks.kafka.ports.transactions import TransactionReader, Transactions
 from sinks.kafka.ports.users import LoginTrial, UserReader, Users, no_login
 from sinks.kafka.ports.watches import GroupWatch, Watch
 
@@ -74,5 +74,6 @@ class ClusterPorts:
             users=permitted(self.users, permit, UserReader),
             groups=permitted(self.groups, permit, GroupReader),
             levels=lambda: permitted(self.levels(), permit, LevelReader),
+            transactions=lambda: permitted(self.transactions(), permit, TransactionReader),
             permit=permit,
         )

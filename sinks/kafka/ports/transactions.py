@@ -49,7 +49,7 @@ class CoordinatorsView:
     hidden: str = ""
 
 
-class Transactions(Protocol):
+class TransactionReader(Protocol):
     """Asks one cluster. Raises ClusterUnreachable, RightsMissing, NotSupported (brokers before 2.8)."""
 
     def producers(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, tuple[ActiveProducer, ...]]:
@@ -57,6 +57,12 @@ class Transactions(Protocol):
 
     def coordinated(self, producers: Collection[int]) -> CoordinatorsView:
         """What coordinators know of these producers. Also raises NotSupported for brokers before 3.0."""
+
+    def close(self) -> None: ...
+
+
+class Transactions(TransactionReader, Protocol):
+    """Asks and ends. All of it raises as `TransactionReader`."""
 
     def fence_producers(self, transactional_ids: Collection[str]) -> dict[str, ItemFault | None]:
         """Has coordinators abort the open transactions of these ids; their producers learn that they are fenced."""
@@ -66,5 +72,3 @@ class Transactions(Protocol):
 
         Only for a transaction that no coordinator would commit: it asks none, and no producer learns of it.
         """
-
-    def close(self) -> None: ...

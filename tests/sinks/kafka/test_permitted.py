@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import pytest
 
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
+from sinks.kafka.memory.memory_records import MemoryRecords
+from sinks.kafka.memory.memory_transactions import MemoryTransactions
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.acls import AclReader
 from sinks.kafka.ports.cluster import Reader, TopicSpec
+from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.config_levels import LevelReader
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kafka.ports.permitted import permitted
+from sinks.kafka.ports.transactions import TransactionReader
 from sinks.kafka.ports.users import UserReader
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
@@ -38,18 +44,25 @@ READERS = {
     "users": UserReader,
     "groups": GroupReader,
     "levels": LevelReader,
+    "transactions": TransactionReader,
     PORT: QuotaReader,
 }
 """By port of a cluster, the protocol that only looks."""
+
+
+ONLY_LOOK = {"config_watch", "acl_watch", "group_watch", "records", "log_in", "many_ids", "java", "others", "permit"}
+"""What else a cluster has: it only looks, or is asked for through `port`."""
 
 
 def guarded() -> dict[str, object]:
     """Every port of a cluster that may be written through, by name."""
     cluster = Growing("b")
     others = {PORT: {"b": MemoryQuotas("b")}}
-    ports = memory_ports(cluster, MemoryAcls("b"), MemoryUsers("b"), MemoryGroups("b"), others).written_with(refuse)
+    plain = memory_ports(cluster, MemoryAcls("b"), MemoryUsers("b"), MemoryGroups("b"), others)
+    ports = replace(plain, transactions=lambda: MemoryTransactions(MemoryRecords("b"))).written_with(refuse)
     named = {name: getattr(ports, name) for name in ("cluster", "acls", "users", "groups")}
-    return {**named, "levels": ports.levels(), PORT: ports.port(PORT, MemoryQuotas, QuotaReader)}
+    opened = {"levels": ports.levels(), "transactions": ports.transactions()}
+    return {**named, **opened, PORT: ports.port(PORT, MemoryQuotas, QuotaReader)}
 
 
 def declared(reader: type) -> set[str]:
@@ -68,6 +81,10 @@ def test_everything_of_a_port_but_its_declared_reads_asks_first(name: str) -> No
             getattr(port, one)()
     for one in reads & public:
         assert getattr(port, one) == getattr(port._port, one)  # type: ignore[attr-defined]  # what it guards
+
+
+def test_port_that_a_cluster_gets_is_guarded_or_only_looks() -> None:
+    assert {one.name for one in fields(ClusterPorts)} == (READERS.keys() - {PORT}) | ONLY_LOOK
 
 
 def test_method_that_nobody_declared_asks_first() -> None:
