@@ -35,6 +35,12 @@ Entries = dict[EntryKey, str | None]
 """Values to put into the ledger; None: forget."""
 
 
+def is_fresh(since: datetime, now: datetime) -> bool:
+    """Whether what began at `since` began a moment ago. What lies as far in the future did not: the clock was set back
+    since then. So a clock that jumps, whichever way, makes this true for twice `FRESH` at most."""
+    return abs(now - since) <= FRESH
+
+
 def intents(changes: Iterable[Change]) -> Entries:
     """What to put before these changes are applied: an intent for each creation of something that can be owned."""
     creations = (change for change in changes if change.op is Op.CREATE and change.kind.row.owned)
@@ -114,13 +120,13 @@ def settled(contents: Contents, kind: Kind, present: Mapping[Key, str], now: dat
         item, seen = (kind.value, *key), present.get(key)
         intent, owned = contents.entries.get((Entry.INTENT, item)), contents.entries.get((Entry.OWNED, item))
         if intent is not None:
-            fresh = now - intent.since <= FRESH
+            fresh = is_fresh(intent.since, now)
             if fresh and seen is not None:
                 entries[Entry.OWNED, item] = (seen or UNLEARNED) if kind.row.data else ""
             if seen is not None:
                 entries[Entry.INTENT, item] = None
         elif owned is not None and seen:
-            waits = owned.value == UNLEARNED and now - owned.since <= FRESH
+            waits = owned.value == UNLEARNED and is_fresh(owned.since, now)
             if waits or seen in confirmed:
                 entries[Entry.OWNED, item] = seen
     return entries

@@ -24,7 +24,7 @@ from datetime import datetime
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Key
-from sinks.engine.ownership import FRESH
+from sinks.engine.ownership import is_fresh
 from sinks.engine.times import time_of, utc_text
 from sinks.failover.states import Command, State
 
@@ -54,7 +54,7 @@ def is_stale(note: str | None, now: datetime) -> bool:
     if note is None or not is_intent(note):
         return False
     try:
-        return now - time_of(note.removeprefix(INTENT)) > FRESH
+        return not is_fresh(time_of(note.removeprefix(INTENT)), now)
     except (ValueError, TypeError):
         return True
 

@@ -220,3 +220,19 @@ def test_intent_of_what_was_sent_stays_although_a_later_write_of_it_failed(
     ledger.refresh()
     ledger.learn(Kind.ACL, {READ: ""})
     assert ledger.owned(Kind.ACL) == {READ}
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_intent_is_not_fresh_for_longer_because_the_clock_jumped(ledger: Ledger, clock: Clock, hours: int) -> None:
+    """What exists by then, another client may have made."""
+    ledger.intend([CREATE_ACL])
+    clock.now += timedelta(hours=hours)
+    ledger.learn(Kind.ACL, {READ: ""})
+    assert (ledger.owned(Kind.ACL), ledger.unsettled(Kind.ACL)) == (set(), set())
+
+
+def test_clock_of_another_machine_that_is_a_little_late_costs_no_ownership(ledger: Ledger, clock: Clock) -> None:
+    ledger.intend([CREATE_ACL])
+    clock.now -= timedelta(seconds=30)
+    ledger.learn(Kind.ACL, {READ: ""})
+    assert ledger.owned(Kind.ACL) == {READ}

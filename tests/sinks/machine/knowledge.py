@@ -9,7 +9,7 @@ from datetime import datetime
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Kind
-from sinks.engine.ownership import FRESH
+from sinks.engine.ownership import is_fresh
 from sinks.engine.report import Report
 from streaming.flow import Flow
 from tests.sinks.machine.origins import LISTS, Items
@@ -66,5 +66,5 @@ class Knowledge:
 def intended_long_ago(ledgers: Iterable[Ledger], now: datetime) -> set[Difference]:
     """What was to be created so long ago that it counts as somebody else's where it is there now."""
     entries = [one for ledger in ledgers for one in ledger._contents.entries.items()]
-    old = [key for (entry, key), found in entries if entry is Entry.INTENT and now - found.since > FRESH]
+    old = [key for (entry, key), found in entries if entry is Entry.INTENT and not is_fresh(found.since, now)]
     return {(Kind(key[0]), key[1:]) for key in old}

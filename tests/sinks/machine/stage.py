@@ -220,8 +220,8 @@ class Stage(RuleBasedStateMachine):
             self.pass_of_all()
             # One flow may follow what another saw in the round before.
             quiet = 0 if self.left() or self.writes > before else quiet + 1
-            # What would be deleted is looked at twice.
-            if quiet == 2 * len(self.worlds()):
+            # What would be deleted is looked at several times.
+            if quiet == 3 * len(self.worlds()):
                 break
         assert not self.left(), f"not equal after {SETTLES_WITHIN} passes: {self.left()}"
         for world in (*self.worlds(), *self.worlds()):
