@@ -17,13 +17,13 @@ import typer
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOption, loaded
 from app.cli.output import Output, complain, print_json, print_line, print_table
 from app.cli.time_options import parse_since
-from app.properties.nearest import nearest
 from app.wiring import both_clusters
 from sinks.engine.audit_events import EVENT_KINDS, Event, events_of, read_audit
 from sinks.engine.times import utc_now, utc_text
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.ports.cluster import Reader, Tail
 from sinks.printable import one_line
+from streaming.nearest import nearest
 
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="Only events from then on: 15m, 1h, 2d ago, or a time in UTC.")

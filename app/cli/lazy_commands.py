@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from app.cli.failures import exit_code_of
 from app.cli.help_pages import complete_help
-from app.properties.nearest import nearest
+from streaming.nearest import nearest
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from app.cli.command_end import closed_at_end
 from app.cli.failures import Failed
 from app.cli.output import Output, complain, errors
 from app.cli.shared_options import chosen
-from app.properties.nearest import nearest
 from app.settings import Settings, load
 from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError, WrongUsage
+from streaming.nearest import nearest
 
 if TYPE_CHECKING:
     from app.wiring import FlowClusters

@@ -26,7 +26,6 @@ from app.overrides.view import OwnView, default_views, flow_views
 from app.overrides.with_overrides import in_plain
 from app.properties.config_providers import config_providers
 from app.properties.mistakes import Findings
-from app.properties.nearest import nearest
 from app.properties.parse import read
 from app.settings import Settings, load
 from app.settings.load import read_properties
@@ -35,6 +34,7 @@ from sinks.engine.overrides import InLedger, OverrideLevel, texts_at
 from sinks.flow_settings import FlowSettings
 from streaming.errors import LockstepError, WrongUsage
 from streaming.flow import Flow
+from streaming.nearest import nearest
 
 ENTITY_TYPE = "lockstep"
 

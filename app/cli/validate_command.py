@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Annotated, Any
@@ -18,7 +19,9 @@ from app.settings import ConfigurationError, Mistake, Settings
 from app.wiring import FlowClusters, both_clusters, client_mistakes, guard, ledger
 from sinks.faults import RightsMissing
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.topics.rules import internal_topic_warnings
+from sinks.kinds.file_warnings import file_warnings, unmatched_groups
+from sinks.kinds.listing import Listed
+from sinks.kinds.topics.rules import desired_topics, internal_topic_warnings
 from streaming.errors import LockstepError
 
 RightsOption = Annotated[
@@ -51,8 +54,7 @@ def validate(
             with both_clusters(settings, one) as clusters:
                 guard(one, clusters.source, clusters.target).ids()
                 flows.append(_rights(settings, one, clusters) if rights else _survey(one, clusters))
-                said_of_topics = internal_topic_warnings(clusters.source.list_topics(), one)
-                warnings += [Mistake(str(config), None, one.flow.name, text) for text in said_of_topics]
+                warnings += [Mistake(str(config), None, one.flow.name, text) for text in _said_of_names(one, clusters)]
         except LockstepError as error:
             found = [*client_mistakes(settings, one), error]
             said = {str(mistake) for _, mistake in failed}
@@ -72,6 +74,17 @@ def validate(
     for problem in errors:
         complain(f"{problem['key']}: {problem['message']}")
     raise typer.Exit(FAILED if errors else DONE)
+
+
+def _said_of_names(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
+    """What to say of the source's topics and groups, and of what the file calls them."""
+    topics = clusters.source.list_topics()
+    listed = Listed(topics, clusters.target.list_topics(), desired_topics(topics, flow))
+    said = [*internal_topic_warnings(topics, flow), *file_warnings(flow, listed)]
+    # Groups that may not be seen are the job's trouble, and that of `--rights`.
+    with suppress(LockstepError):
+        said += unmatched_groups(flow, clusters.source.groups.names())
+    return said
 
 
 def _mistake(mistake: Mistake) -> dict[str, Any]:

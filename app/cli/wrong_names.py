@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from app.properties.nearest import nearest
 from app.settings import Settings
 from app.wiring import both_clusters, guard
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.listing import Listed, list_both
 from sinks.kinds.topics.rules import is_replicated
 from streaming.errors import WrongUsage
+from streaming.nearest import nearest
 
 
 def wrong_topic(topic: str, flows: Sequence[tuple[FlowSettings, Listed]]) -> str | None:

@@ -9,10 +9,10 @@ from app.overrides.closed import is_hidden as is_hidden
 from app.properties.keys import TABLE, Key
 from app.properties.known import OUR_KEYS
 from app.properties.mistakes import REFERENCE
-from app.properties.nearest import nearest
 from app.properties.scoped_keys import PREFIX
 from sinks.secret_values import is_secret
 from streaming.errors import WrongUsage
+from streaming.nearest import nearest
 
 
 def can_be_overridden(opened: Collection[str] = ()) -> list[Key[object]]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from app.properties.nearest import nearest
 from streaming.durations import seconds_of
 from streaming.errors import LockstepError
 from streaming.mm2.java_regex import compile_java
+from streaming.nearest import nearest
 
 T_co = TypeVar("T_co", covariant=True)
 

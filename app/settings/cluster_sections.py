@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 
 from app.properties.keys import CLUSTERS, SEPARATOR
 from app.properties.mistakes import Findings, PropertyLine
-from app.properties.nearest import nearest
 from app.properties.scoped_keys import Properties
 from app.properties.value_types import items
 from app.settings.job_settings import ClusterSettings
 from streaming.flow import Flow
 from streaming.mm2.replication_cycles import PROBED_TOPIC
 from streaming.mm2.replication_policy import ReplicationPolicy
+from streaming.nearest import nearest
 
 LEGAL_ALIAS = re.compile(r"[a-zA-Z0-9._-]+")
 RESERVED = frozenset({"lockstep"})

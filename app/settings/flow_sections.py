@@ -10,7 +10,6 @@ from app.plugins import load_plugin
 from app.properties import keys
 from app.properties.keys import Key
 from app.properties.mistakes import Findings
-from app.properties.nearest import nearest
 from app.properties.scoped_keys import Properties
 from app.properties.shown import hidden_texts
 from app.settings.acl_settings import acl_rules, check_full, check_principals, credential_provider, disabled_reasons
@@ -29,6 +28,7 @@ from streaming.mm2.internal_topics import InternalTopics, internal_topics
 from streaming.mm2.replication_filters import ConfigPropertyFilter, GroupFilter, TopicFilter
 from streaming.mm2.replication_policy import ReplicationPolicy
 from streaming.mm2.topic_names import check_topic_name
+from streaming.nearest import nearest
 
 PLUGINS: Mapping[Key[str], Any] = {
     keys.POLICY: ReplicationPolicy,

@@ -87,6 +87,7 @@ class KnownStatus:
             self._failed_at: datetime | None = None
             self._standby: str | None = None
             self._missing: tuple[str, ...] = ()
+            self._warnings: tuple[str, ...] = ()
             self._effective: tuple[DriftGroup, ...] | None = None
             self._failover = NEVER_READ
             self._commits: CommitsFrom | None = None
@@ -142,6 +143,7 @@ class KnownStatus:
             other = report.missing_topics != self._missing
             self._error, self._standby = None, None
             self._missing, self._effective = report.missing_topics, report.effective
+            self._warnings = report.warnings
             self._failover = report.failover
             self._commits = report.groups.commits if report.groups else None
             self._kinds = {kind: kind_status(kind, before, report, now) for kind, before in self._kinds.items()}
@@ -177,4 +179,5 @@ class KnownStatus:
             )
 
     def _waits_for(self) -> str | None:
-        return f"MM2 has not made these topics yet: {', '.join(self._missing)}" if self._missing else None
+        missing = (f"MM2 has not made these topics yet: {', '.join(self._missing)}",) if self._missing else ()
+        return "; ".join((*self._warnings, *missing)) or None

@@ -172,6 +172,9 @@ class FlowTask:
             log.info("%s: works again", self.flow.name)
         self.beside_another = False
         self._retries.succeeded()
+        for warning in report.warnings:
+            if warning not in self._report.warnings:
+                log.warning("%s: %s", self.flow.name, warning)
         self._report = report
         self._metrics.report(report)
         for outcome in report.outcomes:

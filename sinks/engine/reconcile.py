@@ -35,6 +35,7 @@ from sinks.failover.preflight import FailoverStatus
 from sinks.faults import NotLeading
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.controller import Controller, PassContext, Sighting, StreamListener
+from sinks.kinds.file_warnings import file_warnings
 from sinks.kinds.listing import NOTHING_LISTED, missing_internal_topics
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -60,7 +61,7 @@ class FlowReconcile:
         self._claimed_at = float("-inf")
         self._listing = FreshListing(components.list_topics)
         self._intervals = KindIntervals(settings.pace.intervals)
-        self._claims = components.claims
+        self._claims, self._warnings = components.claims, tuple[str, ...]()
         self._deletions = Deletions(settings.flow, settings.limits, self._claims, reviewed=components.reviewed)
         self._attempts, self._recorder = Attempts(), Recorder(components.audit, components.topic_ids)
 
@@ -138,6 +139,8 @@ class FlowReconcile:
         plan = self._deletions.admit(plan, found, context, look_up, force=force)
         trouble.refuse(self._deletions.stopped)
         trouble.hold(self._deletions.held)
+        if context.everything:
+            self._warnings = file_warnings(self.settings, context.listed)
         watch.lap("plan")
         return Compared(context, plan, found, trouble, watch)
 
@@ -233,6 +236,7 @@ class FlowReconcile:
             now=context.now,
             due=due_at(controllers, seen, self._attempts, context.idle, self._others_due(context)),
             stream_moved=any(one.stream_moved for one in seen),
+            warnings=() if ended else self._warnings,
         )
 
     def _others_due(self, context: PassContext) -> list[float]:

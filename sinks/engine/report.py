@@ -30,7 +30,7 @@ class Report:
     topics, also those that this pass did not compare. `now`: monotonic seconds at its start; `due`: when the next pass
     is wanted without any other reason. `stream_moved`: MM2 wrote something that a group waits for.
     `failover`: how far one is, by the ledger. `ended`: why nothing is written for the flow any more; all kinds are
-    paused then.
+    paused then. `warnings`: what the file most likely does not mean.
     """
 
     plan: Plan
@@ -50,6 +50,7 @@ class Report:
     failover: FailoverStatus = field(default_factory=FailoverStatus)
     due: float = float("-inf")
     stream_moved: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 class Observer(Protocol):

@@ -29,6 +29,9 @@ DEPRECATED = {
 }
 """The name that each key had before KIP-629."""
 
+PLAIN = re.compile(r"[\w.-]+", re.ASCII)
+"""A name without any sign of a pattern but the dot."""
+
 BLANK = "".join(map(chr, range(33)))
 """What Java's `String.trim` takes away."""
 
@@ -58,15 +61,20 @@ class ConfigPropertyFilter(Protocol):
 
 
 class DefaultTopicFilter:
-    """Kafka's `DefaultTopicFilter`: `topics` without `topics.exclude`. Until it is configured, nothing."""
+    """Kafka's `DefaultTopicFilter`: `topics` without `topics.exclude`. Until it is configured, nothing.
+
+    `plain_names`: what the list names as it is, and not as a pattern.
+    """
 
     def __init__(self) -> None:
         self._include: re.Pattern[str] | None = None
         self._exclude: re.Pattern[str] | None = None
+        self.plain_names: tuple[str, ...] = ()
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Raises LockstepError for a list that is none, and names the pattern."""
         self._include = _patterns(properties, "topics", DEFAULT_TOPICS)
+        self.plain_names = _plain_names(properties, "topics")
         self._exclude = _patterns(properties, "topics.exclude", DEFAULT_TOPICS_EXCLUDE)
 
     def should_replicate_topic(self, topic: str) -> bool:
@@ -74,15 +82,20 @@ class DefaultTopicFilter:
 
 
 class DefaultGroupFilter:
-    """Kafka's `DefaultGroupFilter`: `groups` without `groups.exclude`. Until it is configured, none."""
+    """Kafka's `DefaultGroupFilter`: `groups` without `groups.exclude`. Until it is configured, none.
+
+    `plain_names`: as those of `DefaultTopicFilter`.
+    """
 
     def __init__(self) -> None:
         self._include: re.Pattern[str] | None = None
         self._exclude: re.Pattern[str] | None = None
+        self.plain_names: tuple[str, ...] = ()
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Raises LockstepError for a list that is none, and names the pattern."""
         self._include = _patterns(properties, "groups", DEFAULT_GROUPS)
+        self.plain_names = _plain_names(properties, "groups")
         self._exclude = _patterns(properties, "groups.exclude", DEFAULT_GROUPS_EXCLUDE)
 
     def should_replicate_group(self, group: str) -> bool:
@@ -123,6 +136,12 @@ def _patterns(properties: Mapping[str, str], key: str, default: str) -> re.Patte
         return compile_java("|".join(parts))
     except LockstepError as error:
         raise LockstepError(f"{written}: {error}") from error
+
+
+def _plain_names(properties: Mapping[str, str], key: str) -> tuple[str, ...]:
+    """What a list names without any sign of a pattern; a dot stands in names, too."""
+    parts = (part.strip(BLANK) for part in properties.get(key, "").split(","))
+    return tuple(dict.fromkeys(part for part in parts if PLAIN.fullmatch(part)))
 
 
 def _matches(pattern: re.Pattern[str] | None, name: str) -> bool:

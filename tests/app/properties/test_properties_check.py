@@ -13,9 +13,9 @@ from app.properties.config_providers import resolve_all
 from app.properties.keys import TABLE, KeyScope
 from app.properties.known import cluster_names, flow_names, slip, top_names
 from app.properties.mistakes import Findings
-from app.properties.nearest import nearest
 from app.properties.parse import parse
 from app.properties.scoped_keys import Properties
+from streaming.nearest import nearest
 
 
 def checked(text: str, aliases: tuple[str, ...] = ("a", "b"), *, strict: bool = False) -> Findings:

@@ -1,0 +1,64 @@
+"""A typo in the file's lists is said: what it names and nothing is called, and what it does not name any more."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from sinks.engine.flow_task import FlowTask
+from sinks.engine.metrics import Metrics
+from sinks.kinds.file_warnings import file_warnings, unmatched_groups
+from sinks.kinds.listing import list_both
+from tests.sinks.builders import World, flow_settings, put_topic
+
+
+def warned(world: World, topics: str) -> tuple[str, ...]:
+    settings = flow_settings({"topics": topics})
+    return file_warnings(settings, list_both(settings, world.source, world.target))
+
+
+@pytest.fixture
+def world() -> World:
+    built = World()
+    for topic in ("orders", "orders.eu", "others"):
+        put_topic(built.source, topic)
+    return built
+
+
+@pytest.mark.parametrize("topics", [".*", "orders, others", "orders.eu", "order.*", "ordesr|others", ""])
+def test_patterns_and_names_that_are_there_are_no_mistake(world: World, topics: str) -> None:
+    assert warned(world, topics) == ()
+
+
+def test_name_that_no_topic_has_is_said_with_the_nearest_one(world: World) -> None:
+    assert warned(world, "ordesr, others") == ("topics names ordesr, and a has no such topic; nearest: orders",)
+
+
+def test_name_that_no_group_has_is_said_with_the_nearest_one() -> None:
+    settings = flow_settings({"groups": "billing, shpping, app-.*"})
+    (said,) = unmatched_groups(settings, {"billing", "shipping"})
+    assert said == "groups names shpping, and a has no such group; nearest: shipping"
+
+
+def test_copies_that_the_file_stopped_naming_are_in_status_and_log(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.settle()
+    world.settings = flow_settings({"topics": "ordesr, others"})
+    world.restart()
+    task = FlowTask(world.reconcile, Metrics("test"), clock=world.clock)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            status = task.step(None)
+            world.clock.now += 60.0
+    behind = "2 topics of a have copies on b, and the properties file does not name them: they are not kept in step"
+    assert status.reason is not None
+    assert f"{behind} (orders, orders.eu)" in status.reason
+    assert "nearest: orders" in status.reason
+    assert sum(behind in record.getMessage() for record in caplog.records) == 1
+
+
+def test_copy_of_the_same_name_is_no_copy_where_the_policy_tells_none(world: World) -> None:
+    put_topic(world.target, "orders")
+    assert warned(world, "others") == ()
