@@ -40,12 +40,14 @@ class DriverWatch:
         """`give_up`: ends this process at once; called where it still runs `within` seconds after its JVM's end."""
         self._give_up, self._within = give_up, within
         self._ended = threading.Event()
+        self._lives: Lives = lambda: True
         self._lock = threading.Lock()
         self._calls: list[Callable[[], None]] = []
 
     def follow(self, lives: Lives) -> None:
         """Begins to look, in a thread that ends with the process."""
-        threading.Thread(target=self._run, args=(lives,), name="driver-watch", daemon=True).start()
+        self._lives = lives
+        threading.Thread(target=self._run, name="driver-watch", daemon=True).start()
 
     def on_end(self, call: Callable[[], None]) -> None:
         """Calls it once, when the JVM has ended; at once where it has already. It must not block, or raise."""
@@ -57,11 +59,11 @@ class DriverWatch:
 
     def has_ended(self, within: float = 0.0) -> bool:
         """Whether the JVM has ended, or does so within these seconds."""
-        return self._ended.wait(within)
+        return not self._lives() or self._ended.wait(within)
 
-    def _run(self, lives: Lives) -> None:
+    def _run(self) -> None:
         never = threading.Event()
-        while lives():
+        while self._lives():
             never.wait(LOOK_INTERVAL_S)
         with self._lock:
             self._ended.set()

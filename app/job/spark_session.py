@@ -81,17 +81,17 @@ def running_session(watch: DriverWatch) -> Iterator[SparkSession]:
 
     `watch`: gets the JVM to follow, from its start on.
     """
-    spark: SparkSession | None = None
     try:
         spark = session(started=watch.follow)
-        yield spark
+        try:
+            yield spark
+        finally:
+            if not watch.has_ended():
+                spark.stop()
     except Exception as error:
         if watch.has_ended(NOTICED_WITHIN):
             raise LockstepError(JVM_ENDED) from error
         raise
-    finally:
-        if spark is not None and not watch.has_ended():
-            spark.stop()
     if watch.has_ended():
         raise LockstepError(JVM_ENDED)
 

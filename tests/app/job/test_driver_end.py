@@ -21,7 +21,7 @@ def test_whoever_asked_is_called_once_and_then_the_process_is_left() -> None:
     assert not watch.has_ended()
     assert not called.is_set()
     lives.clear()
-    assert watch.has_ended(LIMIT)
+    assert watch.has_ended()
     assert called.wait(LIMIT)
     assert left.wait(LIMIT)
 
