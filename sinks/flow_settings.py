@@ -58,8 +58,7 @@ class AclRules:
     """How a flow's ACLs are synced. `full`: `sync.full.acl.enabled`; `deletes`: `lockstep.sync.acl.deletes.enabled`.
 
     `protected`: principals of the target, the job's own above all, whose ACLs, users and quotas are never touched.
-    `adopted`: users that may be overwritten although Lockstep did not create them. `verify_interval`: seconds between
-    two logins of a user on the source, `lockstep.scram.users.verify.interval.seconds`. `stage_writes`: ALLOW WRITE of
+    `adopted`: users that may be overwritten although Lockstep did not create them. `stage_writes`: ALLOW WRITE of
     topics waits until the target takes over. `wildcard_denies`: a DENY of all groups, or of all transactional ids, is
     copied.
     """
@@ -70,7 +69,6 @@ class AclRules:
     mapping: PrincipalMapping = field(default_factory=PrincipalMapping)
     protected: NamedPrincipals = NOBODY
     adopted: NamedPrincipals = NOBODY
-    verify_interval: int = 3600
     stage_writes: bool = False
     wildcard_denies: bool = False
 

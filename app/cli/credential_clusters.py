@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from app.credentials.rotation import UserCluster, Written
 from app.properties.config_providers import resolve_all
@@ -19,8 +20,8 @@ from app.settings.cluster_sections import aliases
 from app.wiring import audit, connect
 from sinks.engine.audit_events import CredentialWrite
 from sinks.flow_settings import FlowSettings
+from sinks.kafka.jvm.jvm_login import can_log_in
 from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.login import can_log_in
 from sinks.kafka.librdkafka.rd_users import KafkaUsers
 from sinks.kinds.users.credentials import Credential
 from sinks.kinds.users.rules import PRINCIPAL
@@ -98,21 +99,22 @@ class Login:
         return self.reason is None
 
 
-def try_logins(settings: Settings, credential: Credential) -> list[Login]:
+def try_logins(settings: Settings, credential: Credential, jvm: Any) -> list[Login]:
     """Logs in as the user on every cluster of the flows, with every mechanism that the user has there.
 
-    A cluster that cannot be asked is a login that does not work. Raises LockstepError as `clusters_of_user`.
+    `jvm`: py4j's, with Kafka's classes. A cluster that cannot be asked is a login that does not work. Raises
+    LockstepError as `clusters_of_user`.
     """
     found: list[Login] = []
     for cluster in clusters_of_user(settings, credential.user):
         try:
-            found += _at(cluster, settings.clusters[cluster.alias].admin, credential)
+            found += _at(cluster, settings.clusters[cluster.alias].admin, credential, jvm)
         except LockstepError as error:
             found.append(Login(credential.user, cluster.alias, None, str(error)))
     return found
 
 
-def _at(cluster: UserCluster, properties: Mapping[str, str], credential: Credential) -> list[Login]:
+def _at(cluster: UserCluster, properties: Mapping[str, str], credential: Credential, jvm: Any) -> list[Login]:
     mechanisms = cluster.users.describe([cluster.user]).get(cluster.user, {})
     if not mechanisms:
         return [Login(credential.user, cluster.alias, None, f"{cluster.user} is no SCRAM user there")]
@@ -121,7 +123,7 @@ def _at(cluster: UserCluster, properties: Mapping[str, str], credential: Credent
             credential.user,
             cluster.alias,
             mechanism,
-            can_log_in(cluster.alias, properties, cluster.user, credential.password, mechanism),
+            can_log_in(cluster.alias, jvm, properties, cluster.user, credential.password, mechanism),
         )
         for mechanism in sorted(mechanisms)
     ]

@@ -29,7 +29,6 @@ from sinks.kafka.jvm.jvm_ends import JvmEnds, JvmRecords
 from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.librdkafka.login import try_login
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.assembly import Assembly, assemble
@@ -83,7 +82,6 @@ def _job_cluster(
         levels=lambda: JvmLevels(alias, gateway, client, count),
         records=lambda isolation: JvmRecords(cluster.records(isolation), ends, isolation),
         java=lambda: JavaAdmin(alias, gateway, client, count),
-        log_in=partial(try_login, alias, client),
         many_ids=groups.topic_ids,
     )
     return JobCluster(cluster, client, account, groups, ports, opened)

@@ -55,9 +55,9 @@ def acl_rules(properties: Properties, flow: Flow, findings: Findings) -> AclRule
     if principals is None or mapping is None or protected is None or adopted is None:
         return None
     full, deletes = properties.get(keys.SYNC_FULL_ACL, flow), properties.get(keys.ACL_DELETES, flow)
-    verify, stage = properties.get(keys.SCRAM_VERIFY, flow), properties.get(keys.ACL_STAGE_WRITES, flow)
+    stage = properties.get(keys.ACL_STAGE_WRITES, flow)
     wildcards = properties.get(keys.ACL_WILDCARD_DENIES, flow)
-    return AclRules(full, deletes, principals, mapping, protected, adopted, verify, stage, wildcards)
+    return AclRules(full, deletes, principals, mapping, protected, adopted, stage, wildcards)
 
 
 def own_principals(properties: Properties, flow: Flow) -> list[OwnPrincipal]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from app.local.broker import ADMIN, RESTRICTED
+from app.local.java_gateway import kafka_jvm
 from app.local.waiting import wait_for
 from sinks.faults import ClusterUnreachable, RightsMissing
+from sinks.kafka.jvm.jvm_login import can_log_in
 from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.librdkafka.login import can_log_in, try_login
 from sinks.kafka.librdkafka.rd_users import KafkaUsers
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.users import Upsertion, Users
@@ -42,6 +42,13 @@ class Stage:
         wait_for(lambda: self.users.describe([user]) == expected, SOON, f"{user} to be shown with {mechanisms}")
 
 
+@pytest.fixture(scope="module")
+def jvm() -> Iterator[Any]:
+    """Java's client."""
+    with kafka_jvm() as gateway:
+        yield gateway.jvm
+
+
 @pytest.fixture(params=["memory", pytest.param("kafka", marks=pytest.mark.kafka)])
 def stage(request: pytest.FixtureRequest) -> Stage:
     if request.param == "memory":
@@ -50,8 +57,10 @@ def stage(request: pytest.FixtureRequest) -> Stage:
     cluster = request.getfixturevalue("clusters").b
     plain, nobody, admin = (cluster.client_properties(user) for user in (None, RESTRICTED, ADMIN))
 
+    jvm = request.getfixturevalue("jvm")
+
     def logs_in(user: str, password: str, mechanism: str) -> bool:
-        return can_log_in("b", admin, user, password, mechanism) is None
+        return can_log_in("b", jvm, admin, user, password, mechanism) is None
 
     return Stage(KafkaUsers(Admin("b", plain)), KafkaUsers(Admin("b", nobody)), logs_in)
 
@@ -153,34 +162,26 @@ def test_without_the_right_nothing_is_shown_and_nothing_written(stage: Stage, us
 
 
 @pytest.mark.kafka
-def test_a_login_that_fails_says_why_and_shows_no_password(clusters: Clusters, user: str) -> None:
-    said = can_log_in("b", clusters.b.client_properties(ADMIN), user, "geheim-1", SHA_512)
+def test_a_login_that_fails_says_why_and_shows_no_password(clusters: Clusters, jvm: Any, user: str) -> None:
+    said = can_log_in("b", jvm, clusters.b.client_properties(ADMIN), user, "geheim-1", SHA_512)
     assert said is not None
     assert "invalid credentials with SASL mechanism SCRAM-SHA-512" in said
     assert "geheim-1" not in said
 
 
-@pytest.mark.kafka
-def test_a_login_of_a_pass_tells_a_wrong_password_from_a_listener_without_logins(clusters: Clusters, user: str) -> None:
-    with closing(KafkaCluster("b", {"bootstrap.servers": clusters.b.bootstrap})) as cluster:
-        cluster.users.upsert([Upsertion(user, SHA_512, 4096, "geheim-1")])
-    secured = clusters.b.client_properties(ADMIN)
-    wait_for(lambda: try_login("b", secured, user, "geheim-1", SHA_512).works, SOON, "the user to get in")
-    assert try_login("b", secured, user, "geheim-2", SHA_512).works is False
-    plain = try_login("b", {"bootstrap.servers": clusters.b.bootstrap}, user, "geheim-2", SHA_512)
-    assert plain.works is None
-    assert "security.protocol=PLAINTEXT" in plain.reason
-
-
-def test_where_nobody_logs_in_that_is_the_reason() -> None:
-    said = can_log_in("b", {"bootstrap.servers": "127.0.0.1:1"}, "alice", "geheim", SHA_512)
+def test_where_nobody_logs_in_that_is_the_reason(jvm: Any) -> None:
+    said = can_log_in("b", jvm, {"bootstrap.servers": "127.0.0.1:1"}, "alice", "geheim", SHA_512)
     assert said is not None
     assert "b.security.protocol=PLAINTEXT" in said
 
 
-def test_a_cluster_that_does_not_answer_is_a_reason_within_the_time_given() -> None:
-    properties = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_PLAINTEXT"}
-    said = can_log_in("b", properties, "alice", "geheim", SHA_512, within=1.0)
+def test_a_cluster_that_does_not_answer_is_a_reason_within_the_time_given(jvm: Any) -> None:
+    properties = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "security.protocol": "SASL_PLAINTEXT",
+        "default.api.timeout.ms": "1000",
+    }
+    said = can_log_in("b", jvm, properties, "alice", "geheim", SHA_512)
     assert said is not None
     assert "no answer within 1 s" in said
 

@@ -29,7 +29,6 @@ from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, ConfigEntry, Origin, Reader, TopicSpec
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kafka.ports.users import LoginTrial, no_login
 from sinks.kinds.acls.writer import AclWriter
 from sinks.kinds.assembly import Assembly, assemble
 from sinks.kinds.brokers.rules import DEFAULT_PROPERTIES
@@ -169,7 +168,6 @@ class World:
     others: dict[str, dict[str, Any]] = field(default_factory=dict)
     pins: PinStore = field(default_factory=NoPins)
     now: Callable[[], datetime] = lambda: NOON
-    log_in: Callable[[str, str, str], LoginTrial] = no_login
     claims: Claims = field(default_factory=Claims)
     leadership: Leadership = field(default_factory=Unled)
     listings: SharedListings | None = None
@@ -205,7 +203,7 @@ class World:
 
     def _ports_of(self, source: Cluster) -> ClusterPorts:
         mine = self.source_acls, self.source_users, self.source_groups
-        return memory_ports(source, *mine, self.others, self.source_levels, self.source_records, self.log_in)
+        return memory_ports(source, *mine, self.others, self.source_levels, self.source_records)
 
     def _ports_of_target(self) -> ClusterPorts:
         mine = self.target_acls, self.target_users, self.target_groups

@@ -14,7 +14,6 @@ from sinks.kafka.memory.memory_records import MemoryRecords
 from sinks.kafka.memory.memory_users import MemoryUsers
 from sinks.kafka.ports.cluster import Cluster, Reader
 from sinks.kafka.ports.cluster_ports import ClusterPorts
-from sinks.kafka.ports.users import LoginTrial, no_login
 from sinks.kafka.ports.watches import PlainGroupWatch
 from sinks.kinds.listing import Freshness, Listed, list_both
 from sinks.kinds.shared_listings import FlowListing, SharedListings
@@ -64,7 +63,6 @@ def memory_ports(
     others: Mapping[str, Mapping[str, Any]] | None = None,
     levels: MemoryLevels | None = None,
     records: MemoryRecords | None = None,
-    log_in: Callable[[str, str, str], LoginTrial] = no_login,
 ) -> ClusterPorts:
     """A cluster in memory with plain watches; `others`: further ports by name and alias."""
     return ClusterPorts(
@@ -78,5 +76,4 @@ def memory_ports(
         levels=lambda: levels or MemoryLevels(cluster.alias),
         records=lambda isolation: records or MemoryRecords(cluster.alias),
         others={name: by_alias[cluster.alias] for name, by_alias in (others or {}).items()},
-        log_in=log_in,
     )

@@ -76,14 +76,6 @@ SCRAM_ADOPT: Key[tuple[str, ...]] = Key(
     "Lockstep",
     "SCRAM users of the target that get the source's passwords although Lockstep did not create them.",
 )
-SCRAM_VERIFY = Key(
-    "lockstep.scram.users.verify.interval.seconds",
-    integer(0, unit="seconds"),
-    3600,
-    "Lockstep",
-    "Time between two logins on the source with each password that is known, which show whether it was changed there "
-    "alone; 0: none.",
-)
 ACL_STAGE_WRITES = Key(
     "lockstep.acl.stage.writes",
     BOOLEAN,

@@ -13,7 +13,7 @@ from sinks.kafka.ports.groups import GroupReader, Groups
 from sinks.kafka.ports.permitted import Permit, permitted
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kafka.ports.transactions import TransactionReader, Transactions
-from sinks.kafka.ports.users import LoginTrial, UserReader, Users, no_login
+from sinks.kafka.ports.users import UserReader, Users
 from sinks.kafka.ports.watches import GroupWatch, Watch
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class ClusterPorts:
     `config_watch`, `acl_watch`, `group_watch`: open a watch. `levels`: configs with their levels. `records`: a reader
     of records, by MM2's `isolation.level`. `transactions`: opens the port that asks for open transactions. `java`:
     Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds that bring their own port; `others`: ports of such
-    kinds that are there already, by name. `log_in`: tries a login with user, password and SCRAM mechanism. `many_ids`:
+    kinds that are there already, by name. `many_ids`:
     asks for the ids of many topics at less cost. `permit`: what those ports are to ask before they write.
     """
 
@@ -46,7 +46,6 @@ class ClusterPorts:
     records: Callable[[str], RecordReader]
     transactions: Callable[[], Transactions] = no_java
     java: Callable[[], Any] = no_java
-    log_in: Callable[[str, str, str], LoginTrial] = no_login
     others: Mapping[str, Any] = field(default_factory=dict)
     many_ids: Callable[[Collection[str]], dict[str, str]] | None = None
     permit: Permit | None = None

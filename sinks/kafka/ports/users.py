@@ -40,19 +40,6 @@ class Upsertion:
         return self.user, self.mechanism
 
 
-@dataclass(frozen=True, slots=True)
-class LoginTrial:
-    """What a login came to. `works`: whether this is the user's password; None where that cannot be told, and why."""
-
-    works: bool | None
-    reason: str = ""
-
-
-def no_login(user: str, password: str, mechanism: str) -> LoginTrial:
-    """For clusters at which none is tried."""
-    return LoginTrial(None, "no login is tried here")
-
-
 class UserReader(Protocol):
     """Looks at SCRAM users, and changes none."""
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import replace
 
 from sinks.engine.model import Key, Kind
 from sinks.kinds.acls.survey import named_principals, principals_of
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext, Sighting
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
-from sinks.kinds.users.source_logins import SourceLogins
 from sinks.kinds.users.survey import look_up_users, survey_users
 from sinks.kinds.users.writer import UserWriter
 
@@ -46,9 +44,6 @@ def assemble(assembly: Assembly) -> Assembled:
     if provider is None:
         return Assembled()
     named = NamedByAcls(assembly)
-    # A command would log in as every user, and must not take as long.
-    interval = 0 if assembly.once else assembly.settings.acls.verify_interval
-    logins = SourceLogins(assembly.source.alias, assembly.source.log_in, provider, interval)
 
     def inputs(context: PassContext) -> Hashable | None:
         principals = named(context)
@@ -57,9 +52,7 @@ def assemble(assembly: Assembly) -> Assembled:
     def survey(context: PassContext) -> Surveyed:
         source, target = assembly.source.users, assembly.target.users
         claim = assembly.claim(Kind.SCRAM_USER)
-        seen = survey_users(assembly.settings, source, target, named(context) or {}, provider, context.ledger, claim)
-        logins.take_turn(seen.users, context.now)
-        return replace(seen, plan=seen.plan.noting(logins.refusals(), logins.notes()))
+        return survey_users(assembly.settings, source, target, named(context) or {}, provider, context.ledger, claim)
 
     def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         source, target = assembly.source, assembly.target

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 
 from sinks.engine.claims import Claim
@@ -19,19 +18,11 @@ from sinks.kinds.users.credentials import CredentialProvider, known_versions
 from sinks.kinds.users.rules import (
     NOT_OURS,
     PRINCIPAL,
-    WantedUser,
     alike_users,
     desired_users,
     plan_users,
     users_of,
 )
-
-
-@dataclass(frozen=True)
-class UserSurvey(Surveyed):
-    """`users`: those that the target should have."""
-
-    users: Mapping[Key, WantedUser] = field(default_factory=dict)
 
 
 def survey_users(
@@ -42,7 +33,7 @@ def survey_users(
     provider: CredentialProvider,
     ledger: Ledger,
     claim: Claim,
-) -> UserSurvey:
+) -> Surveyed:
     """The plan for the kind `scram-user`. Raises ClusterUnreachable, NotSupported, RightsMissing."""
     acls = settings.acls
     wanted = users_of(principals, acls.protected)
@@ -71,7 +62,7 @@ def survey_users(
     alike = partial(alike_users, desired, downstream, written)
     items = "SCRAM user that its ACLs name"
     shown = Wanted(Kind.SCRAM_USER, desired.wanted, len(upstream), items, owned | written.keys())
-    return UserSurvey(plan, present, shown, alike=alike, users=desired.wanted)
+    return Surveyed(plan, present, shown, alike=alike)
 
 
 def look_up_users(
