@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -179,6 +180,12 @@ class FlowSettings:
     failover: FailoverRules = field(default_factory=FailoverRules)
     verifying: Verifying = field(default_factory=Verifying)
     closing: PluginClosing = field(default_factory=PluginClosing, compare=False, repr=False)
+
+    @property
+    def naming(self) -> str:
+        """A digest of what items are called on the target: by the replication policy and the mapping of principals."""
+        names = [self.policy.format_remote_topic(self.flow.source, "t"), str(self.acls.mapping)]
+        return hashlib.sha256(repr(names).encode()).hexdigest()[:16]
 
     @property
     def synced(self) -> frozenset[Kind]:

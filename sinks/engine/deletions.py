@@ -27,11 +27,10 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
 from sinks.engine.model import Change, Key, Kind, Op, Outcome, count_by
 from sinks.engine.plan import Plan, Refusal, Unobserved
-from sinks.flow_settings import Limits
+from sinks.flow_settings import FlowSettings, Limits
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.absence import NEVER, Absence
 from sinks.kinds.controller import Comparison, Controller, PassContext, Sighting, Wanted
-from streaming.flow import Flow
 from streaming.number_of import number_of
 
 LOOKS_AGAIN_S = 3.0
@@ -50,10 +49,24 @@ LEFT_OUT = (
     "{} still has it, and only the properties file stopped naming it: it stays until `lockstep apply --force` confirms "
     "that, or the file names it again"
 )
-HELD = (
-    "{}: {} of the kind {} would be deleted only because the properties file stopped naming them; {} still has them. "
-    "If this is meant, run `lockstep apply --force`; else mend the file"
+RENAMED = (
+    "{} lacks it under the name that it has now, but the replication policy or lockstep.acl.principal.mapping gave "
+    "other names when it was made: it stays until `lockstep apply --force` confirms that"
 )
+HELD_BY_FILE: Mapping[Sighting | None, str] = {Sighting.LEFT_OUT: LEFT_OUT, Sighting.RENAMED: RENAMED}
+"""What only a person confirms, each with the reason of one item."""
+
+HELD_BECAUSE: Mapping[Sighting, str] = {
+    Sighting.LEFT_OUT: "the properties file stopped naming them; {} still has them",
+    Sighting.RENAMED: "the replication policy or lockstep.acl.principal.mapping calls what {} has otherwise now",
+}
+HELD = (
+    "{}: {} of the kind {} would be deleted only because {}. If this is meant, run `lockstep apply --force`; else mend "
+    "the file"
+)
+UNNAMED = "true"
+"""What versions before wrote, which kept no names."""
+
 COUNTED_FOR_S = 3600.0
 """Seconds for which what was created counts towards the limit."""
 
@@ -98,10 +111,11 @@ class _Seen:
 class Deletions:
     """Of one flow. Times are monotonic seconds."""
 
-    def __init__(self, flow: Flow, limits: Limits, claims: Claims, *, reviewed: bool) -> None:
+    def __init__(self, settings: FlowSettings, claims: Claims, *, reviewed: bool) -> None:
         """`claims`: of all flows of the process into this target. `reviewed`: a person sees the plan before it is
         applied."""
-        self._flow, self._limits, self._claims, self._reviewed = flow, limits, claims, reviewed
+        self._flow, self._limits, self._naming = settings.flow, settings.limits, settings.naming
+        self._claims, self._reviewed = claims, reviewed
         self._standing: dict[Kind, _Standing] = {}
         self._seen: dict[Kind, _Seen] = {}
         self._created: list[tuple[float, Kind, int]] = []
@@ -154,9 +168,17 @@ class Deletions:
             self._claims.publish_unseen(self._flow, wanted.kind, before, wanted.owned)
 
     def remember(self, wanted: Wanted | None, ledger: Ledger) -> None:
-        """Keeps in the ledger that the flow claims anything: other flows may be in another process, or come later."""
-        if wanted is not None and self._claims.claimed(self._flow, wanted.kind):
-            ledger.put({(Entry.CLAIMED, (wanted.kind.value,)): "true"})
+        """Keeps in the ledger that the flow claims anything, and by which names: other flows may be in another process,
+        or come later. While deletions wait the names stay those by which their items were made."""
+        if wanted is None or not self._claims.claimed(self._flow, wanted.kind):
+            return
+        settles = wanted.shown and not self._of(wanted.kind).absence.has_any
+        if settles or ledger.get(Entry.CLAIMED, wanted.kind.value) is None:
+            ledger.put({(Entry.CLAIMED, (wanted.kind.value,)): self._naming})
+
+    def _is_renamed(self, kind: Kind, ledger: Ledger) -> bool:
+        """Whether what the target has was made by other names than the settings give now."""
+        return ledger.get(Entry.CLAIMED, kind.value) not in (None, UNNAMED, self._naming)
 
     def admit(
         self,
@@ -221,6 +243,8 @@ class Deletions:
         if not self._reviewed:
             ready &= seen.absence.lasting(context.now)
         sightings = self._looked_up(seen, controller, ready, context, look_up, force)
+        if self._is_renamed(kind, context.ledger):
+            sightings = {key: Sighting.RENAMED if said is Sighting.GONE else said for key, said in sightings.items()}
         left = {key for key in ready if _may_go(sightings.get(key), force)}
         self._explain(standing, kind, [one for one in free if one.key not in left], sightings, seen.absence)
         return {one for key, one in deletions.items() if key not in left}
@@ -264,12 +288,13 @@ class Deletions:
         for one, said in zip(kept, found, strict=True):
             if one.key not in sightings:
                 standing.refused.append(_refusal(one, WAITS.format(source, absence.seconds), passing=True))
-            elif said is Sighting.LEFT_OUT:
-                standing.refused.append(_refusal(one, LEFT_OUT.format(source)))
+            elif said in HELD_BY_FILE:
+                standing.refused.append(_refusal(one, HELD_BY_FILE[said].format(source)))
             elif said is None:
                 standing.refused.append(_refusal(one, UNKNOWN.format(source)))
-        if held := found.count(Sighting.LEFT_OUT):
-            standing.held = HELD.format(self._flow.name, number_of(held, "item"), kind, source)
+        if held := [said for said in found if said in HELD_BY_FILE]:
+            why = HELD_BECAUSE[Sighting.RENAMED if Sighting.RENAMED in held else Sighting.LEFT_OUT].format(source)
+            standing.held = HELD.format(self._flow.name, number_of(len(held), "item"), kind, why)
 
     def _limited(self, plan: Plan, now: float, force: bool) -> Plan:
         beyond = {} if force else beyond_limit(plan, self._limits)
@@ -313,7 +338,7 @@ def _absence(kind: Kind) -> Absence[Key]:
 
 
 def _may_go(said: Sighting | None, force: bool) -> bool:
-    return said is Sighting.GONE or (force and said is Sighting.LEFT_OUT)
+    return said is Sighting.GONE or (force and said in HELD_BY_FILE)
 
 
 def _refusal(change: Change, reason: str, *, passing: bool = False) -> Refusal:

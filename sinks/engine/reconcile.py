@@ -62,7 +62,7 @@ class FlowReconcile:
         self._listing = FreshListing(components.list_topics)
         self._intervals = KindIntervals(settings.pace.intervals)
         self._claims, self._warnings = components.claims, tuple[str, ...]()
-        self._deletions = Deletions(settings.flow, settings.limits, self._claims, reviewed=components.reviewed)
+        self._deletions = Deletions(settings, self._claims, reviewed=components.reviewed)
         self._attempts, self._recorder = Attempts(), Recorder(components.audit, components.topic_ids)
 
     @property

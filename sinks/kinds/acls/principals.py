@@ -122,6 +122,9 @@ class PrincipalMapping:
 
     rules: tuple[MappingRule, ...] = (MappingRule(),)
 
+    def __str__(self) -> str:
+        return repr([(one.pattern and one.pattern.pattern, one.replacement, one.case) for one in self.rules])
+
     @classmethod
     def parse(cls, text: str) -> PrincipalMapping:
         """The rules of `lockstep.acl.principal.mapping`. Raises LockstepError, which names the rule that is wrong."""

@@ -12,7 +12,7 @@ from sinks.flow_settings import AclRules
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import Stored
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
-from sinks.kinds.acls.principals import PRINCIPALS, PrincipalFilter
+from sinks.kinds.acls.principals import PRINCIPALS, PrincipalFilter, PrincipalMapping
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
@@ -149,3 +149,29 @@ def test_rights_of_a_group_go_with_the_last_topic_although_the_source_keeps_them
     for _ in range(4):
         world.run_pass(after=POLL)
     assert not of_alice(world)[Kind.ACL]
+
+
+@pytest.mark.parametrize("rules", ["RULE:alice/alicia/, DEFAULT", "DEFAULT"])
+def test_what_a_changed_mapping_calls_otherwise_is_held_until_somebody_confirms_it(rules: str) -> None:
+    world = in_step()
+    renamed(world, {}, AclRules(full=True, mapping=PrincipalMapping.parse("RULE:alice/al/, DEFAULT")))
+    for _ in range(4):
+        world.reconcile.apply(world.reconcile.compare(everything=True, force=True))
+        world.clock.now += POLL
+    before = {one for one in world.target_acls.bindings if one.principal == "User:al"}
+    assert before
+    assert not of_alice(world)[Kind.ACL]
+    renamed(world, {}, AclRules(full=True, mapping=PrincipalMapping.parse(rules)))
+    for _ in range(12):
+        report = world.run_pass(after=POLL)
+        assert before <= world.target_acls.bindings
+    assert "lockstep.acl.principal.mapping" in report.trouble.held[Kind.ACL]
+    for _ in range(3):
+        world.reconcile.apply(world.reconcile.compare(everything=True, force=True))
+        world.clock.now += POLL
+    assert not before & world.target_acls.bindings
+    world.source_acls.bindings -= {GROUP}
+    for _ in range(4):
+        report = world.run_pass(after=POLL)
+    assert GROUP.key not in {one.key for one in world.target_acls.bindings}
+    assert not report.trouble.held

@@ -153,13 +153,15 @@ class ListsAspect(Stage):
             world.settings = replace(world.settings, topic_filter=topics, acls=rules)
         self.begin_anew()
         self.narrowed = True
-        for _ in range(3):
-            for world in self.worlds():
-                self.run(world, after, everything=False)
-        self.narrowed = False
-        for world, settings in zip(self.worlds(), kept, strict=True):
-            world.settings = settings
-        self.begin_anew()
+        try:
+            for _ in range(3):
+                for world in self.worlds():
+                    self.run(world, after, everything=False)
+        finally:
+            self.narrowed = False
+            for world, settings in zip(self.worlds(), kept, strict=True):
+                world.settings = settings
+            self.begin_anew()
 
     @rule(
         which=st.sampled_from(["acls", "users", "quotas", "levels"]),
@@ -269,7 +271,7 @@ class ListsAspect(Stage):
     def told_later(self) -> set[Kind]:
         """Users follow the ACLs that the pass before this one compared, if it saw them."""
         if self.narrowed:
-            return set(LISTS)
+            return set(Kind)
         known = self._sees_acls and self.origins[0].acls.bindings == self.compared
         return super().told_later() | self.upstream.misread | (set() if known else {Kind.SCRAM_USER})
 

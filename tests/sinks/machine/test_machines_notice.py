@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from sinks.engine.model import Kind
+from sinks.engine.model import Key, Kind
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import AclFaults
 from sinks.kafka.ports.cluster import Faults
 from sinks.kafka.ports.groups import GroupFaults, Offsets
+from sinks.kinds.controller import PassContext, Sighting
+from sinks.kinds.polled_controller import PolledController
 from tests.sinks.machine.faulty_lists import FaultyAcls, FaultyGroups
 from tests.sinks.machine.hazards import FaultyCluster
 from tests.sinks.machine.lists_aspect import FOREIGN
@@ -86,12 +88,34 @@ class DroppingMachine(TopicsMachine):
         self.world.restart()
 
 
+def all_gone(context: PassContext, keys: Collection[Key]) -> dict[Key, Sighting]:
+    return dict.fromkeys(keys, Sighting.GONE)
+
+
+class BelievingMachine(ListsMachine):
+    """Nobody looks anything up: what lists lack, or the file leaves out, counts as gone."""
+
+    def populate(self) -> None:
+        super().populate()
+        self._believe()
+
+    def begin_anew(self) -> None:
+        super().begin_anew()
+        self._believe()
+
+    def _believe(self) -> None:
+        for one in self.world.controllers:
+            if isinstance(one, PolledController):
+                one._rules = replace(one._rules, look_up=all_gone)
+
+
 @pytest.mark.hypothesis
 @pytest.mark.parametrize(
     ("machine", "says"),
     [
         (SkippingMachine, "and skips|beyond the end"),
         (RevokingMachine, "somebody else's is gone|differ without a word"),
+        (BelievingMachine, "deleted, and still on a source"),
         (DroppingMachine, "gone|deleted|differ without a word"),
     ],
 )
