@@ -87,7 +87,7 @@ def _matches(
     for at in offsets:
         window = search_window(at, ends, memory.histories.of(where))
         if flow.matching and window is not None and memory.histories.exact_offset(where, at) is None:
-            generation = memory.target_logs.generation(where)
+            generation = memory.generation(where)
             questions[str(at), where] = Question(
                 where, at, remote, *window, False, generation, not ends.replication_alone
             )

@@ -18,10 +18,10 @@ from sinks.kinds.offsets.group_partition import GroupPartition
 from sinks.kinds.offsets.histories import Histories
 from sinks.kinds.offsets.history import NOWHERE, Discontinuity, Pair
 from sinks.kinds.offsets.known_checkpoints import KnownCheckpoints
+from sinks.kinds.offsets.log_tails import LogTails
 from sinks.kinds.offsets.mirror_records import MirrorTopics, sync_of
 from sinks.kinds.offsets.stored_memory import StoredMemory
 from sinks.kinds.offsets.stream_queue import MOST_WAITING_RECORDS, StreamQueue, TakenIn
-from sinks.kinds.offsets.target_logs import TargetLogs
 from sinks.kinds.offsets.topic_ids import TopicIds, ids_for_runs, is_recreated
 from sinks.kinds.offsets.translation import Answer
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -38,7 +38,7 @@ class OffsetMemory:
         self.histories = Histories(
             lambda topic: ids_for_runs(self._ids, topic, self._topics.syncs if self._topics else None)
         )
-        self.target_logs = TargetLogs()
+        self.source_logs, self.target_logs = LogTails(), LogTails()
         self.checkpoints = KnownCheckpoints()
         # The last one given, by partition on the source.
         self.answers: dict[GroupPartition, Answer] = {}
@@ -133,6 +133,7 @@ class OffsetMemory:
                 self._forget_truncated(where)
             if found is not None:
                 self._taken_in.restarted.add(where)
+                self.source_logs.locate(where, sync.upstream)
 
     def note_target_end(self, where: TopicPartition, remote: TopicPartition, end: int) -> None:
         """Takes in the end of a log on the target; one that lost its tail leaves nothing known of it. `where`: its
@@ -146,9 +147,15 @@ class OffsetMemory:
             self._stored.note(where)
         self._forget_truncated(where)
 
+    def generation(self, where: TopicPartition) -> int:
+        """How often the partition's log was truncated or recreated, on either side."""
+        return self.source_logs.generation(where) + self.target_logs.generation(where)
+
     def note_source_end(self, where: TopicPartition, end: int) -> None:
         """Takes in the end of a log on the source: farther MM2 never was, before any restart that is known. A sync of a
         record behind it is refused: somebody forged it, or the log lost its tail."""
+        if self.source_logs.note_end(where, end):
+            log.warning("%s lost its tail on the source: groups that were behind %s are not moved", where, end)
         history = self.histories.of(where)
         if history is None:
             return
@@ -230,6 +237,7 @@ class OffsetMemory:
 
     def _drop(self, topic: str) -> None:
         self._stored.note(*self.histories.drop(topic))
+        self.source_logs.forget(topic)
         self.target_logs.forget(topic)
         self.answers = {key: answer for key, answer in self.answers.items() if key[1].topic != topic}
 

@@ -25,7 +25,7 @@ class Question:
     `low` and `high` are from the last pair at or before the offset and from the next one; `high` None: to the end.
     `until`: records before `high` there have their like before this offset of `here`; it is the next pair's, or, on the
     way to the target, the source's end. None: nobody can tell. `back`: `here` is the target, `there` the source.
-    `generation` of the target's log: an answer from before a truncation is none to a question from after it.
+    `generation` of both logs: an answer from before a truncation is none to a question from after it.
     `foreign`: others than MM2 may write the log there.
     """
 

@@ -140,7 +140,7 @@ def _observe(
 class GroupPosition:
     """A group's offset in one partition, and what is known of both logs; `ends` None: there is no such partition there.
 
-    `generation` of the target's log, as in `sinks.kinds.offsets.target_logs`.
+    `generation` of both logs, as in `sinks.kinds.offsets.log_tails`.
     """
 
     group: str
@@ -172,7 +172,7 @@ def _position(
     elif there is not None:
         alone = is_written_by_mm2_alone(settings.policy, settings.flow.source, where.topic)
         ends = LogEnds(here, there, replication_alone=alone)
-    known = memory.histories.of(upstream), memory.target_logs.generation(upstream)
+    known = memory.histories.of(upstream), memory.generation(upstream)
     return GroupPosition(group, where, offset, ends, *known)
 
 
@@ -212,11 +212,18 @@ def _row(
         enabled=direction.enabled,
         source_empty=origin is not None and origin.start == origin.end <= at.offset,
         beyond_end=origin is not None and at.offset > origin.end,
+        stale=_is_stale(direction, memory, at),
         untrue=not direction.back and memory.target_logs.is_untrue(group, at.where, before),
         error=_unseen(seen, group, across),
     )
     unseen = facts.error is not None
     return GroupOffset(group, across, at.offset, answer, verdict_on(facts), before, direction.back, unseen=unseen)
+
+
+def _is_stale(direction: Direction, memory: OffsetMemory, at: GroupPosition) -> bool:
+    """Whether the group's offset is from before the log that it comes from lost its tail."""
+    logs, (upstream, _) = memory.target_logs if direction.back else memory.source_logs, direction.on_both(at.where)
+    return logs.is_untrue(at.group, upstream, at.offset)
 
 
 def _is_held(direction: Direction, at: GroupPosition) -> bool:

@@ -38,7 +38,8 @@ class Facts:
     `answer`: the offset found for it, or why there is none. `log`: the partition there, None where it does not exist.
     `committed`: the group's offset there, None if it has none. `members`: how many the group has there. `enabled`:
     whether the offset is to be written at all. `source_empty`: no record is left where the group comes from, and it
-    had read them all. `beyond_end`: the group's offset there lies behind the log's end. `untrue`: `committed` is from
+    had read them all. `beyond_end`: the group's offset there lies behind the log's end. `stale`: it is from
+    before that log lost its tail. `untrue`: `committed` is from
     before a truncation of the log on `onto`, and behind it.
     `error`: why one of these could not be read.
     """
@@ -51,6 +52,7 @@ class Facts:
     enabled: bool = True
     source_empty: bool = False
     beyond_end: bool = False
+    stale: bool = False
     untrue: bool = False
     error: str | None = None
 
@@ -96,6 +98,12 @@ VERDICTS: tuple[VerdictRule, ...] = (
         lambda facts: facts.beyond_end,
         Verdict.ERROR,
         "the group's offset lies behind the end of the log that it comes from, which was truncated or recreated",
+    ),
+    (
+        lambda facts: facts.stale,
+        Verdict.ERROR,
+        "the group's offset is from before the log that it comes from lost its tail: another one that the group "
+        "commits there counts again",
     ),
     (
         _beyond_log,

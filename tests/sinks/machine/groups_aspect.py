@@ -32,14 +32,16 @@ THEIRS = "theirs"
 
 
 class GroupsAspect(Stage):
-    """`before`: the target's offsets before the pass; `brought`: what the stream brought, `syncs`, `checkpoints`: what
-    it is to bring."""
+    """`stale`: groups that were behind a truncation of the source, and up to where they have read it. `before`: the
+    target's offsets before the pass; `brought`: what the stream brought, `syncs`, `checkpoints`: what it is to
+    bring."""
 
     def populate(self) -> None:
         super().populate()
         self.syncs: list[SyncSeen] = []
         self.checkpoints: list[CheckpointSeen] = []
         self.brought = self.syncs, self.checkpoints
+        self.stale: dict[tuple[str, str], int] = {}
         self.source.create_log(SYNCS, 1, {"cleanup.policy": "compact"})
         self.target.create_log(self.world.settings.internal.checkpoints, 1, {"cleanup.policy": "compact"})
         self.mirrored = {name: MirroredTopic(name, self.tell) for name in ("orders", "clicks")}
@@ -55,6 +57,11 @@ class GroupsAspect(Stage):
         self.world.target_groups.offsets[THEIRS] = {self.mirrored["orders"].there: 3}
         self.note_logs()
         self.before = self.world.target_groups.rows()
+
+    def begin_anew(self) -> None:
+        """Another process knows nothing of ends that were seen before."""
+        super().begin_anew()
+        self.stale.clear()
 
     @initialize(matching=st.booleans())
     def translate_by(self, matching: bool) -> None:
@@ -102,6 +109,7 @@ class GroupsAspect(Stage):
         """Or is reset: where it is may be before where it was."""
         one = self.mirrored[name]
         self.world.source_groups.offsets.setdefault(group, {})[one.here] = int(share * len(one.source))
+        self.stale.pop((group, name), None)
 
     @rule(group=GROUPS)
     def group_is_deleted_on_the_source(self, group: str) -> None:
@@ -133,6 +141,20 @@ class GroupsAspect(Stage):
     def target_loses_its_tail(self, name: str, count: int) -> None:
         self.mirrored[name].truncate_target(count)
         self.note_logs()
+
+    @rule(name=NAMES, count=st.integers(1, 20))
+    def source_loses_its_tail(self, name: str, count: int) -> None:
+        """Lockstep sees it before the log is as long again: else nothing tells of it."""
+        one = self.mirrored[name]
+        one.truncate_source(count)
+        self.note_logs()
+        self.clear()
+        report = self.run(self.world, 61.0, everything=True)
+        if report is None or Kind.GROUP_OFFSET in report.idle:
+            return
+        for group, offsets in self.world.source_groups.offsets.items():
+            if offsets.get(one.here, 0) > len(one.source):
+                self.stale[group, name] = len(one.source)
 
     @rule(name=NAMES, side=SIDES, share=st.sampled_from([0.3, 0.9, 1.0]))
     def retention_takes_records(self, name: str, side: int, share: float) -> None:
@@ -196,7 +218,7 @@ class GroupsAspect(Stage):
             assert not world.target_groups.active.get(group), f"{group} has members, and was moved"
             assert now > self.before.get((group, topic, partition), -1), f"{group} was moved back"
             assert now <= len(one.target), f"{group} was sent beyond the end"
-            skipped = one.skipped(at, now)
+            skipped = one.skipped(self.stale.get((group, one.name), at), now)
             assert not skipped, f"{group} at {at} of {topic} was sent to {now}, and skips {skipped}"
         if report is not None and report.everything and Kind.GROUP_OFFSET not in report.idle:
             rows = sum(len(offsets) for offsets in world.source_groups.offsets.values())

@@ -17,11 +17,11 @@ from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.direction import ClusterGroups, GroupOffset, forward
 from sinks.kinds.offsets.history import NOWHERE, Pair
+from sinks.kinds.offsets.log_tails import LogTails
 from sinks.kinds.offsets.memory import OffsetMemory
 from sinks.kinds.offsets.mirror_reading import MirrorReading
 from sinks.kinds.offsets.mirror_records import MirrorTopics
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
-from sinks.kinds.offsets.target_logs import TargetLogs
 from sinks.kinds.offsets.translation import Answer, Evidence, translate
 from sinks.kinds.offsets.verdicts import Verdict
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -202,14 +202,14 @@ def test_a_question_from_before_a_truncation_is_another_one(world: Truncated) ->
 @settings(max_examples=200, deadline=None)
 @given(WITH_TRUNCATIONS, st.data())
 def test_no_answer_skips_a_record_while_the_target_loses_its_tail(steps: list[Step], data: st.DataObject) -> None:
-    made, logs = Partition(), TargetLogs()
+    made, logs = Partition(), LogTails()
     previous: Answer | None = None
     checkpoint: Pair | None = None
     upstream = truncations = 0
     for step in steps:
         made.step(step)
         if data.draw(st.booleans(), "the job is restarted"):
-            previous, logs = None, TargetLogs()
+            previous, logs = None, LogTails()
         if not data.draw(st.booleans(), "the group is looked at"):
             continue
         known = made.history

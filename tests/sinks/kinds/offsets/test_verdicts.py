@@ -37,6 +37,7 @@ READY = Facts("b", 50, LogRange(0, 100), committed=40)
         ({"committed": 49, "untrue": True}, Verdict.PENDING, "at 49 on b"),
         ({"committed": 51, "untrue": True, "members": 1}, Verdict.GROUP_ACTIVE, "members"),
         ({"answer": Unanswered.NO_OFFSET_SYNC, "untrue": True}, Verdict.ERROR, "lost its tail"),
+        ({"stale": True}, Verdict.ERROR, "before the log that it comes from lost its tail"),
         ({"log": None}, Verdict.TOPIC_MISSING, "does not exist on b"),
         ({"error": "TIMED_OUT", "log": None}, Verdict.ERROR, "^TIMED_OUT$"),
     ],

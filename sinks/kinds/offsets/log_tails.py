@@ -1,7 +1,7 @@
-"""How far each log on the target was seen to reach, and which of its groups' own offsets a truncation made untrue.
+"""How far each log of a cluster was seen to reach, and which groups' own offsets there a truncation made untrue.
 
-A log loses its tail when a replica that lacks it becomes leader (an unclean election). MM2 then writes other records at
-the same offsets, and an offset that a group committed before is that of a record the group never read.
+A log loses its tail when a replica that lacks it becomes leader (an unclean election). Producers, or MM2, then write
+other records at the same offsets. An offset that a group committed before is that of a record the group never read.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from sinks.kinds.offsets.group_partition import GroupPartition
 from streaming.mm2.records import TopicPartition
 
 
-class TargetLogs:
-    """The logs of a flow's remote topics, by the partition on the source."""
+class LogTails:
+    """The logs of a flow's topics on one of its clusters, by the partition on the source."""
 
     def __init__(self) -> None:
         self._highest: dict[TopicPartition, int] = {}
@@ -48,19 +48,25 @@ class TargetLogs:
         self._generations[where] = self._generations.get(where, 0) + 1
         self._committed = {key: offset for key, offset in self._committed.items() if key[1] != where}
 
+    def locate(self, where: TopicPartition, at: int) -> None:
+        """Where the log was truncated that was seen to be shorter: at this offset, or before it."""
+        if where in self._unlocated:
+            self.note_truncation(where, at)
+
     def generation(self, where: TopicPartition) -> int:
         """How often the log was truncated or recreated: what was found in another generation of it is untrue."""
         return self._generations.get(where, 0) + self._topic_generations.get(where.topic, 0)
 
     def is_untrue(self, group: str, where: TopicPartition, committed: int | None) -> bool:
-        """Whether a group's own offset on the target is from before the truncation, and behind it.
+        """Whether a group's own offset is from before the truncation, and behind it.
 
         One that was committed since is another one than the first that was seen after the truncation.
         """
         at = self._truncated_at.get(where)
         if at is None or committed is None:
             return False
-        return committed > at and self._committed.setdefault((group, where), committed) == committed
+        first = self._committed.setdefault((group, where), committed)
+        return committed > at and first == committed
 
     def forget(self, topic: str) -> None:
         """A topic that was recreated, or is gone."""
