@@ -115,7 +115,7 @@ def _locked(path: Path) -> AbstractContextManager[object]:
     lock = path.with_name(f"{path.name}.lock")
     try:
         lock.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        return locked(lock, mode=PRIVATE)
+        return locked(lock)
     except OSError as error:
         raise WrongUsage(f"the credential store's lock {lock} cannot be opened: {error.strerror}") from None
 

@@ -199,7 +199,7 @@ def _alone() -> AbstractContextManager[object]:
     DEMO_FOLDER.parent.mkdir(parents=True, exist_ok=True)
     lock = DEMO_FOLDER.with_suffix(".lock")
     try:
-        return locked(lock, wait=False)
+        return locked(lock, within=0)
     except BlockingIOError as error:
         raise LockstepError(f"another demo runs in {DEMO_FOLDER}: end it first") from error
     except OSError as error:

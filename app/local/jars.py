@@ -76,11 +76,15 @@ def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
     return _checked(folder, jars)
 
 
+FETCHED_WITHIN_S = 900.0
+"""How long another process may take to fetch jars."""
+
+
 def _alone(root: Path) -> AbstractContextManager[object]:
     """One process at a time fetches; the others wait. Raises LockstepError."""
     lock = root / "lock"
     try:
-        return locked(lock)
+        return locked(lock, within=FETCHED_WITHIN_S)
     except OSError as error:
         raise LockstepError(
             f"{lock}, which processes that fetch jars lock, cannot be opened: {error.strerror}. It must be a file "

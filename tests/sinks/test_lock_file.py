@@ -29,7 +29,27 @@ def test_what_a_lock_file_holds_is_kept(tmp_path: Path) -> None:
 
 def test_who_does_not_wait_is_told_that_another_holds_the_lock(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
-    with locked(lock), pytest.raises(BlockingIOError), locked(lock, wait=False):
+    with locked(lock), pytest.raises(BlockingIOError), locked(lock, within=0):
         pass
-    with locked(lock, mode=0o600, wait=False):
+    with locked(lock, within=0):
         assert lock.exists()
+
+
+def test_a_lock_that_another_holds_for_ever_is_not_waited_for_so_long(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    with (
+        locked(lock),
+        pytest.raises(BlockingIOError, match=r"another process has held it for 0\.2 s"),
+        locked(lock, within=0.2),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("before", [None, 0o644, 0o666])
+def test_nobody_but_its_owner_can_open_and_so_hold_it(tmp_path: Path, before: int | None) -> None:
+    lock = tmp_path / "lock"
+    if before is not None:
+        lock.touch()
+        lock.chmod(before)
+    with locked(lock):
+        assert lock.stat().st_mode & 0o777 == 0o600
