@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from app.http.neighbour import is_job, strangers
 from app.http.request_rules import UNAUTHORIZED, base_url, is_wildcard
 from app.settings import JobSettings, Settings
 from streaming.errors import LockstepError
@@ -42,13 +43,22 @@ def address(job: JobSettings) -> str:
 
 
 def ask(job: JobSettings, method: str, path: str, within: float, body: object = None) -> dict[str, Any]:
-    """The job's answer, its token sent along. `within`: seconds. Raises NoJobAnswers, JobRefused."""
+    """The job's answer. Its token is sent to a job alone. `within`: seconds. Raises NoJobAnswers, JobRefused."""
     where, token = address(job), job.http_token
     headers = {"Authorization": f"Bearer {token}"} if token else {}
+    host = "127.0.0.1" if is_wildcard(job.http_host) else job.http_host
+    if token and (others := strangers(host, job.http_port, job.checkpoint_dir)):
+        users = ", ".join(map(str, sorted(others)))
+        raise NoJobAnswers(
+            f"what listens at {where} belongs to the user id {users}, and not to you, to root or to the owner of "
+            f"{job.checkpoint_dir}: the token was not sent. End that process, then start the job with `lockstep run`"
+        )
     try:
         # No proxy of the environment's: the token is for the job alone.
-        with httpx.Client(trust_env=False, timeout=within, headers=headers) as client:
-            answer = client.request(method, where + path, json=body)
+        with httpx.Client(trust_env=False, timeout=within) as client:
+            if token and not is_job(client, where):
+                raise ValueError(where)
+            answer = client.request(method, where + path, json=body, headers=headers)
         document: dict[str, Any] = dict(answer.json())
     except httpx.HTTPError as error:
         raise NoJobAnswers(

@@ -1,12 +1,21 @@
-"""Who listens where a job's server would: another job of Lockstep's says which flows it leads."""
+"""Who listens where a job's server would: whose process it is, and which flows another job of Lockstep's leads.
+
+While no job runs, any user of the machine can take its port. Linux says whose a socket is, so the token is sent to a
+process of this user, of root and of the job's own user alone. Of another machine's process nobody knows.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+from socket import SOCK_STREAM, getaddrinfo
 from typing import Any
 
 import httpx
 
+from app.http.protection import HEALTH
 from app.http.request_rules import base_url, is_wildcard
 from streaming.errors import LockstepError
 
@@ -14,9 +23,43 @@ NEIGHBOUR_ANSWERS_WITHIN = 3.0
 """Seconds until a program that does not answer counts as none of Lockstep's."""
 
 
+LISTENS = "0A"
+"""`TCP_LISTEN`, as the tables have it."""
+
+TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+"""Linux's, with every socket of this machine; elsewhere there are none."""
+
+
+def listeners(table: str, port: int) -> Iterator[tuple[IPv4Address | IPv6Address, int]]:
+    """Address and user id of each socket in a table of Linux's that listens at this port."""
+    for row in (line.split() for line in table.splitlines()[1:]):
+        address, _, at = row[1].partition(":")
+        if row[3] == LISTENS and int(at, 16) == port:
+            words = [bytes.fromhex(address[start : start + 8])[::-1] for start in range(0, len(address), 8)]
+            yield ip_address(b"".join(words)), int(row[7])
+
+
+def strangers(host: str, port: int, state: Path | None = None) -> frozenset[int]:
+    """User ids of those who listen there and to whom no token is sent; none on another machine.
+
+    `state`: a folder of the job's, whose owner the job runs as.
+    """
+    try:
+        addresses = {ip_address(str(found[4][0])) for found in getaddrinfo(host.strip("[]"), port, type=SOCK_STREAM)}
+        tables = [table.read_text() for table in TABLES]
+        mine = frozenset({0, os.geteuid()} | ({state.stat().st_uid} if state is not None and state.exists() else set()))
+    except (OSError, ValueError):
+        return frozenset()
+    found = [one for table in tables for one in listeners(table, port)]
+    exact = [uid for address, uid in found if address in addresses]
+    return frozenset(exact or [uid for address, uid in found if address.is_unspecified]) - mine
+
+
 def refuse_beside_another_job(host: str, port: int, token: str | None) -> None:
     """Raises LockstepError where a job of Lockstep's answers, which says who leads; to be asked before a slow start."""
-    flows = _flows_at(base_url("127.0.0.1" if is_wildcard(host) else host, port), token) if port else None
+    reached = "127.0.0.1" if is_wildcard(host) else host
+    known = bool(port) and not strangers(reached, port)
+    flows = _flows_at(base_url(reached, port), token) if known else None
     if flows is not None:
         leads = "; ".join(_led(flows)) or "no flow is led now"
         raise LockstepError(
@@ -30,11 +73,21 @@ def _flows_at(address: str, token: str | None) -> list[Mapping[str, Any]] | None
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         # No proxy of the environment's: the token is for the job alone.
-        with httpx.Client(trust_env=False, timeout=NEIGHBOUR_ANSWERS_WITHIN, headers=headers) as client:
-            flows = client.get(f"{address}/status").raise_for_status().json()["flows"]
+        with httpx.Client(trust_env=False, timeout=NEIGHBOUR_ANSWERS_WITHIN) as client:
+            if not is_job(client, address):
+                return None
+            flows = client.get(f"{address}/status", headers=headers).raise_for_status().json()["flows"]
         return [flow for flow in flows if flow["source"] and flow["target"]]
     except (httpx.HTTPError, ValueError, TypeError, KeyError):
         return None
+
+
+def is_job(client: httpx.Client, address: str) -> bool:
+    """Whether what answers there says that it is a job, without a token. Raises httpx.HTTPError."""
+    try:
+        return "status" in client.get(f"{address}{HEALTH}").json()
+    except (ValueError, TypeError):
+        return False
 
 
 def _led(flows: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +18,7 @@ from app.cli.output import PENDING, WRONG_USAGE
 from app.cli.running import JobRefused, NoJobAnswers, address, ask, ask_reload
 from app.cli.status_command import of_job
 from app.http.api import Api, Server
+from app.http.neighbour import refuse_beside_another_job
 from app.local.ports import free_ports
 from app.main import app
 from app.settings import Settings, load
@@ -135,3 +139,59 @@ def test_a_broken_file_is_wrong_usage_where_no_job_answers(tmp_path: Path) -> No
     path.write_text(f"{path.read_text()}lockstep.topic=x\n")
     result = CliRunner().invoke(app, ["status", f"--config={path}"])
     assert result.exit_code == WRONG_USAGE
+
+
+IMPOSTOR = """
+import os, socket
+from http.server import BaseHTTPRequestHandler, HTTPServer
+socket.getfqdn("127.0.0.1".encode("idna").decode())  # imports what another user may not read
+os.setuid(65534)
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        print(self.path, self.headers.get("Authorization"), flush=True)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"status": "up", "flows": []}')
+server = HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_a_process_of_another_user_gets_no_token(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", IMPOSTOR], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as impostor:
+        try:
+            assert impostor.stdout is not None
+            at = int(impostor.stdout.readline())
+            ours = settings(tmp_path, at, f"lockstep.http.token={TOKEN}\n")
+            with pytest.raises(NoJobAnswers, match="belongs to the user id 65534"):
+                ask(ours.job, "GET", "/status", 20)
+            refuse_beside_another_job("127.0.0.1", at, TOKEN)
+        finally:
+            impostor.kill()
+        assert TOKEN not in impostor.stdout.read()
+
+
+def test_a_program_that_is_no_job_gets_no_token(tmp_path: Path) -> None:
+    asked: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.headers.get("Authorization"))
+            self.send_response(404)
+            self.end_headers()
+            self.wfile.write(b"no such page")
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        ours = settings(tmp_path, other.server_port, f"lockstep.http.token={TOKEN}\n")
+        with pytest.raises(NoJobAnswers, match="is no job of Lockstep's"):
+            ask(ours.job, "GET", "/status", 20)
+        other.shutdown()
+    assert asked == [None]

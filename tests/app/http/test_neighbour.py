@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 import pytest
 
 from app.http.api import Api, Server
-from app.http.neighbour import refuse_beside_another_job
+from app.http.neighbour import listeners, refuse_beside_another_job, strangers
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.leadership import Leader
 from sinks.engine.metrics import Metrics
@@ -55,3 +55,29 @@ def test_address_that_is_free_is_no_trouble() -> None:
     with socket.socket() as free:
         free.bind((HOST, 0))
         refuse_beside_another_job(HOST, free.getsockname()[1], None)
+
+
+TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:24F8 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1 1 0 100 0 0 10 0
+   1: 00000000:24F8 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 2 1 0 100 0 0 10 0
+   2: 0100007F:24F8 0100007F:9C40 01 00000000:00000000 00:00000000 00000000  1002        0 3 1 0 100 0 0 10 0
+   3: 0100007F:24F9 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1003        0 4 1 0 100 0 0 10 0
+"""
+TABLE_6 = """  sl  local_address   remote_address   st tx_queue rx_queue tr uid
+   0: 00000000000000000000000001000000:24F8 00000000000000000000000000000000:0000 0A 0:0 00:0 0  1004  0 5
+"""
+
+
+def test_linux_says_whose_a_listening_socket_is() -> None:
+    assert [(str(address), uid) for address, uid in listeners(TABLE, 0x24F8)] == [
+        ("127.0.0.1", 1000),
+        ("0.0.0.0", 1001),
+    ]
+    assert [(str(address), uid) for address, uid in listeners(TABLE_6, 0x24F8)] == [("::1", 1004)]
+
+
+def test_a_socket_of_ones_own_is_no_strangers() -> None:
+    with socket.create_server((HOST, 0)) as own:
+        assert strangers(HOST, own.getsockname()[1]) == frozenset()
+        assert strangers("localhost", own.getsockname()[1]) == frozenset()
+    assert strangers("no-such-host.invalid", 9464) == frozenset()
