@@ -36,7 +36,7 @@ def main(
     results, facts = read(RESULTS)
     if groups:
         # Kept in a file of its own.
-        groups_page.save(groups_page.RESULTS, measure_groups(FULL, [*WAYS], ["lockstep", "stream"]))
+        groups_page.save(groups_page.RESULTS, measure_groups(FULL, WAYS, ["lockstep"]))
     if not (render_only or groups):
         # Ways that are measured no more would stand beside those of another run.
         results = [row for row in results if row.name in {scenario.name for scenario in SCENARIOS}]

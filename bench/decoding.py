@@ -1,9 +1,7 @@
-"""How many records a second Spark's columns read on two cores: MM2's (`streaming.decode`), or with `--what commits`
-those of `__consumer_offsets`, with the last of each group and partition found (`streaming.commits`).
+"""How many of MM2's records a second Spark's columns read on two cores (`streaming.decode`).
 
 The records lie in Spark's memory before the clock runs and the rows go to its `noop` sink, so that neither Kafka nor a
-disk is in the figure. A third of MM2's records is of each kind; of the others one in twenty is of no commit. Prints
-one JSON document.
+disk is in the figure. A third of the records is of each kind. Prints one JSON document.
 """
 
 from __future__ import annotations
@@ -21,8 +19,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's own guides use
 
 from bench.standalone import standalone
-from streaming.commits.commit_columns import decode_commits, last_commits
-from streaming.commits.commit_record import COMMITS_TOPIC
 from streaming.decode import decode
 from streaming.flow import Flow
 from streaming.mm2.codec import encode_checkpoint, encode_heartbeat, encode_offset_sync
@@ -36,7 +32,6 @@ ROLES = {
     TopicOn("b", "a.checkpoints.internal"): TopicRole(RecordKind.CHECKPOINT, FLOW),
     TopicOn("a", "mm2-offset-syncs.b.internal"): TopicRole(RecordKind.OFFSET_SYNC, FLOW),
 }
-MM2, COMMITS = "mm2", "commits"
 DISTINCT = 3_000
 """So many different records are repeated until there are enough."""
 
@@ -56,23 +51,10 @@ def _samples() -> list[tuple[int, str, str, bytes, bytes]]:
     return rows
 
 
-def _commits() -> list[tuple[int, str, str, bytes, bytes]]:
-    rows: list[tuple[int, str, str, bytes, bytes]] = []
-    for number in range(DISTINCT):
-        names = (f"billing-{number % 500}", f"orders.region-{number % 50}.v1")
-        texts = b"".join(len(name).to_bytes(2, "big") + name.encode() for name in names)
-        kind, partition = (2 if number % 20 == 0 else 1), number % 12
-        key = kind.to_bytes(2, "big") + texts + partition.to_bytes(4, "big")
-        value = (3).to_bytes(2, "big") + (10**9 + number).to_bytes(8, "big") + bytes(14)
-        rows.append((number, "a", COMMITS_TOPIC, key, value))
-    return rows
-
-
-def records_in_memory(spark: SparkSession, count: int, partitions: int, what: str) -> DataFrame:
+def records_in_memory(spark: SparkSession, count: int, partitions: int) -> DataFrame:
     """`count` encoded records with the columns that are decoded, cached."""
     columns = "number long, cluster string, topic string, key binary, value binary"
-    rows = _commits() if what == COMMITS else _samples()
-    samples = F.broadcast(spark.createDataFrame(rows, columns))
+    samples = F.broadcast(spark.createDataFrame(_samples(), columns))
     numbers = spark.range(count, numPartitions=partitions).select((F.col("id") % DISTINCT).alias("number"))
     frame = numbers.join(samples, "number").drop("number").withColumn("timestamp", F.current_timestamp())
     frame = frame.withColumn("offset", F.col("timestamp").cast("long")).cache()
@@ -80,12 +62,9 @@ def records_in_memory(spark: SparkSession, count: int, partitions: int, what: st
     return frame
 
 
-def seconds_to_decode(frame: DataFrame, what: str) -> float:
+def seconds_to_decode(frame: DataFrame) -> float:
     """Wall-clock seconds for one pass."""
-    if what == COMMITS:
-        rows = last_commits(decode_commits(frame))
-    else:
-        rows = decode(frame.withColumn("role", role_of_topic({on.topic: role for on, role in ROLES.items()})))
+    rows = decode(frame.withColumn("role", role_of_topic({on.topic: role for on, role in ROLES.items()})))
     started = time.perf_counter()
     rows.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - started
@@ -97,7 +76,6 @@ def main() -> None:
     arguments.add_argument("--records", type=int, default=3_000_000)
     arguments.add_argument("--runs", type=int, default=7, help="the median of so many runs is the figure")
     arguments.add_argument("--cores", type=int, default=2)
-    arguments.add_argument("--what", choices=[MM2, COMMITS], default=MM2)
     arguments.add_argument("--workers", type=int, default=0, help="of one core, of a standalone master; 0: in this JVM")
     options = arguments.parse_args()
     with ExitStack() as stack:
@@ -107,9 +85,9 @@ def main() -> None:
             master, cores = stack.enter_context(standalone(folder, options.workers)), options.workers
         spark = SparkSession.builder.master(master).config("spark.ui.enabled", "false").getOrCreate()
         stack.callback(spark.stop)
-        frame = records_in_memory(spark, options.records, cores, options.what)
-        seconds_to_decode(frame, options.what)
-        rates = [options.records / seconds_to_decode(frame, options.what) for _ in range(options.runs)]
+        frame = records_in_memory(spark, options.records, cores)
+        seconds_to_decode(frame)
+        rates = [options.records / seconds_to_decode(frame) for _ in range(options.runs)]
     document = {
         "records": options.records,
         "cores": cores,

@@ -63,8 +63,8 @@ SAID_EVERY: Final = 5.0
 MM2_DEFAULTS: Final = {"emit.checkpoints.interval.seconds": "60", "refresh.groups.interval.seconds": "600"}
 """Where MM2 is not timed: every second it would ask for all groups one by one, on the same two cores."""
 
-WAYS: Final = {LOCKSTEP: "poll", "stream": "stream", MM2: None}
-"""By who commits: `lockstep.group.offsets.source` of the job, None where it is MM2."""
+WAYS: Final = (LOCKSTEP, MM2)
+"""Who commits."""
 
 
 def measure_groups(
@@ -96,19 +96,17 @@ def measure_groups(
 @contextmanager
 def _started(pair: GroupsPair, way: str, groups: str) -> Iterator[LocalJob | None]:
     """MM2, everything copied, and the job where it is the one to commit."""
-    source = WAYS[way]
-    writer, more = (MM2, {}) if source is None else (LOCKSTEP, MM2_DEFAULTS)
+    more = {} if way == MM2 else MM2_DEFAULTS
     say(f"{way}: MM2 starts, and copies all records")
-    properties = mm2_properties(pair.clusters, writer, "age-.*", f"{groups}-.*", **more)
+    properties = mm2_properties(pair.clusters, way, "age-.*", f"{groups}-.*", **more)
     with ExitStack() as stack:
         stack.enter_context(LocalMirror(properties, pair.root / f"mirror-{groups}"))
         wait_for(lambda: copied(pair), WITHIN, "MM2 to copy all records")
-        if source is None:
+        if way == MM2:
             yield None
         else:
-            own = properties | {"lockstep.group.offsets.source": source}
             say(f"{way}: the job starts, and compares everything")
-            yield stack.enter_context(committing_job(pair.root / groups, own))
+            yield stack.enter_context(committing_job(pair.root / groups, properties))
 
 
 def _groups(prefix: str, count: int) -> dict[str, int]:
@@ -230,13 +228,13 @@ def _end(number: int, frame: object) -> NoReturn:
 
 def main(
     ways: Annotated[str, typer.Option(help="Who commits, comma separated.")] = ",".join(WAYS),
-    many: Annotated[str, typer.Option(help="The ways of the pass over many groups.")] = f"{LOCKSTEP},stream",
+    many: Annotated[str, typer.Option(help="The ways of the pass over many groups.")] = LOCKSTEP,
     smoke: Annotated[bool, typer.Option(help="Few groups and commits: a minute or two for each way.")] = False,
     out: Annotated[Path, typer.Option(help="The file for the results.")] = RESULTS,
 ) -> None:
     """Measures, saves after each way, and prints what came out."""
     chosen, of_many = ([way for way in text.split(",") if way] for text in (ways, many))
-    if unknown := {*chosen, *of_many} - WAYS.keys():
+    if unknown := {*chosen, *of_many} - set(WAYS):
         raise typer.BadParameter(f"{', '.join(unknown)}: of {', '.join(WAYS)}", param_hint="--ways")
     # What was started is stopped then as well, and what was measured is kept.
     signal.signal(signal.SIGTERM, _end)

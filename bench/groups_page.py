@@ -20,7 +20,6 @@ HEADER = (
 )
 NAMES: Final = {
     "lockstep": "Lockstep, default (polling)",
-    "stream": "Lockstep, from the stream",
     "mm2": "MM2's own sync, every second",
 }
 

@@ -28,14 +28,6 @@ class Incremental(str, Enum):
     NEVER = "never"
 
 
-class OffsetsSource(str, Enum):
-    """Where a job gets what groups commit on the source from: `lockstep.group.offsets.source`."""
-
-    AUTO = "auto"
-    STREAM = "stream"
-    POLL = "poll"
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """When a plan refuses itself: it deletes more than `max_delete_percent` of a kind, or creates more than
@@ -150,8 +142,7 @@ class FlowSettings:
 
     `emit_checkpoints`: `lockstep.emit.checkpoints.enabled`. `matching`: `lockstep.offset.translation` is `matched`.
     `isolation`: how MM2's consumer reads the source, its `isolation.level`. `broker_configs`: names and patterns, those
-    of `lockstep.broker.config.properties`. `group_offsets_source`: `lockstep.group.offsets.source`. `closing`: who
-    closes the plug-ins.
+    of `lockstep.broker.config.properties`. `closing`: who closes the plug-ins.
     """
 
     flow: Flow
@@ -169,7 +160,6 @@ class FlowSettings:
     emit_checkpoints: bool = False
     matching: bool = True
     isolation: str = "read_uncommitted"
-    group_offsets_source: OffsetsSource = OffsetsSource.POLL
     broker_configs: tuple[str, ...] = ()
     listeners: Listeners = field(default_factory=Listeners)
     acls: AclRules = field(default_factory=AclRules)

@@ -31,8 +31,6 @@ def print_status(row: Mapping[str, Any]) -> None:
         print_line(f"  led by {leader['client']} on {leader['host']} since {leader['since']}")
     for line in _failover_lines(row.get("failover") or {}, row["reason"]):
         print_line(f"  {line}")
-    if (offsets := row.get("group_offsets")) and offsets["reason"]:
-        print_line(f"  groups are polled: {offsets['reason']}")
     kinds: Mapping[str, Any] = row["kinds"]
     if kinds:
         cells = [(name, one["task"], _drift(one), one["last_success"]) for name, one in kinds.items()]

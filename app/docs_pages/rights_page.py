@@ -22,7 +22,6 @@ RESOURCE_NAMES: Mapping[On, str] = {
     On.GROUPS: "`GROUP` `*`, or those that `groups` matches",
     On.TRANSACTIONAL_IDS: "`TRANSACTIONAL_ID` `*`",
     On.COMMITS: "`TOPIC` `__consumer_offsets`",
-    On.COMMITS_GROUP: "`GROUP` prefix `lockstep-commits`",
     On.TOPICS_LOG: "`TOPIC` `lockstep-topics.a.internal`",
     On.GROUPS_LOG: "`TOPIC` `lockstep-groups.a.internal`",
     On.AUDIT: "`TOPIC` `lockstep-audit.a.internal`",

@@ -86,10 +86,6 @@ STATUS = {
         "error": {"type": ["object", "null"], "description": "Of a flow in ERROR: code, message, remedy."},
         "leader": {"type": ["object", "null"], "description": "Who leads the flow: client, host, since, here."},
         "failover": FAILOVER_SCHEMA,
-        "group_offsets": {
-            "type": ["object", "null"],
-            "description": "Where groups' commits come from: source (stream or poll), reason.",
-        },
         "heartbeat_age_seconds": MAYBE_NUMBER,
         "replication_latency_ms": MAYBE_NUMBER,
         "kinds": {"type": "object"},

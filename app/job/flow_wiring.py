@@ -32,7 +32,6 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.assembly import Assembly, assemble
-from sinks.kinds.offsets.commit_feed import CommitFeed
 from sinks.kinds.offsets.direction import ClusterGroups
 from sinks.kinds.shared_listings import FlowListing, SharedListings
 from sinks.notify.latest import Patience
@@ -98,8 +97,8 @@ class JobHooks:
     `on_signal` is called, from another thread, when the source's metadata log tells of a change, and while this process
     may begin to lead; `on_ledger` by each pass that reads the ledger. `claims`: of all flows into this target;
     `listings`, `acls`, `turns`: of all flows of the job.
-    `observers`: get the reports of its passes, beside the flow's own listeners. `commits`: what a stream of the
-    source's commits brings. `comes_again`: one pass follows the other by itself.
+    `observers`: get the reports of its passes, beside the flow's own listeners. `comes_again`: one pass follows the
+    other by itself.
     """
 
     on_signal: Callable[[], None] = lambda: None
@@ -109,7 +108,6 @@ class JobHooks:
     acls: SharedJvmAcls = field(default_factory=SharedJvmAcls)
     turns: FullTurns = field(default_factory=FullTurns)
     observers: Sequence[Observer] = ()
-    commits: CommitFeed = field(default_factory=CommitFeed)
     comes_again: bool = False
 
 
@@ -127,9 +125,7 @@ def flow_in_job(
         leadership = lease(settings, flow, "run", wake=hooks.on_signal)
         led = there.ports.written_with(leadership.check)
         again, beside = hooks.comes_again, begun if hooks.comes_again else at_once
-        assembly = Assembly(
-            flow, here.ports, led, comes_again=again, beside=beside, claims=hooks.claims, commits=hooks.commits
-        )
+        assembly = Assembly(flow, here.ports, led, comes_again=again, beside=beside, claims=hooks.claims)
         made = assemble(assembly)
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
         listing = FlowListing(flow, here.cluster, there.cluster, hooks.listings, there.account)

@@ -18,7 +18,6 @@ from app.http.page_history import FlowHistory, sampling
 from app.job.adopted_flows import AdoptedFlows
 from app.job.batch import Batch
 from app.job.changed_lines import ChangedLine
-from app.job.commit_streams import CommitStreams
 from app.job.ending import ending_signals, side_by_side
 from app.job.flow_passes import FlowPasses
 from app.job.flow_wiring import JobHooks, flow_in_job
@@ -47,7 +46,6 @@ from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_acls import SharedJvmAcls
 from sinks.kinds.shared_listings import SharedListings
 from sinks.notify.metrics_reporting import Reporters
-from streaming.commits.commit_query import CommitQueries
 from streaming.flow import Flow
 from streaming.query import STOP_WITHIN, SparkQueries
 from streaming.restarts import QueryState, QueryStatus
@@ -82,7 +80,6 @@ class Job:
         self._histories = {flow.flow: FlowHistory() for flow in settings.flows}
         self._verifiers = JobVerifiers(self._tasks, spark)
         self._batches: dict[str, Batch] = {}
-        self._commits = CommitStreams(settings, CommitQueries(spark), self._committed, self._metrics.undecodable)
         self._listings, self._acls, self._turns = SharedListings(), SharedJvmAcls(), FullTurns()
         self._claims: dict[str, Claims] = {flow.flow.target: Claims() for flow in settings.flows}
         for target in sorted({flow.flow.target for flow in settings.flows}):
@@ -103,15 +100,11 @@ class Job:
             acls=self._acls,
             turns=self._turns,
             observers=[self._histories[flow.flow]],
-            commits=self._commits.feed(flow.flow),
             comes_again=not self._once,
         )
         built = flow_in_job(settings, flow, self._spark.sparkContext._gateway, self._metrics, hooks)
         self._adopted.built(flow)
         return built
-
-    def _committed(self, flow: Flow) -> None:
-        self._passes[flow.target].give(flow, Reason.STREAM)
 
     def _adopt(self, settings: Settings, changed: Sequence[ChangedLine]) -> Settings:
         """Goes on with other settings, as far as they can change in a running job: those that hold now."""
@@ -138,7 +131,6 @@ class Job:
         for supervisor in self._supervisors:
             supervisor.renew(settings)
         self._verifiers.adopt(settings)
-        self._commits.renew(settings)
         self._settings = settings
         waiting = [task for flow, task in self._tasks.items() if self._overrides.unknown(flow)]
         self._overrides.adopt(settings.stored_overrides)
@@ -224,7 +216,6 @@ class Job:
                 self._turned_at = time.monotonic()
                 supervisor.tend()
             self._turned_at = time.monotonic()
-            self._commits.tend()
             if self._reloading is not None:
                 if self._overrides.differing():
                     self._reloading.request()
@@ -261,7 +252,6 @@ class Job:
             last_first.callback(side_by_side, [task.close for task in self._tasks.values()])
             for passes in self._passes.values():
                 last_first.callback(passes.close)
-            last_first.callback(self._commits.end)
             for supervisor in supervisors:
                 last_first.callback(supervisor.end)
             for batch in self._batches.values():

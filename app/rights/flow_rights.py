@@ -9,8 +9,7 @@ from app.rights.rights_table import RIGHT_RULES, FlowSide, On, RightRule
 from sinks.failover.drill import DRILL_PREFIX
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.acl_binding import CLUSTER_NAME
-from streaming.commits.commit_record import COMMITS_TOPIC as COMMITS_TOPIC
-from streaming.commits.commit_record import GROUP_PREFIX as COMMITS_GROUP
+from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC
 
 PROBED_NAME = "lockstep-rights-probe"
 """Stands for any topic and group; none of this name is ever made."""
@@ -61,8 +60,6 @@ def resource(settings: FlowSettings, on: On) -> tuple[str, str, str]:
         return "GROUP", EVERY, "LITERAL"
     if on is On.TRANSACTIONAL_IDS:
         return "TRANSACTIONAL_ID", EVERY, "LITERAL"
-    if on is On.COMMITS_GROUP:
-        return "GROUP", COMMITS_GROUP, "PREFIXED"
     if on is On.UPSTREAM:
         return "TOPIC", EVERY, "LITERAL"
     if on is On.DRILL_GROUPS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sinks.flow_settings import FlowSettings, OffsetsSource
+from sinks.flow_settings import FlowSettings
 from sinks.kinds.kind_row import FlowSide, On, RequiredRight
 from sinks.kinds.registry import Kind
 from sinks.notify.log_listener import LogListener
@@ -57,10 +57,6 @@ def _makes_preflights(settings: FlowSettings) -> bool:
 PREFLIGHT = "lockstep.failover.preflight.interval.seconds > 0, the default"
 
 
-def _streams_commits(settings: FlowSettings) -> bool:
-    return settings.enabled[Kind.GROUP_OFFSET] and settings.group_offsets_source is not OffsetsSource.POLL
-
-
 RIGHT_RULES: tuple[RightRule, ...] = (
     RightRule(FlowSide.SOURCE, On.UPSTREAM, ("DESCRIBE", "DESCRIBE_CONFIGS"), "sees topics, partitions and configs"),
     RightRule(FlowSide.OFFSET_SYNCS, On.OFFSET_SYNCS, ("READ",), "reads which topics' records arrive"),
@@ -85,24 +81,6 @@ RIGHT_RULES: tuple[RightRule, ...] = (
         "asks only for groups that may have committed, instead of all in turn",
         "sync.group.offsets.enabled",
         lambda settings: settings.enabled[Kind.GROUP_OFFSET],
-        optional=True,
-    ),
-    RightRule(
-        FlowSide.SOURCE,
-        On.COMMITS,
-        ("READ",),
-        "gets commits from the stream instead of polling every group",
-        "sync.group.offsets.enabled, lockstep.group.offsets.source=stream or auto",
-        _streams_commits,
-        optional=True,
-    ),
-    RightRule(
-        FlowSide.SOURCE,
-        On.COMMITS_GROUP,
-        ("READ",),
-        "reads that topic with Spark's consumer",
-        "sync.group.offsets.enabled, lockstep.group.offsets.source=stream or auto",
-        _streams_commits,
         optional=True,
     ),
     RightRule(

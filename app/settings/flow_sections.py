@@ -18,7 +18,7 @@ from app.settings.contradictions import READ_BY, check_flow, check_plugins
 from app.settings.safety_settings import failover_rules, safety
 from sinks.engine.model import Kind
 from sinks.failover.listener import FailoverListener
-from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Listeners, OffsetsSource, Pace, Verifying
+from sinks.flow_settings import AclRules, FlowSettings, Incremental, Limits, Listeners, Pace, Verifying
 from sinks.kinds.users.credentials import CredentialProvider
 from sinks.notify.replication_listeners import GroupListener, TopicListener
 from sinks.plugin_closing import close_plugin
@@ -140,7 +140,6 @@ def _settings(
         emit_checkpoints=properties.get(keys.EMIT_CHECKPOINTS, flow),
         matching=properties.get(keys.OFFSET_TRANSLATION, flow) == "matched",
         isolation=cluster_settings(properties, flow.source, flow).consumer.get("isolation.level", "read_uncommitted"),
-        group_offsets_source=OffsetsSource(properties.get(keys.GROUP_OFFSETS_SOURCE, flow)),
         listeners=_listeners(properties, flow, plugins[keys.TOPIC_LISTENER], plugins[keys.GROUP_LISTENER]),
         broker_configs=properties.get(keys.BROKER_CONFIG_PROPERTIES, flow),
         acls=acls,

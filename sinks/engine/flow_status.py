@@ -29,7 +29,6 @@ from sinks.engine.times import utc_now
 from sinks.failover.preflight import NEVER_READ, FailoverStatus
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from sinks.kinds.controller import CommitsFrom
 from streaming.hints import age_seconds, replaces
 
 
@@ -90,7 +89,6 @@ class KnownStatus:
             self._warnings: tuple[str, ...] = ()
             self._effective: tuple[DriftGroup, ...] | None = None
             self._failover = NEVER_READ
-            self._commits: CommitsFrom | None = None
 
     def heartbeat(self, heartbeats: Heartbeats) -> None:
         """One that was read; whether it is newer than the one that is known is found out here."""
@@ -145,7 +143,6 @@ class KnownStatus:
             self._missing, self._effective = report.missing_topics, report.effective
             self._warnings = report.warnings
             self._failover = report.failover
-            self._commits = report.groups.commits if report.groups else None
             self._kinds = {kind: kind_status(kind, before, report, now) for kind, before in self._kinds.items()}
             return other
 
@@ -175,7 +172,6 @@ class KnownStatus:
                 leader=leader,
                 failure=failure,
                 failover=failover,
-                commits=self._commits,
             )
 
     def _waits_for(self) -> str | None:

@@ -15,7 +15,6 @@ from sinks.engine.plan import Refusal
 from sinks.engine.times import utc_text
 from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.preflight import FailoverStatus
-from sinks.kinds.controller import CommitsFrom
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
@@ -174,8 +173,7 @@ class FlowStatus:
     """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first,
     None while that is not known; nothing is pending for them, so they count for no kind. `leader`: who leads the flow;
     None where nobody does, or nobody knows. `failure`: what the reason of ERROR is to programs. `failover`: how far one
-    is, and what it would cost. `verify`: how its records stand, None where the job does not compare them. `commits`:
-    where those of groups come from; None where groups are not compared."""
+    is, and what it would cost. `verify`: how its records stand, None where the job does not compare them."""
 
     flow: Flow
     state: FlowState
@@ -188,7 +186,6 @@ class FlowStatus:
     failure: Failing | None = None
     failover: FailoverStatus = field(default_factory=FailoverStatus)
     verify: VerifyStatus | None = None
-    commits: CommitsFrom | None = None
 
     def as_json(self) -> dict[str, Any]:
         """One flow of `status`."""
@@ -203,7 +200,6 @@ class FlowStatus:
             "error": self.failure.as_json(self.reason) if self.failure and self.state is FlowState.ERROR else None,
             "leader": self.leader.as_json() if self.leader else None,
             "failover": self.failover.as_json(),
-            "group_offsets": self.commits.as_json() if self.commits else None,
             "kinds": {kind.value: status.as_json() for kind, status in self.kinds.items()},
             "effective": effective_as_json(self.effective),
             "verify": self.verify.as_json() if self.verify else None,

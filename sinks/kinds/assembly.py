@@ -17,7 +17,6 @@ from sinks.engine.model import Kind
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.controller import Controller
-from sinks.kinds.offsets.commit_feed import CommitFeed
 from sinks.kinds.offsets.memory import OffsetMemory
 
 CompareProgress = Callable[[int, int], None]
@@ -58,8 +57,7 @@ class Assembly:
     `once`: a command's single pass, which compares everything however long it takes; else a job's. `comes_again`: other
     passes follow by themselves, so that what would hold up the other kinds may take several of them. `beside`: runs
     what passes need not wait for.
-    `claims`: one for all flows of the process into this target. `commits`: what a stream brings of groups' commits on
-    the source, if there is one. `memory`: what is known of offsets.
+    `claims`: one for all flows of the process into this target. `memory`: what is known of offsets.
     """
 
     settings: FlowSettings
@@ -72,7 +70,6 @@ class Assembly:
     scope: GroupScope = EVERY_GROUP
     principals: SyncedPrincipals = field(default_factory=SyncedPrincipals)
     claims: Claims = field(default_factory=Claims)
-    commits: CommitFeed = field(default_factory=CommitFeed)
     memory: OffsetMemory = field(default_factory=OffsetMemory)
 
     def claim(self, kind: Kind) -> Claim:

@@ -118,19 +118,6 @@ class GroupRow(Protocol):
         """One row of `lockstep offsets`."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitsFrom:
-    """Where a job gets what groups commit on the source from: `stream` or `poll`; `reason`: why it is polled although
-    the stream is wanted."""
-
-    source: str
-    reason: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """`group_offsets` of a flow's status."""
-        return {"source": self.source, "reason": self.reason}
-
-
 @dataclass(frozen=True)
 class GroupSummary:
     """How consumer groups stand. `verdicts`: partitions of groups by verdict's name; `bounds`: by group, the most
@@ -140,7 +127,6 @@ class GroupSummary:
     verdicts: Mapping[str, int]
     bounds: Mapping[str, int]
     rows: Sequence[GroupRow] = ()
-    commits: CommitsFrom | None = None
     refused: Mapping[str, int] = field(default_factory=dict)
 
 

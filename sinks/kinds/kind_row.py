@@ -37,7 +37,6 @@ class On(str, Enum):
     GROUPS = "consumer groups"
     TRANSACTIONAL_IDS = "transactional ids"
     COMMITS = "the topic of groups' commits"
-    COMMITS_GROUP = "the group that reads it"
     TOPICS_LOG = "the topic of LogListener for topics"
     GROUPS_LOG = "the topic of LogListener for groups"
     DRILL_TOPIC = "the drill's topic"

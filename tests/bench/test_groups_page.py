@@ -63,7 +63,7 @@ def test_page_judges_lockstep_and_not_mm2() -> None:
 
 
 def test_page_tells_what_the_pass_over_many_groups_took() -> None:
-    page = section(found(passes={"stream": PASS}))
+    page = section(found(passes={"lockstep": PASS}))
     assert "12.3 s until the target has the last" in page
     assert "missed by 2.3 s" in page
     assert "3 ListGroups, 20,000 OffsetFetch" in page

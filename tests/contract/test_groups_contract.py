@@ -18,8 +18,7 @@ from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.watches import GroupWatch
-from sinks.kinds.offsets.commit_ends import CommitEnds
-from streaming.commits.commit_record import commit_partition
+from sinks.kinds.offsets.commit_ends import CommitEnds, commit_partition
 from streaming.mm2.records import TopicPartition
 from tests.contract.group_looks import RECORDS, SOON, Stage, commit, in_memory, of_broker
 from tests.quick_java import QUICK_KAFKA

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streaming.commits.commit_record import LAST_OTHER_KEY, LAST_VALUE, Commit, Seen, commit_partition, read_record
+from bench.commit_log import LAST_OTHER_KEY, LAST_VALUE, Commit, Seen, read_record
+from sinks.kinds.offsets.commit_ends import commit_partition
 from streaming.mm2.records import MAX_INT32, MAX_INT64, TopicPartition
 from tests.parity.kafka_classes import Kafka
 

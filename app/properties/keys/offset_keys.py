@@ -37,11 +37,3 @@ OFFSET_TRANSLATION = Key(
     "How an offset of the source becomes one of the target: matched looks for the record itself on the "
     "target; conservative goes by MM2's offset-syncs alone, as MM2 does, and lets groups read more twice.",
 )
-GROUP_OFFSETS_SOURCE = Key(
-    "lockstep.group.offsets.source",
-    one_of("auto", "stream", "poll"),
-    "poll",
-    "Lockstep",
-    "Where the job gets what groups committed on the source: poll asks the brokers; stream reads `__consumer_offsets`, "
-    "for which it needs READ, and polls where it may not; auto polls up to 2,000 groups, and streams from there on.",
-)

@@ -9,15 +9,18 @@ shows when a group has other offsets than at its own last poll, and the end is t
 from __future__ import annotations
 
 import logging
+import struct
 from collections.abc import Collection, Mapping
+from typing import Final
 
 from sinks.faults import RightsMissing
 from sinks.kafka.ports.groups import GroupReader
-from streaming.commits.commit_record import COMMITS_TOPIC, commit_partition
 from streaming.mm2.records import TopicPartition
 
 log = logging.getLogger(__name__)
 
+
+COMMITS_TOPIC: Final = "__consumer_offsets"
 
 DOUBTED = 600.0
 """Seconds in which all groups are polled after a commit was found that moved no end; each one begins them anew."""
@@ -111,3 +114,14 @@ class CommitEnds:
         except RightsMissing:
             return {}
         return {where.partition: end for where, end in found.items.items()}
+
+
+def commit_partition(group: str, partitions: int) -> int:
+    """The partition of `__consumer_offsets`, of so many, that has a group's commits: Kafka's
+    `GroupCoordinatorService.partitionFor`, which is `Utils.abs(group.hashCode()) % partitions`.
+    """
+    hashed = 0
+    for (unit,) in struct.iter_unpack(">H", group.encode("utf-16-be", "surrogatepass")):
+        hashed = (31 * hashed + unit) & 0xFFFFFFFF
+    signed = hashed - (1 << 32) if hashed >> 31 else hashed
+    return (0 if signed == -(1 << 31) else abs(signed)) % partitions

@@ -18,6 +18,7 @@ from sinks.kinds.controller import Comparison, ControllerStatus, GroupSummary, P
 from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.affected_groups import groups_on, not_settled
 from sinks.kinds.offsets.checkpoints import CheckpointEmitter
+from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC
 from sinks.kinds.offsets.direction import (
     Direction,
     GroupOffset,
@@ -36,7 +37,6 @@ from sinks.kinds.offsets.paced_reading import PacedReading
 from sinks.kinds.offsets.stream_watch import StreamWatch, waits_for_syncs
 from sinks.kinds.offsets.survey import replicated_offsets, survey_offsets
 from sinks.kinds.offsets.writer import GroupWriter
-from streaming.commits.commit_record import COMMITS_TOPIC
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
 
@@ -90,15 +90,13 @@ class OffsetController:
         if everything and self._scope is None:
             self._keep(context)
         self._memory.histories.are_whole = True
-        if not self._active:
-            self._ends.followed.let_go()
         if not self._active or (Kind.GROUP_OFFSET in context.idle and not self._shown):
             return False
         partitions = context.listed.source.get(COMMITS_TOPIC, 0) if self._scope is None else 0
-        moved = self._ends.followed.poll(context.now, everything, partitions)
+        moved = self._ends.polled.poll(context.now, everything, partitions)
         self._forget(moved.gone)
         self._schedule.committed(moved.committed)
-        chosen = self._ends.followed.chosen
+        chosen = self._ends.polled.chosen
         if everything:
             self._schedule.compare_all(sorted(chosen), context.now)
         resent = groups_on(taken_in.restarted, context.listed.desired.remote, self._rows)
@@ -129,7 +127,7 @@ class OffsetController:
         self._recognize(context.listed, context.listed.desired.remote)
         self._listed = context.listed.source
         self._memory.forget_unlisted(self._listed, context.now)
-        self._memory.checkpoints.forget_unlisted(context.listed, self._ends.followed.chosen, context.now)
+        self._memory.checkpoints.forget_unlisted(context.listed, self._ends.polled.chosen, context.now)
         self._memory.save(context.ledger, self._listed)
 
     def _recognize(self, listed: Listed, topics: Iterable[str]) -> set[str]:
@@ -208,8 +206,6 @@ class OffsetController:
             return ControllerStatus(refused=refused, errors=errors, groups=self._summary, due=context.now)
         if self._summary is None and self._active:
             self._summary = summary_of([row for rows in self._rows.values() for row in rows])
-        if self._summary is not None and self._summary.commits != (commits := self._ends.followed.commits):
-            self._summary = replace(self._summary, commits=commits)
         if self._summary is not None and self._summary.refused != self._memory.refused:
             self._summary = replace(self._summary, refused=dict(self._memory.refused))
         moved = bool(self._waiting) and self._stream.moved(context.now, self._memory.histories.position)
@@ -218,11 +214,11 @@ class OffsetController:
     def _due(self, context: PassContext) -> float:
         if not self._active:
             return float("inf")
-        return min(self._ends.followed.due, self._schedule.next_at())
+        return min(self._ends.polled.due, self._schedule.next_at())
 
     def close(self) -> None:
         """Writes down what came since the last full comparison; a command leaves that to the job."""
-        self._ends.followed.close()
+        self._ends.polled.close()
         self._reading.close()
         if self._matches is not None:
             self._matches.close()

@@ -13,8 +13,8 @@ from sinks.kafka.ports.cluster import Reader
 from sinks.kafka.ports.groups import GroupReader
 from sinks.kinds.controller import GroupSummary
 from sinks.kinds.listing import Listed
-from sinks.kinds.offsets.followed_groups import FollowedGroups
 from sinks.kinds.offsets.mirror_records import MirrorTopics
+from sinks.kinds.offsets.polled_groups import PolledGroups
 from sinks.kinds.offsets.translation import Answer, Unanswered
 from sinks.kinds.offsets.verdicts import Judgement, Verdict, written
 from streaming.mm2.records import TopicPartition
@@ -33,13 +33,12 @@ class ClusterGroups:
 
 @dataclass(frozen=True)
 class OffsetClusters:
-    """What a flow's groups are read with. `followed`: those of the cluster that they come from, which is its
-    `groups` as well."""
+    """What a flow's groups are read with. `polled`: those of the cluster that they come from."""
 
     source: ClusterGroups
     target: ClusterGroups
     topics: MirrorTopics
-    followed: FollowedGroups
+    polled: PolledGroups
 
     def of(self, alias: str) -> ClusterGroups:
         """The one of the two with this alias."""

@@ -61,7 +61,6 @@ def test_json_is_the_document_that_interface_promises() -> None:
             "last_drill": None,
             "lost_before_copying": {"records": 0, "topics": []},
         },
-        "group_offsets": None,
         "kinds": {
             "topic": {
                 "task": "ACTIVE",

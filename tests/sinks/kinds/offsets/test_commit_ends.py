@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from sinks.faults import ItemFault, RightsMissing
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.groups import LogRange
-from sinks.kinds.offsets import followed_groups
-from sinks.kinds.offsets.commit_ends import DOUBTED, CommitEnds
+from sinks.kinds.offsets import polled_groups
+from sinks.kinds.offsets.commit_ends import COMMITS_TOPIC, DOUBTED, CommitEnds, commit_partition
 from sinks.kinds.offsets.group_polls import POLL_LEAST, POLL_LONGEST
-from streaming.commits.commit_record import COMMITS_TOPIC, commit_partition
 from streaming.mm2.records import TopicPartition
-from tests.sinks.kinds.offsets.streamed_groups import NAMES, PARTITIONS, Fails, LoggedGroups, Polled, X
+from tests.sinks.kinds.offsets.logged_groups import NAMES, PARTITIONS, Fails, LoggedGroups, Polled, X
 
 REFUSED = ItemFault("GROUP_AUTHORIZATION_FAILED", "no")
 
@@ -165,7 +164,7 @@ def test_a_group_that_cannot_be_read_is_no_reason_to_doubt_the_ends() -> None:
 
 
 def test_groups_that_one_poll_cannot_take_are_no_reason_to_doubt_the_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed_groups, "POLLED_AT_ONCE", len(NAMES) // 3)
+    monkeypatch.setattr(polled_groups, "POLLED_AT_ONCE", len(NAMES) // 3)
     groups = LoggedGroups("a")
     groups.begin()
     for name in NAMES:

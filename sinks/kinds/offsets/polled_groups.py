@@ -1,0 +1,93 @@
+"""The groups that a flow follows where they come from, and which of them committed.
+
+Polled are those alone that may have committed, as far as the ends of the commits' topic tell (`commit_ends`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.groups import GroupReader
+from sinks.kafka.ports.watches import GroupWatch
+from sinks.kinds.offsets.chosen_groups import is_followed
+from sinks.kinds.offsets.commit_ends import CommitEnds
+from sinks.kinds.offsets.group_polls import POLLED_AT_ONCE, POLLED_IN_TURN, GroupPolls, PollPace
+from sinks.kinds.offsets.poll_queue import PollQueue
+
+
+class GroupChanges(NamedTuple):
+    """Groups that committed, and groups that are gone or no longer chosen."""
+
+    committed: Collection[str] = ()
+    gone: Collection[str] = ()
+
+
+class PolledGroups:
+    """Of one cluster. Not thread-safe."""
+
+    def __init__(
+        self,
+        settings: FlowSettings,
+        groups: GroupReader,
+        watch: GroupWatch,
+        clock: Callable[[], float],
+        requested: Collection[str] | None = None,
+    ) -> None:
+        """`requested`: follow these alone; None all that the filter lets through."""
+        self._settings, self._groups, self._watch = settings, groups, watch
+        self._clock, self._asked = clock, requested
+        self._polls, self._listings, self._queue = GroupPolls(), PollPace(), PollQueue()
+        self._ends, self._may_be_new = CommitEnds(groups), True
+        self.chosen: frozenset[str] = frozenset()
+
+    def poll(self, now: float, everything: bool, partitions: int = 0) -> GroupChanges:
+        """Which groups moved since the last time, as cheaply as can be known now.
+
+        `partitions`: how many the commits' topic has there, 0 where that is not known.
+        Raises ClusterUnreachable, RightsMissing, CoordinatorUnavailable.
+        """
+        if everything or self._polls.is_due(now):
+            return self._poll(now, everything, partitions)
+        return GroupChanges()
+
+    @property
+    def due(self) -> float:
+        """When `poll` has something to do without any other reason, in monotonic seconds."""
+        return self._polls.due
+
+    def _poll(self, now: float, everything: bool, partitions: int) -> GroupChanges:
+        start, gone = self._clock(), frozenset[str]()
+        # What waits in the queue is asked for whatever is raised after that; groups that are new wait by themselves.
+        if everything:
+            self._queue.add(sorted(self.chosen))
+        moved = self._ends.moved(partitions, now)
+        self._queue.add(sorted(self.chosen if moved is None else self._ends.groups_in(moved, self.chosen)))
+        self._may_be_new |= moved is None or bool(moved)
+        if everything or (self._may_be_new and self._listings.is_due(now)):
+            gone = self._list(now)
+        asked = self._queue.turn(POLLED_IN_TURN if moved is None else POLLED_AT_ONCE)
+        committed = self._watch.changed(self.chosen, asked) if asked else set()
+        self._queue.polled(asked)
+        self._ends.polled(set(asked).difference(self._watch.troubled), committed)
+        self._polls.polled(now, self._clock() - start, len(asked), len(committed))
+        return GroupChanges(committed, gone)
+
+    def _list(self, now: float) -> frozenset[str]:
+        """Finds out which groups there are; those that are gone, or no longer chosen."""
+        start, groups = self._clock(), frozenset(self._wanted())
+        gone, self.chosen = self.chosen - groups, groups
+        self._ends.forget(gone)
+        self._queue.follow(groups)
+        self._listings.took(now, self._clock() - start)
+        self._may_be_new = False
+        return gone
+
+    def _wanted(self) -> list[str]:
+        chosen = sorted(group for group in self._groups.names() if is_followed(self._settings, group))
+        return chosen if self._asked is None else [group for group in chosen if group in self._asked]
+
+    def close(self) -> None:
+        """Lets go of the watch; the groups are the cluster's."""
+        self._watch.close()
