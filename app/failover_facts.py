@@ -31,7 +31,7 @@ from sinks.failover.record import FailoverRecord
 from sinks.failover.red_flags import red_flags
 from sinks.faults import CoordinatorUnavailable, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.brokers import Replicas
 from sinks.kafka.ports.cluster_ports import ClusterPorts

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from app.local.java_gateway import kafka_jvm
+from app.local.java_gateway import process_jvm
 from app.settings import Settings
 from sinks.engine.audit import Audit, process_identity
 from sinks.engine.guard import Guard, former_ledger
@@ -23,26 +23,38 @@ from sinks.engine.ledger import Ledger
 from sinks.engine.pins import PinFile
 from sinks.engine.seal import Seal
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.jvm.java_client import JavaAdmin
-from sinks.kafka.jvm.jvm_committed import BulkGroups
-from sinks.kafka.jvm.jvm_ends import JvmEnds, JvmRecords
+from sinks.kafka.jvm.java_admin import JavaAdmin
+from sinks.kafka.jvm.jvm_acls import JvmAcls, JvmAclWatch
+from sinks.kafka.jvm.jvm_configs import JvmWatch
+from sinks.kafka.jvm.jvm_group_watch import JvmGroupWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.jvm.jvm_transactions import JvmTransactions
-from sinks.kafka.librdkafka.client_config import client_config
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Cluster, CountRequest, Reader, count_nothing
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kafka.ports.watches import UnwatchedConfigs, UnwatchedGroups, UnwatchedList
+from sinks.kafka.records.client_config import client_config
 from sinks.kafka.request_timeout import longest_write, request_timeout
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 
 
+def open_cluster(alias: str, properties: Mapping[str, str], count: CountRequest = count_nothing) -> KafkaCluster:
+    """A cluster by its Java client properties, asked through this program's JVM.
+
+    Raises LockstepError for client settings that cannot be used.
+    """
+    return KafkaCluster(alias, properties, process_jvm, count)
+
+
 def connect(
-    settings: Settings, alias: str, flow: Flow | None = None, count_request: CountRequest = count_nothing
+    settings: Settings,
+    alias: str,
+    flow: Flow | None = None,
+    count: CountRequest = count_nothing,
 ) -> KafkaCluster:
     """The cluster of an alias, as a flow names it. Raises LockstepError for client settings that cannot be used."""
-    return KafkaCluster(alias, settings.cluster(alias, flow).admin, count_request)
+    return open_cluster(alias, settings.cluster(alias, flow).admin, count)
 
 
 def client_mistakes(settings: Settings, flow: FlowSettings) -> list[LockstepError]:
@@ -83,21 +95,9 @@ def guard(flow: FlowSettings, source: Reader, target: Reader, *, job: bool = Fal
     return Guard(flow.flow, source, target, said=flow.safety.cluster_ids, pins=pins, ledgers=ledgers)
 
 
-class LazyJvm:
-    """A Java process for a command, started when it is needed first; ends with `stack`."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-
-    @cached_property
-    def gateway(self) -> Any:
-        """py4j's gateway to it. Raises LockstepError where Java does not start."""
-        return self._stack.enter_context(kafka_jvm())
-
-
 @dataclass(frozen=True)
 class FlowClusters:
-    """Both clusters of a flow, for a command that reads or writes once; `jvm` for what only Java's client can ask."""
+    """Both clusters of a flow, for a command that reads or writes once."""
 
     source: KafkaCluster
     target: KafkaCluster
@@ -105,46 +105,46 @@ class FlowClusters:
 
 
 @contextmanager
-def both_clusters(settings: Settings, flow: FlowSettings, running: Any = None) -> Iterator[FlowClusters]:
-    """Opens both clusters of a flow, and closes them. `running`: py4j's gateway to a Java process that is there already
-    and is asked for what concerns many topics; without it one is started for what only Java's client knows."""
+def both_clusters(settings: Settings, flow: FlowSettings) -> Iterator[FlowClusters]:
+    """Opens both clusters of a flow, and closes them."""
     with ExitStack() as stack:
-        jvm = LazyJvm(stack)
-        clusters = [connect(settings, alias, flow.flow) for alias in (flow.flow.source, flow.flow.target)]
-        for cluster in clusters:
-            stack.callback(cluster.close)
-        source, target = (_unwatched_ports(settings, flow, cluster, jvm) for cluster in clusters)
-        if running is not None:
-            source, target = (_through_jvm(settings, flow, ports, running, stack) for ports in (source, target))
-        yield FlowClusters(clusters[0], clusters[1], (source, target))
+        source, target = (
+            stack.enter_context(closing(connect(settings, alias, flow.flow)))
+            for alias in (flow.flow.source, flow.flow.target)
+        )
+        yield FlowClusters(source, target, (cluster_ports(source), cluster_ports(target)))
 
 
-def _through_jvm(
-    settings: Settings, flow: FlowSettings, ports: ClusterPorts, gateway: Any, stack: ExitStack
-) -> ClusterPorts:
-    made_of = (ports.alias, gateway, settings.cluster(ports.alias, flow.flow).admin, count_nothing)
-    ends = JvmEnds(*made_of)
-    stack.callback(ends.close)
-    groups = BulkGroups(ports.groups, ends, *made_of)
-    stack.callback(groups.close)
-    records = ports.records
-    return replace(ports, groups=groups, records=lambda isolation: JvmRecords(records(isolation), ends, isolation))
+def admin_of(alias: str, properties: Mapping[str, str], count: CountRequest = count_nothing) -> JavaAdmin:
+    """Java's client of a cluster through this program's JVM, to be closed."""
+    return JavaAdmin(alias, properties, process_jvm, count)
 
 
-def _unwatched_ports(settings: Settings, flow: FlowSettings, cluster: KafkaCluster, jvm: LazyJvm) -> ClusterPorts:
-    client = settings.cluster(cluster.alias, flow.flow).admin
+def cluster_ports(cluster: KafkaCluster, shared_acls: JvmAcls | None = None) -> ClusterPorts:
+    """Every port of a cluster. `shared_acls`: in a running job, which polls again and again; a command looks once."""
+    admin = cluster.admin
+    if shared_acls is None:
+        watches: dict[str, Any] = {
+            "config_watch": UnwatchedConfigs,
+            "acl_watch": UnwatchedList,
+            "group_watch": UnwatchedGroups,
+        }
+    else:
+        watches = {
+            "config_watch": partial(JvmWatch, admin),
+            "acl_watch": partial(JvmAclWatch, shared_acls),
+            "group_watch": partial(JvmGroupWatch, admin),
+        }
     return ClusterPorts(
         cluster=cluster,
-        acls=cluster.acls,
+        acls=shared_acls or cluster.acls,
         users=cluster.users,
         groups=cluster.groups,
-        config_watch=UnwatchedConfigs,
-        acl_watch=UnwatchedList,
-        group_watch=UnwatchedGroups,
-        levels=lambda: JvmLevels(cluster.alias, jvm.gateway, client, count_nothing),
+        levels=partial(JvmLevels, admin),
         records=cluster.records,
-        transactions=lambda: JvmTransactions(JavaAdmin(cluster.alias, jvm.gateway, client, count_nothing)),
-        java=lambda: JavaAdmin(cluster.alias, jvm.gateway, client, count_nothing),
+        transactions=partial(JvmTransactions, admin),
+        java=lambda: admin,
+        **watches,
     )
 
 
@@ -162,7 +162,7 @@ def lease(
     """
     target, seal = flow.flow.target, Seal(flow.flow.name, flow.safety.ledger_secret)
     client = settings.cluster(target, flow.flow).admin
-    opened, reserve = partial(KafkaCluster, target, client), longest_write(target, client)
+    opened, reserve = partial(open_cluster, target, client), longest_write(target, client)
     return Lease(flow.flow.name, opened, seal, process(command), reserve, patience=patience, wake=wake)
 
 

@@ -17,11 +17,12 @@ from confluent_kafka.admin import (
 )
 
 from app.local.waiting import wait_for
+from app.wiring import open_cluster
 from bench.results import quantile
 from bench.scenario import Bench, Scenario, bench_of, started
 from bench.topic_changes import topic_name
 from sinks.engine.model import ALLOW
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import LITERAL, TOPIC, AclBinding
 
 TOPICS = 500
@@ -43,7 +44,7 @@ def measure_acls(changes: int) -> Seconds:
     measured: Seconds = {}
     with ExitStack() as stack:
         bench = stack.enter_context(bench_of(TOPICS))
-        source = KafkaCluster("a", {"bootstrap.servers": bench.source.bootstrap})
+        source = open_cluster("a", {"bootstrap.servers": bench.source.bootstrap})
         stack.callback(source.close)
         many = [read_acl(f"User:app-{n}", topic_name(n % TOPICS)) for n in range(ACLS)]
         grant_all(source, many)

@@ -26,13 +26,14 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
 from app.local.waiting import WaitedTooLong, wait_for
+from app.wiring import open_cluster
 from bench import endurance_page
 from bench.command_loop import CommandLoop
 from bench.every_kind import HERE, KEYS, NAME, THERE, EveryKind, credential_keys, every_kind, tried
 from bench.job_file import write_job_file
 from bench.verify_load import SYNCS
 from sinks.engine.model import Kind
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_offset_sync
@@ -97,7 +98,7 @@ def pair(root: Path, brokers: int) -> Iterator[BouncedPair]:
         properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
         config, port = write_job_file(properties, root)
         kinds = stack.enter_context(every_kind(config, brokers))
-        source = KafkaCluster("a", a.client_properties())
+        source = open_cluster("a", a.client_properties())
         stack.callback(source.close)
         _fill(kinds, source, brokers)
         job = stack.enter_context(LocalJob(config, port, root / "job.log"))

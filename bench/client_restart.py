@@ -29,8 +29,8 @@ from threading import Thread
 
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
+from app.wiring import open_cluster
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.mm2.records import TopicPartition
 
@@ -112,7 +112,7 @@ def measure(python: str, brokers: int, restarts: int, down: float, timeout: floa
 
 
 def _make_group(cluster: LocalCluster) -> None:
-    admin = KafkaCluster("c", cluster.client_properties())
+    admin = open_cluster("c", cluster.client_properties())
     admin.create_topics({"restarts": TopicSpec(1)})
     where = TopicPartition("restarts", 0)
 

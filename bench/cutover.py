@@ -23,7 +23,7 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from app.settings import Settings, load
-from app.wiring import both_clusters
+from app.wiring import both_clusters, open_cluster
 from bench.endurance_page import save
 from bench.failover_figures_page import CUTOVER, write
 from sinks.failover import commands
@@ -31,7 +31,7 @@ from sinks.failover.in_step import InStep
 from sinks.failover.scene import Scene
 from sinks.failover.states import Step
 from sinks.failover.steps import failover_steps
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.listing import list_both
 from streaming.mm2.records import TopicPartition
@@ -58,8 +58,8 @@ def main(
 def _measured(root: Path, topics: int, fenced: int) -> dict[str, Any]:
     with ExitStack() as stack:
         a, b = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
-        source = stack.enter_context(closing(KafkaCluster("a", {"bootstrap.servers": a.bootstrap})))
-        target = stack.enter_context(closing(KafkaCluster("b", {"bootstrap.servers": b.bootstrap})))
+        source = stack.enter_context(closing(open_cluster("a", {"bootstrap.servers": a.bootstrap})))
+        target = stack.enter_context(closing(open_cluster("b", {"bootstrap.servers": b.bootstrap})))
         keys = {"topics": "rto-.*", "refresh.topics.interval.seconds": "1", "offset.lag.max": "0"}
         properties = mirror_properties({"a": a.bootstrap, "b": b.bootstrap}, ["a->b"], **keys)
         _make(source, "rto", topics, RECORDS)

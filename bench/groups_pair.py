@@ -15,7 +15,8 @@ from confluent_kafka import Producer
 
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from app.wiring import open_cluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
@@ -95,7 +96,7 @@ def pair_of(root: Path, topics: int) -> Iterator[GroupsPair]:
     """New clusters with so many topics and their records on the source."""
     with ExitStack() as stack:
         a, b = (stack.enter_context(LocalCluster(alias, root / alias, heap="768m")) for alias in "ab")
-        source, target = (KafkaCluster(one.alias, {"bootstrap.servers": one.bootstrap}) for one in (a, b))
+        source, target = (open_cluster(one.alias, {"bootstrap.servers": one.bootstrap}) for one in (a, b))
         for client in (source, target):
             stack.callback(client.close)
         names = [f"age-{number:03d}" for number in range(topics)]
@@ -126,7 +127,7 @@ def copied(pair: GroupsPair) -> bool:
 @contextmanager
 def others_commit(pair: GroupsPair, groups: Mapping[str, int], rate: float) -> Iterator[None]:
     """Meanwhile these groups commit one after the other, so many a second, never past half."""
-    stop, client = threading.Event(), KafkaCluster("a", {"bootstrap.servers": pair.clusters["a"]})
+    stop, client = threading.Event(), open_cluster("a", {"bootstrap.servers": pair.clusters["a"]})
 
     def run() -> None:
         offset, names = BEGINNING, list(groups.items())

@@ -12,13 +12,13 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from app.local.local_cluster import LocalCluster
+from app.wiring import open_cluster
 from bench.acl_scenario import grant_all, read_acl
 from bench.groups_pair import commit_all, say
 from bench.many_records import PlainRecord, produce_all
 from bench.sync_memory import COMPACTED
 from bench.topic_changes import create_topics, topic_name, wait_for_topics
 from bench.verify_load import SYNCS
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
@@ -80,7 +80,7 @@ def _fill(alias: str, bootstrap: str, topics: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(SYNCS, 1, 1, config=COMPACTED)])[SYNCS].result()
     one_record_each(bootstrap, names)
-    cluster = KafkaCluster(alias, {"bootstrap.servers": bootstrap})
+    cluster = open_cluster(alias, {"bootstrap.servers": bootstrap})
     try:
         grant_all(cluster, [read_acl(f"User:app-{n}", name) for name in names for n in range(ACLS_A_TOPIC)])
         commit_all(

@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from app.local.local_job import LocalJob
 from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
+from app.wiring import open_cluster
 from bench.acl_scenario import acl_arrives, read_acl
 from bench.cost import idle_costs
 from bench.groups_pair import say
@@ -24,7 +25,6 @@ from bench.pass_cost import peak_memory, resident
 from bench.scale_clusters import FLOWS, ScaleClusters, copy_as_mm2_would
 from bench.scenario import Meter
 from bench.topic_changes import Changes, topic_name
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 
 WITHIN: Final = 1800.0
 IDLE: Final = 60.0
@@ -94,7 +94,7 @@ def _granted(clusters: ScaleClusters) -> list[float]:
     target, seconds = AdminClient({"bootstrap.servers": clusters.target.bootstrap}), list[float]()
     chance, pause = random.Random(1), threading.Event()
     sources = {
-        alias: KafkaCluster(alias, {"bootstrap.servers": at}) for alias, at in clusters.source_bootstraps.items()
+        alias: open_cluster(alias, {"bootstrap.servers": at}) for alias, at in clusters.source_bootstraps.items()
     }
     try:
         for number in range(ACLS):

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from app.credentials.rotation import UserCluster, Written
 from app.properties.config_providers import resolve_all
@@ -17,12 +16,11 @@ from app.properties.parse import read
 from app.properties.scoped_keys import Properties
 from app.settings import Settings
 from app.settings.cluster_sections import aliases
-from app.wiring import audit, connect
+from app.wiring import admin_of, audit, connect
 from sinks.engine.audit_events import CredentialWrite
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.jvm_login import can_log_in
-from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.rd_users import KafkaUsers
+from sinks.kafka.jvm.jvm_users import JvmUsers
 from sinks.kinds.users.credentials import Credential
 from sinks.kinds.users.rules import PRINCIPAL
 from streaming.errors import LockstepError, WrongUsage
@@ -51,7 +49,7 @@ def clusters_of_user(settings: Settings, user: str) -> list[UserCluster]:
         for alias, name, is_source in ((source, user, True), (target, _target_name(flow, user), False)):
             known = clusters.get((alias, name))
             if known is None:
-                users = KafkaUsers(Admin(alias, settings.cluster(alias, flow.flow).admin))
+                users = JvmUsers(admin_of(alias, settings.cluster(alias, flow.flow).admin))
                 clusters[alias, name] = UserCluster(alias, users, name, is_source)
             else:
                 clusters[alias, name] = replace(known, is_source=known.is_source or is_source)
@@ -99,31 +97,31 @@ class Login:
         return self.reason is None
 
 
-def try_logins(settings: Settings, credential: Credential, jvm: Any) -> list[Login]:
+def try_logins(settings: Settings, credential: Credential) -> list[Login]:
     """Logs in as the user on every cluster of the flows, with every mechanism that the user has there.
 
-    `jvm`: py4j's, with Kafka's classes. A cluster that cannot be asked is a login that does not work. Raises
-    LockstepError as `clusters_of_user`.
+    A cluster that cannot be asked is a login that does not work. Raises LockstepError as `clusters_of_user`.
     """
     found: list[Login] = []
     for cluster in clusters_of_user(settings, credential.user):
         try:
-            found += _at(cluster, settings.clusters[cluster.alias].admin, credential, jvm)
+            found += _at(cluster, settings.clusters[cluster.alias].admin, credential)
         except LockstepError as error:
             found.append(Login(credential.user, cluster.alias, None, str(error)))
     return found
 
 
-def _at(cluster: UserCluster, properties: Mapping[str, str], credential: Credential, jvm: Any) -> list[Login]:
+def _at(cluster: UserCluster, properties: Mapping[str, str], credential: Credential) -> list[Login]:
     mechanisms = cluster.users.describe([cluster.user]).get(cluster.user, {})
     if not mechanisms:
         return [Login(credential.user, cluster.alias, None, f"{cluster.user} is no SCRAM user there")]
-    return [
-        Login(
-            credential.user,
-            cluster.alias,
-            mechanism,
-            can_log_in(cluster.alias, jvm, properties, cluster.user, credential.password, mechanism),
-        )
-        for mechanism in sorted(mechanisms)
-    ]
+    with closing(admin_of(cluster.alias, properties)) as admin:
+        return [
+            Login(
+                credential.user,
+                cluster.alias,
+                mechanism,
+                can_log_in(admin, cluster.user, credential.password, mechanism),
+            )
+            for mechanism in sorted(mechanisms)
+        ]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import javaproperties
 import typer
@@ -19,7 +19,6 @@ from app.credentials.credential_providers import load_provider, password_in, rea
 from app.credentials.encoder_settings import open_store, provider_class
 from app.credentials.rotation import rotate
 from app.credentials.store import CredentialStore
-from app.local.java_gateway import kafka_jvm
 from app.properties.keys import CREDENTIAL_PROVIDER
 from app.settings import Settings
 from sinks.kafka.ports.users import Mechanism
@@ -150,8 +149,7 @@ def verify(
     properties = _properties(config, settings)
     provider = _provider(properties)
     names = users or _stored(provider)
-    with kafka_jvm() as gateway:
-        logins = [login for name in names for login in _logins(settings, provider, name, gateway.jvm)]
+    logins = [login for name in names for login in _logins(settings, provider, name)]
     if output is Output.JSON:
         print_json({"logins": [{**asdict(one), "works": one.works} for one in logins]})
     else:
@@ -219,11 +217,11 @@ def _stored(provider: CredentialProvider) -> list[str]:
     return [one.user for one in provider.users()]
 
 
-def _logins(settings: Settings, provider: CredentialProvider, user: str, jvm: Any) -> list[Login]:
+def _logins(settings: Settings, provider: CredentialProvider, user: str) -> list[Login]:
     credential = provider.credential(user)
     if credential is None:
         return [Login(user, "", None, "no credential")]
-    return try_logins(settings, credential, jvm)
+    return try_logins(settings, credential)
 
 
 def _new_password(user: str, file: Path | None) -> str:

@@ -16,6 +16,7 @@ from typer.main import get_command
 
 from app.cli.failures import exit_code_of
 from app.cli.help_pages import complete_help
+from app.local.java_gateway import begin_jvm
 from streaming.nearest import nearest
 
 
@@ -79,7 +80,16 @@ COMMANDS: Final = {
 }
 """By name, in the order of the list."""
 
+ASKING: Final = frozenset(
+    {
+        *("plan", "apply", "adopt", "topics", "groups", "offsets", "preflight", "fence", "unfence", "cutover"),
+        *("promote", "failover", "failback", "drill", "audit", "pause", "resume"),
+    }
+)
+"""Commands that ask a cluster, whatever their options."""
+
 HELP: Final = "help"
+HELP_FLAGS: Final = frozenset({"-h", "--help"})
 
 
 @dataclass(frozen=True)
@@ -146,6 +156,9 @@ class LazyCommands(TyperGroup):
             from typer.completion import completion_init
 
             completion_init()
+        if words and words[0] in ASKING and not HELP_FLAGS.intersection(words):
+            # It is up by the time that Python has imported what the command needs.
+            begin_jvm()
         run = partial(super().main, words, prog_name, *others, **{**extra, "standalone_mode": False})
         sys.exit(exit_code_of(run, words))
 

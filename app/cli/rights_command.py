@@ -20,8 +20,7 @@ from app.settings import Settings
 from app.wiring import FlowClusters
 from sinks.faults import NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.rd_rights import ask_allowed
+from sinks.kafka.jvm.jvm_rights import ask_allowed
 from sinks.kafka.ports.acls import Allowed
 from sinks.kinds.listing import list_both
 from sinks.kinds.offsets.chosen_groups import chosen_groups
@@ -143,7 +142,8 @@ def check_rights(
     }
     probe = flow.policy.format_remote_topic(flow.flow.source, PROBED_NAME)
     allowed: dict[str, Allowed] = {}
-    for alias, topics in visible.items():
+    for cluster, topics in zip((clusters.source, clusters.target), visible.values(), strict=True):
+        alias = cluster.alias
         mine = [right for right in required if right.cluster == alias and right.resource_type == "TOPIC"]
         named = {right.resource_name for right in mine if right.pattern_type == "LITERAL"} - {EVERY}
         made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
@@ -152,8 +152,7 @@ def check_rights(
         groups = (
             {PROBED_NAME, *_groups(flow, clusters)} if any(one.resource_type == "GROUP" for one in required) else set()
         )
-        client = Admin(alias, settings.cluster(alias, flow.flow).admin)
-        allowed[alias] = ask_allowed(client, topics | named, made, groups)
+        allowed[alias] = ask_allowed(cluster.admin, topics | named, made, groups)
     return right_findings(required, allowed, visible, probe)
 
 

@@ -118,6 +118,9 @@ def _seen(config: Path, flow: list[str] | None) -> StatusSeen:
         silent = str(error)
     except NoJobAnswers as error:
         silent = str(error)
+    from app.local.java_gateway import begin_jvm
+
+    begin_jvm()
     # What asks a job does without Kafka's clients, which take as long to import as all else together.
     from app.passes import status_now
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from app.configs_tool.flags import Flags
-from app.local.java_gateway import kafka_jvm
 from app.properties.config_providers import ConfigProvider, config_providers, resolve_all
 from app.properties.mistakes import Findings, PropertyLine
 from app.properties.parse import read
 from app.settings import load
 from app.settings.reading import USUAL, Reading
+from app.wiring import admin_of
 from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.librdkafka.rd_brokers import KafkaPartitions
-from sinks.kafka.librdkafka.reachability import check_reachable
+from sinks.kafka.jvm.jvm_topics import JvmPartitions, JvmTopics
 from sinks.kafka.ports.brokers import Partitions
-from sinks.kafka.ports.cluster import count_nothing
 from sinks.kafka.ports.config_levels import ConfigLevels
 from sinks.kafka.request_timeout import WHOLE
 from streaming.errors import WrongUsage
@@ -38,17 +35,13 @@ class ClusterAccess:
         return f"ClusterAccess({self.alias!r}, {sorted(self.properties)})"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Opened:
-    """A cluster's configs with their levels, and its partitions, through a client that few commands need."""
+    """A cluster's configs with their levels, and its partitions."""
 
     access: ClusterAccess
     levels: ConfigLevels
-
-    @cached_property
-    def partitions(self) -> Partitions:
-        """Raises LockstepError for client settings that librdkafka cannot have."""
-        return KafkaPartitions(self.access.alias, self.access.properties)
+    partitions: Partitions
 
 
 def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> ClusterAccess:
@@ -66,15 +59,9 @@ def cluster_access(flags: Flags, config: Path, reading: Reading = USUAL) -> Clus
 
 @contextmanager
 def opened(access: ClusterAccess) -> Iterator[Opened]:
-    """Connects on demand; ends what it started. Raises ClusterUnreachable where no address can be connected to,
-    LockstepError where there is no Java."""
-    check_reachable(access.alias, access.properties)
-    with kafka_jvm() as gateway:
-        levels = JvmLevels(access.alias, gateway, access.properties, count_nothing)
-        try:
-            yield Opened(access, levels)
-        finally:
-            levels.close()
+    """Connects on demand; lets go of the client. Raises LockstepError for a client that cannot be made."""
+    with closing(admin_of(access.alias, access.properties)) as admin:
+        yield Opened(access, JvmLevels(admin), JvmPartitions(JvmTopics(admin)))
 
 
 def _by_address(address: str, command_config: Path | None, timeout: float | None) -> ClusterAccess:

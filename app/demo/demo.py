@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -18,14 +18,14 @@ from app.demo.demo_move import DEMO_GROUP, READ, RECORDS, move
 from app.demo.demo_steps import DEMO_TOPICS, MECHANISM, PASSWORD, STEPS, USER, DemoStep, override
 from app.local.certificates import write_private
 from app.local.jar_sets import home, is_checkout
-from app.local.java_gateway import kafka_jvm
 from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.local_mirror import LocalMirror, mirror_properties, with_discovery
 from app.local.ports import free_ports
 from app.local.waiting import WaitedTooLong, wait_for
+from app.wiring import admin_of, open_cluster
 from sinks.kafka.jvm.jvm_login import can_log_in
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.lock_file import locked
 from streaming.errors import LockstepError
 
@@ -88,12 +88,12 @@ def demo(keep: bool) -> bool:
 
 def _log_in(target: LocalCluster) -> str | None:
     listener = {"bootstrap.servers": target.sasl_bootstrap, "security.protocol": "SASL_PLAINTEXT"}
-    with kafka_jvm() as gateway:
-        return can_log_in(target.alias, gateway.jvm, listener, USER, PASSWORD, MECHANISM)
+    with closing(admin_of(target.alias, listener)) as admin:
+        return can_log_in(admin, USER, PASSWORD, MECHANISM)
 
 
 def _client(stack: ExitStack, cluster: LocalCluster) -> KafkaCluster:
-    client = KafkaCluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
+    client = open_cluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
     stack.callback(client.close)
     return client
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.librdkafka.member import Member
+from sinks.kafka.kafka_cluster import KafkaCluster
+from sinks.kafka.records.member import Member
 from streaming.mm2.records import TopicPartition
 
 DEMO_GROUP = "billing"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.users import Upsertion

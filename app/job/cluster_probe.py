@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
-from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.librdkafka.rd_rights import ask_allowed
+from app.wiring import open_cluster
+from sinks.kafka.jvm.java_admin import JavaAdmin
+from sinks.kafka.jvm.jvm_rights import ask_allowed
 from streaming.errors import LockstepError
 from streaming.query_plan import ClusterSource, QueryPlan
 
@@ -34,14 +35,11 @@ SourceProbe = Callable[[ClusterSource], tuple[ClusterSource | None, str | None]]
 def probe_source(source: ClusterSource) -> tuple[ClusterSource | None, str | None]:
     """Asks the cluster, with the client settings of the source itself."""
     try:
-        cluster = KafkaCluster(source.alias, source.options)
-        try:
+        with closing(open_cluster(source.alias, source.options)) as cluster:
             cluster.ping()
-        finally:
-            cluster.close()
+            denied = _denied(source, cluster.admin)
     except LockstepError as error:
         return None, str(error)
-    denied = _denied(source)
     if not denied:
         return source, None
     left = {topic: role for topic, role in source.topics.items() if topic not in denied}
@@ -49,10 +47,10 @@ def probe_source(source: ClusterSource) -> tuple[ClusterSource | None, str | Non
     return (replace(source, topics=left) if left else None), reason
 
 
-def _denied(source: ClusterSource) -> frozenset[str]:
+def _denied(source: ClusterSource, admin: JavaAdmin) -> frozenset[str]:
     """Topics that the client sees and may not read (KIP-430); none where the cluster does not say."""
     try:
-        allowed = ask_allowed(Admin(source.alias, source.options), source.topics.keys(), ())
+        allowed = ask_allowed(admin, source.topics.keys(), ())
     except LockstepError:
         return frozenset()
     # A topic that cannot be seen has an error's name instead of operations.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from app.settings import Settings
-from app.wiring import audit, connect, guard, lease, ledger
+from app.wiring import admin_of, audit, cluster_ports, connect, guard, lease, ledger
 from sinks.background import at_once, begun
 from sinks.engine.claims import Claims
 from sinks.engine.flow_components import FlowComponents
@@ -21,14 +20,8 @@ from sinks.engine.report import Observer
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.jvm.epoch_signal import EpochSignal
-from sinks.kafka.jvm.java_client import JavaAdmin
-from sinks.kafka.jvm.jvm_acls import JvmAcls, JvmAclWatch, SharedJvmAcls, WatchedAcls
-from sinks.kafka.jvm.jvm_committed import BulkGroups
-from sinks.kafka.jvm.jvm_configs import JvmWatch
-from sinks.kafka.jvm.jvm_ends import JvmEnds, JvmRecords
-from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
-from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.jvm.jvm_acls import JvmAcls, SharedJvmAcls
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import CountRequest
 from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.assembly import Assembly, assemble
@@ -43,47 +36,24 @@ from streaming.flow import Flow
 
 @dataclass(frozen=True)
 class JobCluster:
-    """A cluster of a flow in a running job, with watches in the driver's JVM. `client`: its Java properties; `account`:
-    who has the same sees the same of the same cluster. `opened`: what else is closed with it."""
+    """A cluster of a flow in a running job, with watches in the driver's JVM. `account`: who has the same sees the same
+    of the same cluster."""
 
     cluster: KafkaCluster
-    client: Mapping[str, str]
     account: Hashable
-    groups: BulkGroups
     ports: ClusterPorts
-    opened: ExitStack
-
-    def close(self) -> None:
-        """Lets go of its clients."""
-        self.groups.close()
-        self.opened.close()
-        self.cluster.close()
 
 
 def _job_cluster(
-    settings: Settings, alias: str, flow: Flow, gateway: Any, count: CountRequest, shared_acls: SharedJvmAcls
+    settings: Settings, alias: str, flow: Flow, opening: ExitStack, count: CountRequest, shared: SharedJvmAcls
 ) -> JobCluster:
-    client, opened = settings.cluster(alias, flow).admin, ExitStack()
-    account = (alias, tuple(sorted(client.items())))
-    cluster = connect(settings, alias, flow, count)
-    ends = JvmEnds(alias, gateway, client, count)
-    opened.callback(ends.close)
-    groups = BulkGroups(cluster.groups, ends, alias, gateway, client, count)
-    acls = opened.enter_context(shared_acls.used(account, lambda: JvmAcls(alias, gateway, client, count)))
-    ports = ClusterPorts(
-        cluster=cluster,
-        acls=WatchedAcls(cluster.acls, acls),
-        users=cluster.users,
-        groups=groups,
-        config_watch=lambda: JvmWatch(alias, gateway, client, count),
-        acl_watch=lambda: JvmAclWatch(acls),
-        group_watch=lambda: JvmGroupWatch(alias, gateway, client, count),
-        levels=lambda: JvmLevels(alias, gateway, client, count),
-        records=lambda isolation: JvmRecords(cluster.records(isolation), ends, isolation),
-        java=lambda: JavaAdmin(alias, gateway, client, count),
-        many_ids=groups.topic_ids,
-    )
-    return JobCluster(cluster, client, account, groups, ports, opened)
+    cluster = opening.enter_context(closing(connect(settings, alias, flow, count)))
+    account = (alias, tuple(sorted(cluster.properties.items())))
+
+    def acls() -> JvmAcls:
+        return JvmAcls(admin_of(alias, cluster.properties, count))
+
+    return JobCluster(cluster, account, cluster_ports(cluster, opening.enter_context(shared.used(account, acls))))
 
 
 def _no_ledger(ledger: Ledger) -> None:
@@ -112,22 +82,22 @@ class JobHooks:
 
 
 def flow_in_job(
-    settings: Settings, flow: FlowSettings, gateway: Any, metrics: Metrics, hooks: JobHooks | None = None
+    settings: Settings, flow: FlowSettings, metrics: Metrics, hooks: JobHooks | None = None
 ) -> FlowReconcile:
-    """A flow of a running job; `gateway` is py4j's, to the driver's JVM. The `close` of what is returned closes the
+    """A flow of a running job. The `close` of what is returned closes the
     plug-ins of these settings, too."""
     hooks, count = hooks or JobHooks(), metrics.count_request
     with ExitStack() as opened:
-        here = _job_cluster(settings, flow.flow.source, flow.flow, gateway, count, hooks.acls)
-        opened.callback(here.close)
-        there = _job_cluster(settings, flow.flow.target, flow.flow, gateway, count, hooks.acls)
-        opened.callback(there.close)
+        here = _job_cluster(settings, flow.flow.source, flow.flow, opened, count, hooks.acls)
+        there = _job_cluster(settings, flow.flow.target, flow.flow, opened, count, hooks.acls)
         leadership = lease(settings, flow, "run", wake=hooks.on_signal)
         led = there.ports.written_with(leadership.check)
         again, beside = hooks.comes_again, begun if hooks.comes_again else at_once
         assembly = Assembly(flow, here.ports, led, comes_again=again, beside=beside, claims=hooks.claims)
         made = assemble(assembly)
         listening = _observers(settings, flow, here.cluster, there.cluster, metrics)
+        # A client for it alone: its samples do not wait for the answers of others.
+        sampled = admin_of(flow.flow.source, here.cluster.properties, count)
         listing = FlowListing(flow, here.cluster, there.cluster, hooks.listings, there.account)
         source_ends = _source_ends(flow, here.ports, there.ports, assembly)
         opened.callback(source_ends.close)
@@ -143,10 +113,10 @@ def flow_in_job(
             audit=audit(flow, there.cluster),
             controllers=made.controllers,
             writers=made.writers,
-            topic_ids=there.ports.topic_ids,
+            topic_ids=there.cluster.topic_ids,
             keep=source_ends.keep,
             note_counted=source_ends.note_counted,
-            signal=EpochSignal(flow.flow.source, gateway, here.client, count, hooks.on_signal),
+            signal=EpochSignal(sampled, hooks.on_signal),
             observers=[*hooks.observers, *listening],
             on_ledger=hooks.on_ledger,
             leadership=leadership,

@@ -1,4 +1,4 @@
-"""What C libraries allocate, librdkafka above all: in few arenas, and given back. With glibc alone.
+"""What C libraries allocate: in few arenas, and given back. With glibc alone.
 
 Each thread that allocates gets an arena of its own, up to eight for each core, and an arena keeps what was freed in its
 midst: of a job with dozens of threads that is half of what it is resident. Source: mallopt(3), malloc_trim(3).

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from app.failover_facts import ReadinessSurvey
 from app.http.page_history import FlowHistory
@@ -48,13 +47,10 @@ class PreflightWatch:
         task: FlowTask,
         history: FlowHistory,
         settings: Callable[[], Settings],
-        gateway: Any,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`settings`: those that are in force. `gateway`: py4j's, to the driver's JVM; None: all is asked
-        through librdkafka."""
+        """`settings`: those that are in force."""
         self._task, self._history, self._settings, self._clock = task, history, settings, clock
-        self._gateway = gateway
         self._due = float("-inf")
         self._trouble: str | None = None
         self._flow: FlowSettings | None = None
@@ -94,7 +90,7 @@ class PreflightWatch:
     def _observe(self, settings: Settings, flow: FlowSettings, began: float) -> Preflight:
         if flow is not self._flow or self._survey is None:
             self.close()
-            clusters = self._opened.enter_context(both_clusters(settings, flow, self._gateway))
+            clusters = self._opened.enter_context(both_clusters(settings, flow))
             survey = ReadinessSurvey(settings, flow, clusters, by_job=True)
             self._flow, self._survey, self._clusters = flow, survey, clusters
         status, groups = self._task.status(), self._history.groups()
@@ -104,14 +100,9 @@ class PreflightWatch:
         # Read anew, and only where topics may be moving: it is the passes' own otherwise.
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
         in_step = in_step_of_status(status, groups)
-        try:
-            facts = self._survey.observe(
-                listed, in_step, status.heartbeat_age_seconds, known, replicas, status.failover.lost
-            )
-        finally:
-            # Only what is seen seldom asks coordinators: their processes need not stay until then.
-            for cluster in (self._clusters.source, self._clusters.target):
-                cluster.groups.close()
+        facts = self._survey.observe(
+            listed, in_step, status.heartbeat_age_seconds, known, replicas, status.failover.lost
+        )
         self._task.note_counted(self._survey.positions)
         return preflight_of(facts, utc_now(), self._clock() - began)
 
@@ -132,7 +123,6 @@ def preflights(
     tasks: Mapping[Flow, FlowTask],
     histories: Mapping[Flow, FlowHistory],
     settings: Callable[[], Settings],
-    gateway: Any,
 ) -> Iterator[None]:
     """For the length of a `with` block, a thread for each flow; the end waits for none of them."""
     ended = threading.Event()
@@ -143,7 +133,7 @@ def preflights(
         watch.close()
 
     for flow, task in tasks.items():
-        watch = PreflightWatch(task, histories[flow], settings, gateway)
+        watch = PreflightWatch(task, histories[flow], settings)
         threading.Thread(target=run, args=(watch,), name=f"preflight-{flow.name}", daemon=True).start()
     try:
         yield

@@ -102,7 +102,7 @@ class Job:
             observers=[self._histories[flow.flow]],
             comes_again=not self._once,
         )
-        built = flow_in_job(settings, flow, self._spark.sparkContext._gateway, self._metrics, hooks)
+        built = flow_in_job(settings, flow, self._metrics, hooks)
         self._adopted.built(flow)
         return built
 
@@ -182,8 +182,8 @@ class Job:
             stack.callback(self._end, supervisors, server)
             stack.enter_context(listening(self._spark, self._metrics))
             stack.enter_context(sampling(self._tasks, self._histories))
-            watched, gateway = {} if self._once else self._tasks, self._spark.sparkContext._gateway
-            stack.enter_context(preflights(watched, self._histories, lambda: self._settings, gateway))
+            watched = {} if self._once else self._tasks
+            stack.enter_context(preflights(watched, self._histories, lambda: self._settings))
             stack.enter_context(self._verifiers.running(None if self._once else self._settings))
             self._once_through(supervisors) if self._once else self._until_stopped(supervisors)
 

@@ -19,9 +19,10 @@ from pyspark.sql import SparkSession
 from app.held_interrupts import held_interrupts
 from app.job.driver_end import DriverWatch, Lives, lives_as_child, lives_as_parent
 from app.job.submit_options import JAVA_OPTIONS, is_local, split_environment
+from app.local.gateway_client import protect_callbacks
 from app.local.jars import connector_jars
 from app.local.java import QUICK_START, java
-from app.local.java_gateway import protect_callbacks
+from app.local.java_gateway import adopted_jvm
 from streaming.errors import LockstepError
 from streaming.restarts import root_cause
 
@@ -84,7 +85,8 @@ def running_session(watch: DriverWatch) -> Iterator[SparkSession]:
     try:
         spark = session(started=watch.follow)
         try:
-            yield spark
+            with adopted_jvm(spark.sparkContext._gateway):
+                yield spark
         finally:
             if not watch.has_ended():
                 spark.stop()

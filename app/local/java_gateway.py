@@ -1,94 +1,212 @@
-"""A Java process with Kafka's classes, for commands that speak to a cluster as only Java's client can."""
+"""A small Java process with Kafka's client, through which commands ask and change clusters.
+
+It starts while Python still imports. From the second command on it loads its classes from an archive that the first one
+left (Java's class data sharing), which takes a third of the time.
+"""
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
 
-from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway, JavaObject, launch_gateway
-from py4j.protocol import Py4JError
-
-from app.local.jars import kafka_jars, pyspark_jar
+from app.local.jar_sets import home
+from app.local.jars import connector_jars, pyspark_jar
 from app.local.java import QUICK_START, java
 from streaming.errors import LockstepError
 
-OPTIONS = ("-Xmx256m", "-Xshare:auto", "-XX:+UseSerialGC", *QUICK_START)
-GATEWAY_ENDS_WITHIN = 20.0
-"""Seconds."""
+PYSPARK_JARS: Final = (
+    "py4j-*.jar",
+    "jackson-core-2*.jar",
+    "jackson-annotations-2*.jar",
+    "jackson-databind-2*.jar",
+    "slf4j-api-*.jar",
+    "lz4-java-*.jar",
+    "snappy-java-*.jar",
+    "zstd-jni-*.jar",
+)
+"""What Kafka's client and the gateway need, and pyspark ships."""
+
+OPTIONS: Final = (
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    *QUICK_START,
+    "-Djava.lang.invoke.MethodHandle.COMPILE_THRESHOLD=50",
+    "-Dslf4j.internal.verbosity=ERROR",
+)
+MAIN: Final = ("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0")
+GATEWAY_ENDS_WITHIN: Final = 20.0
+"""Seconds, most of which it may take to write its archive."""
+
+ARCHIVES: Final = "class-archives"
+OTHERS_MAY_WRITE: Final = 0o022
+LEFT_AFTER: Final = 600.0
+"""Seconds after which an archive that is not whole will never be."""
 
 
-class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
-    """Once Ctrl-C ended a wait for Java, nobody waits for it any more: what is left to be closed ends with the process.
+class GatewayProcess:
+    """The process, which begins to start with this. It ends with this program, however that ends.
 
-    py4j itself would close the connection by a method that this kind of connection lacks (py4j's pull request 440).
+    It is in a session of its own, so that Ctrl-C leaves it to whoever has something to finish, and asks for a secret
+    that this program alone has. Raises LockstepError where Java, or a jar, is missing.
     """
 
-    _interrupted = False
-
-    def send_command(self, *arguments: Any, **options: Any) -> Any:
-        """Raises KeyboardInterrupt, from the first one on at once."""
-        if self._interrupted:
-            raise KeyboardInterrupt
+    def __init__(self) -> None:
+        self._program = java()
+        jars = [*(pyspark_jar(one) for one in PYSPARK_JARS), *connector_jars()]
+        self._archive = _Archive(self._program, jars)
+        options = (*OPTIONS, *self._archive.options())
+        self._command = [self._program, *options, "-cp", os.pathsep.join(map(str, jars)), *MAIN]
         try:
-            return super().send_command(*arguments, **options)
-        except (KeyboardInterrupt, AttributeError) as error:
-            if not isinstance(error.__context__ if isinstance(error, AttributeError) else error, KeyboardInterrupt):
-                raise
-            # Nor does it tell Java of objects that are garbage.
-            self._interrupted, self.is_connected = True, False
-            raise KeyboardInterrupt from None
+            self.process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise self._failed() from error
+        self._lock = threading.Lock()
+        self._gateway: Any = None
+
+    def gateway(self) -> Any:
+        """py4j's gateway, once the process is up. Raises LockstepError where it does not start."""
+        with self._lock:
+            if self._gateway is None:
+                self._gateway = self._connected()
+            return self._gateway
+
+    def _connected(self) -> Any:
+        from app.local.gateway_client import connected
+
+        output = self.process.stdout
+        port, token = (output.readline().decode().strip() if output is not None else "" for _ in range(2))
+        if not port.isdigit() or not token:
+            raise self._failed()
+        return connected(int(port), token)
+
+    def _failed(self) -> LockstepError:
+        return LockstepError(f"{self._program} does not start: run `{self._program} {' '.join(OPTIONS)} -version`")
+
+    def close(self) -> None:
+        """Ends the process; one that was asked for its archive is waited for until it has written it."""
+        with self._lock:
+            used, self._gateway = self._gateway, None
+        if used is not None:
+            used.close()
+        keeps = used is not None and self._archive.is_being_made and self.process.poll() is None
+        if self.process.stdin is not None:
+            with suppress(OSError):
+                self.process.stdin.close()
+        try:
+            if not keeps:
+                self.process.kill()
+            self.process.wait(GATEWAY_ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._archive.finish(keep=keeps and self.process.returncode == 0)
 
 
-class _Gateway(JavaGateway):  # type: ignore[misc]  # py4j brings no types
-    def _create_gateway_client(self) -> GatewayClient:
-        return _Client(gateway_parameters=self.gateway_parameters)
+class _Archive:
+    """The classes that the process loads. Made once by the first process, moved to its place once it is whole, and
+    used only where no other user could have written it: unlike jars, it cannot be compared with a checksum."""
+
+    def __init__(self, program: str, jars: Sequence[Path]) -> None:
+        digest = hashlib.sha256(repr((os.path.realpath(program), OPTIONS)).encode())
+        for jar in jars:
+            found = jar.stat()
+            digest.update(f"{jar}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
+        self._path = home() / ARCHIVES / f"commands-{digest.hexdigest()[:16]}.jsa"
+        self._part: Path | None = None
+
+    @property
+    def is_being_made(self) -> bool:
+        """Whether the process writes it when it ends."""
+        return self._part is not None
+
+    def options(self) -> tuple[str, ...]:
+        """Java's, to use it or to make it."""
+        if self._path.is_file():
+            return (f"-XX:SharedArchiveFile={self._path}", "-Xshare:auto", "-Xlog:disable") if self._is_ours() else ()
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            return ()
+        if not _is_own(self._path.parent):
+            return ()
+        for left in self._path.parent.glob(f".{self._path.name}.*.part"):
+            if time.time() - left.stat().st_mtime > LEFT_AFTER:
+                # Of a program that was killed.
+                left.unlink(missing_ok=True)
+        self._part = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
+        return (f"-XX:ArchiveClassesAtExit={self._part}", "-Xlog:disable")
+
+    def _is_ours(self) -> bool:
+        return _is_own(self._path) and _is_own(self._path.parent)
+
+    def finish(self, *, keep: bool) -> None:
+        """Moves what was made to its place, or deletes it."""
+        if self._part is not None:
+            with suppress(OSError):
+                if keep:
+                    self._part.replace(self._path)
+                else:
+                    self._part.unlink(missing_ok=True)
 
 
-def protect_callbacks(gateway: Any) -> None:
-    """Lets the callback server of PySpark's gateway answer its own JVM alone. To be called once the server listens.
+def _is_own(path: Path) -> bool:
+    found = path.stat()
+    return found.st_uid == os.getuid() and not found.st_mode & OTHERS_MAY_WRITE
 
-    PySpark protects calls to Java only: any user of the machine could call the function of a query. py4j's Java side
-    can authenticate itself, but loses its token where the callback client gets a new port, so it is set again.
+
+_lock = threading.Lock()
+_running: list[GatewayProcess] = []
+_adopted: list[Any] = []
+
+
+def begin_jvm() -> None:
+    """Starts this program's Java process, unless it is there, and does not wait for it. What is wrong with Java is left
+    to who needs it."""
+    with suppress(LockstepError):
+        _process()
+
+
+def process_jvm() -> Any:
+    """py4j's gateway to the one JVM of this program: the small process, or the driver's JVM while a job runs.
+
+    Raises LockstepError where Java does not start.
     """
-    if gateway.callback_server_parameters.auth_token is not None:
-        return
-    token = secrets.token_hex(32)
-    client = JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient()
-    field = gateway.jvm.java.lang.Class.forName("py4j.CallbackClient").getDeclaredField("authToken")
-    field.setAccessible(True)
-    field.set(client, token)
-    gateway.callback_server_parameters.auth_token = token
+    return _adopted[-1] if _adopted else _process().gateway()
 
 
 @contextmanager
-def kafka_jvm() -> Iterator[JavaGateway]:
-    """py4j's gateway to it; the process ends with the block, or with this program. No Spark: it is up in a second.
-
-    It is in a process group of its own, so that Ctrl-C leaves it to whoever has something to finish, and asks for a
-    secret that this program alone has. Raises LockstepError where Java is missing or does not start.
-    """
-    program, classpath = java(), os.pathsep.join(map(str, kafka_jars()))
+def adopted_jvm(gateway: Any) -> Iterator[None]:
+    """Until the block ends, this program asks clusters through a JVM that it has anyway; the small process ends."""
+    with _lock:
+        small = list(_running)
+        _running.clear()
+        _adopted.append(gateway)
+    for process in small:
+        process.close()
     try:
-        port, token, process = launch_gateway(
-            jarpath=str(pyspark_jar("py4j-*.jar")),
-            classpath=classpath,
-            java_path=program,
-            javaopts=list(OPTIONS),
-            die_on_exit=True,
-            create_new_process_group=True,
-            enable_auth=True,
-            return_proc=True,
-        )
-    except (OSError, ValueError, Py4JError) as error:
-        # ValueError: it ended before it said its port.
-        raise LockstepError(f"{program} does not start: run `{program} {' '.join(OPTIONS)} -version`") from error
-    gateway = _Gateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
-    try:
-        yield gateway
+        yield
     finally:
-        gateway.shutdown()
-        process.stdin.close()
-        process.wait(timeout=GATEWAY_ENDS_WITHIN)
+        _adopted.remove(gateway)
+
+
+def _process() -> GatewayProcess:
+    with _lock:
+        if not _running:
+            started = GatewayProcess()
+            _running.append(started)
+            atexit.register(started.close)
+        return _running[0]

@@ -17,7 +17,7 @@ from sinks.engine.model import Key
 from sinks.engine.overrides import InLedger
 from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 

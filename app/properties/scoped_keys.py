@@ -164,7 +164,7 @@ class Slot:
         if where.scope != self.scope or not where.name.startswith(self.prefix) or where.name in kafka_names()["mirror"]:
             return None
         if name == METRIC_REPORTERS.name:
-            # librdkafka has no reporters, and the JVM of the driver has neither Python's nor, as a rule, MM2's.
+            # confluent-kafka has no reporters; the JVM that asks has neither Python's nor, as a rule, MM2's.
             return None
         return name if self.names is None or name in self.names else None
 

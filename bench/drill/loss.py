@@ -15,7 +15,7 @@ from sinks.failover.arrival import Arrival, arrivals
 from sinks.failover.cut_reader import AsItWas
 from sinks.failover.kept_end_offsets import kept_end_offsets
 from sinks.failover.predicted_losses import predicted
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import LogRange
 from sinks.kinds.offsets.stored_histories import stored_histories
 from streaming.mm2.records import TopicPartition

@@ -11,7 +11,7 @@ from typing import Final
 
 from app.local.waiting import wait_for
 from bench.drill.source_load import Topic
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

@@ -20,7 +20,7 @@ from bench.drill.readers import Commits, DrillReader, readers
 from bench.drill.snapshot import Logs, Snapshot, Target, read_logs, remote
 from bench.drill.source_load import Load, Topic, create, running
 from bench.drill.verified import verified_offsets
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from streaming.mm2.records import TopicPartition
 
 T = TypeVar("T")

@@ -15,12 +15,12 @@ import orjson
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import LocalMirror
 from app.local.waiting import WaitedTooLong
+from app.wiring import open_cluster
 from bench.drill.loss import Loss, loss_from_json
 from bench.drill.outcome_rows import Row, row_from_json
 from bench.drill.programs import LOCKSTEP, committing_job, mm2_properties
 from bench.drill.round import DrillSize, Ground, Played, play
 from bench.drill.source_load import CLEANER
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 
 RESULTS: Final = Path("benchmarks-drill.json")
 FULL: Final = DrillSize(seconds=40.0, groups=4, settle=10.0)
@@ -124,7 +124,7 @@ def _ground(root: Path, way: Way) -> Iterator[Ground]:
     with ExitStack() as stack:
         clusters = {alias: LocalCluster(alias, root / alias, heap="768m", overrides=CLEANER) for alias in "ab"}
         a, b = (stack.enter_context(cluster) for cluster in clusters.values())
-        source, target = (KafkaCluster(alias, {"bootstrap.servers": one.bootstrap}) for alias, one in clusters.items())
+        source, target = (open_cluster(alias, {"bootstrap.servers": one.bootstrap}) for alias, one in clusters.items())
         for client in (source, target):
             stack.callback(client.close)
         isolation = "read_committed" if way.read_committed else "read_uncommitted"

@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as RdTopicPartition
 from bench.drill.count import Entry
 from bench.drill.readers import Commits
 from bench.drill.source_load import name_of
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Tail
 from sinks.kafka.ports.groups import Offsets
 from streaming.errors import LockstepError

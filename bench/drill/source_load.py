@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from app.local.waiting import wait_for
 from bench.drill.count import Entry
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition

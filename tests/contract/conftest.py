@@ -7,7 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from app.wiring import open_cluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Cluster
 
@@ -17,7 +18,7 @@ KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
 @pytest.fixture
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """The target on real brokers."""
-    with closing(KafkaCluster("b", {"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap})) as built:
+    with closing(open_cluster("b", {"bootstrap.servers": request.getfixturevalue("clusters").b.bootstrap})) as built:
         yield built
 
 

@@ -7,15 +7,10 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 
 import confluent_kafka as rd
-import pytest
 
 from app.local.waiting import wait_for
-from sinks.kafka.jvm.jvm_committed import BulkGroups
-from sinks.kafka.jvm.jvm_ends import JvmEnds
-from sinks.kafka.jvm.jvm_groups import JvmGroupWatch
-from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.librdkafka.rd_groups import KafkaGroups
+from sinks.kafka.jvm.jvm_group_watch import JvmGroupWatch
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_groups import MemoryGroups
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import Groups, LogRange, Offsets
@@ -38,9 +33,8 @@ class Stage:
     topic: str
     joined: Callable[[str], AbstractContextManager[None]]
     recreate: Callable[[], None]
-    watches: Mapping[str, Callable[[pytest.FixtureRequest], GroupWatch]]
+    watches: Mapping[str, Callable[[], GroupWatch]]
     bootstrap: str = ""
-    in_bulk: Callable[[pytest.FixtureRequest], Groups] | None = None
 
     def at(self, partition: int) -> TopicPartition:
         return TopicPartition(self.topic, partition)
@@ -60,12 +54,12 @@ def in_memory(topic: str) -> Stage:
     def recreate() -> None:
         groups.ids[topic] = "another"
 
-    return Stage(groups, topic, joined, recreate, {"plain": lambda _: PlainGroupWatch(groups)})
+    return Stage(groups, topic, joined, recreate, {"plain": lambda: PlainGroupWatch(groups)})
 
 
 def of_broker(topic: str, bootstrap: str, cluster: KafkaCluster) -> Stage:
     """Groups of a real cluster, and a consumer that joins them."""
-    groups, properties = KafkaGroups(Admin("b", {"bootstrap.servers": bootstrap})), {"bootstrap.servers": bootstrap}
+    groups, properties = cluster.groups, {"bootstrap.servers": bootstrap}
 
     @contextmanager
     def joined(group: str) -> Iterator[None]:
@@ -86,18 +80,8 @@ def of_broker(topic: str, bootstrap: str, cluster: KafkaCluster) -> Stage:
         wait_for(lambda: cluster.create_topics({topic: TopicSpec(1, 1)}) == created, SOON, "the topic again")
         wait_for(lambda: bool(groups.topic_ids([topic])), SOON, f"{topic} to be back")
 
-    def through_jvm(request: pytest.FixtureRequest) -> GroupWatch:
-        gateway = request.getfixturevalue("spark").sparkContext._gateway
-        return JvmGroupWatch("b", gateway, properties, lambda alias, api, result: None)
-
-    def in_bulk(request: pytest.FixtureRequest) -> Groups:
-        gateway = request.getfixturevalue("spark").sparkContext._gateway
-        # What the JVM does not answer has no offsets there.
-        made = "b", gateway, properties, lambda alias, api, result: None
-        return BulkGroups(MemoryGroups("b"), JvmEnds(*made), *made)
-
-    watches = {"plain": lambda _: PlainGroupWatch(groups), "jvm": through_jvm}
-    return Stage(groups, topic, joined, recreate, watches, bootstrap, in_bulk)
+    watches = {"plain": lambda: PlainGroupWatch(groups), "jvm": lambda: JvmGroupWatch(cluster.admin)}
+    return Stage(groups, topic, joined, recreate, watches, bootstrap)
 
 
 def commit(stage: Stage, offsets: Mapping[str, Offsets]) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import pytest
-
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
+from app.wiring import admin_of
 from sinks.kafka.jvm.jvm_levels import JvmLevels
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import (
@@ -24,15 +23,14 @@ ONE = ConfigEntity(ResourceType.BROKER, "1")
 """The broker that every cluster of a test has."""
 
 
-def jvm_levels(request: pytest.FixtureRequest, alias: str, properties: dict[str, str]) -> JvmLevels:
-    """Levels through the JVM of the tests' SparkSession."""
-    gateway = request.getfixturevalue("spark").sparkContext._gateway
-    return JvmLevels(alias, gateway, properties, lambda alias, api, result: None)
+def jvm_levels(alias: str, properties: dict[str, str]) -> JvmLevels:
+    """Levels of a real cluster."""
+    return JvmLevels(admin_of(alias, properties))
 
 
-def levels_of(request: pytest.FixtureRequest, cluster: LocalCluster) -> JvmLevels:
+def levels_of(cluster: LocalCluster) -> JvmLevels:
     """Those of a local cluster."""
-    return jvm_levels(request, cluster.alias, {"bootstrap.servers": cluster.bootstrap})
+    return jvm_levels(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
 
 
 def at(levels: ConfigLevels, entity: ConfigEntity) -> Levels:

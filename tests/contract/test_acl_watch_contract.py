@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import pytest
 
 from app.local.ports import free_ports
+from app.wiring import admin_of
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.jvm.jvm_acls import RECENT, JvmAcls, SharedJvmAcls, WatchedAcls
+from sinks.kafka.jvm.jvm_acls import RECENT, JvmAcls, JvmAclWatch, SharedJvmAcls
 from sinks.kafka.memory.memory_acls import MemoryAcls, PlainAclWatch
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.acls import Acls, AclWatch
-from tests.contract.acl_looks import REAL, broker_of, jvm_watch, kafka_acls, shows
+from tests.contract.acl_looks import broker_of, kafka_acls, shows
 from tests.sinks.kinds.acls.acl_builders import acl
 
 
@@ -25,7 +26,9 @@ class Watched:
     watch: AclWatch
 
 
-@pytest.fixture(params=["memory", pytest.param("plain", marks=pytest.mark.kafka), pytest.param("jvm", marks=REAL)])
+@pytest.fixture(
+    params=["memory", pytest.param("plain", marks=pytest.mark.kafka), pytest.param("jvm", marks=pytest.mark.kafka)]
+)
 def watched(request: pytest.FixtureRequest) -> Iterator[Watched]:
     if request.param == "memory":
         memory = MemoryAcls("b")
@@ -33,7 +36,7 @@ def watched(request: pytest.FixtureRequest) -> Iterator[Watched]:
         return
     properties = {"bootstrap.servers": broker_of(request).bootstrap}
     kafka = kafka_acls(properties)
-    watch = PlainAclWatch(kafka) if request.param == "plain" else jvm_watch(request, properties)
+    watch = PlainAclWatch(kafka) if request.param == "plain" else JvmAclWatch(kafka)
     yield Watched(kafka, watch)
     watch.close()
 
@@ -71,36 +74,32 @@ def test_forgotten_look_is_reported_again(watched: Watched) -> None:
 
 
 @pytest.mark.kafka
-@pytest.mark.spark
-def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) -> None:
+def test_unreachable_cluster_is_said_to_be_so() -> None:
     (port,) = free_ports(1)
-    watch = jvm_watch(request, {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1500"})
-    with pytest.raises(ClusterUnreachable, match="cluster b: DescribeAcls: "):
+    watch = JvmAclWatch(kafka_acls({"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1500"}))
+    with pytest.raises(ClusterUnreachable, match=r"cluster b: .*refuses connections"):
         watch.changed()
     watch.close()
 
 
 @pytest.mark.kafka
-@pytest.mark.spark
 def test_flows_of_one_account_share_an_answer_until_it_is_old_or_one_of_them_writes(
     request: pytest.FixtureRequest, one: AclBinding
 ) -> None:
     properties, now, shared = {"bootstrap.servers": broker_of(request).bootstrap}, [100.0], SharedJvmAcls()
-    gateway = request.getfixturevalue("spark").sparkContext._gateway
 
     def opened() -> JvmAcls:
-        return JvmAcls("b", gateway, properties, lambda alias, api, result: None, lambda: now[0])
+        return JvmAcls(admin_of("b", properties), lambda: now[0])
 
     with shared.used("somebody", opened) as first, shared.used("somebody", opened) as second:
-        assert first() is second()
-        acls = WatchedAcls(kafka_acls(properties), first)
-        before = acls.recent()
+        assert first is second
+        before = first.recent()
         kafka_acls(properties).create([one])
         shows(kafka_acls(properties), one.principal, {one})
         now[0] += RECENT
-        assert WatchedAcls(kafka_acls(properties), second).recent() is before
+        assert second.recent() is before
         now[0] += 0.1
-        assert acls.recent() - before == {one}
-        acls.delete([one])
+        assert first.recent() - before == {one}
+        first.delete([one])
         shows(kafka_acls(properties), one.principal, set())
-        assert WatchedAcls(kafka_acls(properties), second).recent() == before
+        assert second.recent() == before

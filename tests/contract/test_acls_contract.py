@@ -11,22 +11,23 @@ import pytest
 from app.local.local_cluster import LocalCluster
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable, LockstepError, NotSupported, RightsMissing
-from sinks.kafka.librdkafka import rd_acls as requests
+from sinks.kafka.jvm import jvm_acls as requests
+from sinks.kafka.jvm.jvm_acls import JvmAclWatch
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.ports.acl_binding import CLUSTER, DELEGATION_TOKEN, LITERAL, PREFIXED, TOPIC, UNKNOWN, USER, AclBinding
 from sinks.kafka.ports.acls import Acls
-from tests.contract.acl_looks import REAL, acls_at, broker_of, create_in_java, jvm_watch, kafka_acls, restricted, shows
+from tests.contract.acl_looks import broker_of, create_in_java, kafka_acls, restricted, shows
 from tests.quick_java import QUICK_KAFKA
 from tests.sinks.kinds.acls.acl_builders import acl
 
-KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka), pytest.param("jvm", marks=REAL)]
+KINDS = ["memory", pytest.param("kafka", marks=pytest.mark.kafka)]
 
 
 @pytest.fixture(params=KINDS)
 def acls(request: pytest.FixtureRequest) -> Acls:
     if request.param == "memory":
         return MemoryAcls("b")
-    return acls_at(request, {"bootstrap.servers": broker_of(request).bootstrap})
+    return kafka_acls({"bootstrap.servers": broker_of(request).bootstrap})
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ def denied(request: pytest.FixtureRequest) -> Acls:
     """Seen by a user without any right."""
     if request.param == "memory":
         return MemoryAcls("b", denied={"describe", "alter"})
-    return acls_at(request, restricted(request))
+    return kafka_acls(restricted(request))
 
 
 @EACH_CALL
@@ -160,7 +161,7 @@ def unreachable(request: pytest.FixtureRequest) -> Acls:
     if request.param == "memory":
         return MemoryAcls("b", reachable=False)
     (port,) = free_ports(1)
-    return acls_at(request, {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1000"})
+    return kafka_acls({"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1000"})
 
 
 @EACH_CALL
@@ -181,7 +182,7 @@ def open_to_all(request: pytest.FixtureRequest) -> Acls:
     """Of a cluster without an authorizer."""
     if request.param == "memory":
         return MemoryAcls("b", authorizer=False)
-    return acls_at(request, {"bootstrap.servers": request.getfixturevalue("without_authorizer").bootstrap})
+    return kafka_acls({"bootstrap.servers": request.getfixturevalue("without_authorizer").bootstrap})
 
 
 @EACH_CALL
@@ -191,35 +192,35 @@ def test_cluster_without_an_authorizer_supports_no_acls(open_to_all: Acls, call:
 
 
 @pytest.mark.kafka
-@pytest.mark.spark
-def test_watch_through_the_jvm_tells_the_same_troubles_apart(
-    request: pytest.FixtureRequest, without_authorizer: LocalCluster
-) -> None:
+def test_watch_tells_the_same_troubles_apart(request: pytest.FixtureRequest, without_authorizer: LocalCluster) -> None:
     troubles: tuple[tuple[dict[str, str], type[LockstepError]], ...] = (
         (restricted(request), RightsMissing),
         (without_authorizer.client_properties(), NotSupported),
     )
     for properties, error in troubles:
         with (
-            closing(jvm_watch(request, properties)) as watch,
+            closing(JvmAclWatch(kafka_acls(properties))) as watch,
             pytest.raises(error, match="cluster b: DescribeAcls: "),
         ):
             watch.changed()
 
 
 @pytest.mark.kafka
-@pytest.mark.spark
-def test_what_librdkafka_does_not_know_is_unknown_and_cannot_be_written(
-    request: pytest.FixtureRequest, user: str
-) -> None:
+def test_resources_and_operations_of_every_kind_are_seen_as_they_are(request: pytest.FixtureRequest, user: str) -> None:
     acls = kafka_acls({"bootstrap.servers": broker_of(request).bootstrap})
     create_in_java(request, USER, "User:someone", user, "CREATE_TOKENS")
     create_in_java(request, DELEGATION_TOKEN, "token", user, "DESCRIBE")
     seen = {
-        AclBinding(UNKNOWN, "User:someone", LITERAL, user, "*", UNKNOWN, "ALLOW"),
-        AclBinding(UNKNOWN, "token", LITERAL, user, "*", "DESCRIBE", "ALLOW"),
+        AclBinding(USER, "User:someone", LITERAL, user, "*", "CREATE_TOKENS", "ALLOW"),
+        AclBinding(DELEGATION_TOKEN, "token", LITERAL, user, "*", "DESCRIBE", "ALLOW"),
     }
     shows(acls, user, seen)
-    faults = acls.delete(seen)
-    assert [fault.code for fault in faults.values() if fault] == ["INVALID_REQUEST"] * 2
-    shows(acls, user, seen)
+    assert acls.delete(seen) == dict.fromkeys(seen)
+    shows(acls, user, set())
+
+
+def test_acl_that_is_unknown_in_part_is_not_written(acls: Acls, user: str) -> None:
+    unknown = AclBinding(UNKNOWN, "x", LITERAL, user, "*", "READ", "ALLOW")
+    (fault,) = acls.create([unknown]).values()
+    assert fault is not None
+    assert fault.code == "INVALID_REQUEST"

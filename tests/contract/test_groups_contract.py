@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from app.local.broker import BROKER_BASE
 from app.local.jars import kafka_jars
 from app.local.java import JavaProcess
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from app.wiring import open_cluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.watches import GroupWatch
@@ -30,7 +31,7 @@ def stage(request: pytest.FixtureRequest, unique: str) -> Iterator[Stage]:
         yield in_memory(unique)
         return
     bootstrap = request.getfixturevalue("clusters").b.bootstrap
-    with closing(KafkaCluster("b", {"bootstrap.servers": bootstrap})) as cluster:
+    with closing(open_cluster("b", {"bootstrap.servers": bootstrap})) as cluster:
         assert cluster.create_topics({unique: TopicSpec(2, 1)}) == {unique: None}
         wait_for(lambda: unique in cluster.list_topics(), SOON, f"{unique} to be listed")
         cluster.append_log(unique, [(b"k", b"v")] * RECORDS)
@@ -117,39 +118,38 @@ def test_member_is_seen_whatever_the_protocol_of_its_group(stage: Stage, protoco
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("stage", ["kafka"], indirect=True)
-def test_group_that_is_there_but_cannot_be_described_is_never_empty(stage: Stage, tmp_path: Path) -> None:
-    """A share group (KIP-932), as a streams group (KIP-1071) would be: listed, but unknown to this client."""
+def test_nothing_is_committed_for_a_group_of_another_type(stage: Stage, tmp_path: Path) -> None:
+    """A share group (KIP-932): Java's client of Kafka 3.9 takes it for a group that is not there."""
     group = f"{stage.topic}-share"
-    assert stage.groups.members([group]).items == {group: 0}
     words = ["--bootstrap-server", stage.bootstrap, "--topic", stage.topic, "--group", group]
     main = "org.apache.kafka.tools.consumer.ConsoleShareConsumer"
     consumer = JavaProcess(main, words, kafka_jars(), tmp_path / "share.log", QUICK_KAFKA)
+    listed = AdminClient({"bootstrap.servers": stage.bootstrap})
     try:
-        wait_for(lambda: stage.groups.members([group]).items == {group: 1}, SOON, "the share group to be listed")
-        many = [f"{group}-none-{number}" for number in range(30)]
-        assert stage.groups.members([*many, group]).items == {**dict.fromkeys(many, 0), group: 1}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            wait_for(lambda: listed.list_groups(group), SOON, "the share group to be there")
+        fault = stage.groups.commit({group: {stage.at(0): 1}})[group][stage.at(0)]
+        assert fault is not None
+        assert not fault.unknown
+        assert group not in stage.groups.names()
     finally:
         consumer.stop()
 
 
 @pytest.mark.kafka
-@pytest.mark.spark
 @pytest.mark.parametrize("stage", ["kafka"], indirect=True)
-def test_offsets_of_many_groups_are_the_same_through_the_jvm_as_one_by_one(
-    stage: Stage, unique: str, request: pytest.FixtureRequest
-) -> None:
+def test_offsets_of_many_groups_come_whatever_their_names_and_metadata(stage: Stage, unique: str) -> None:
     """With one that is not there, one whose name ends a line, one without any offset, and one with odd metadata."""
     many = {f"{unique}-{number:02d}": {stage.at(number % 2): number % 4} for number in range(40)}
     named = {f"{unique}, {{odd}}\nname": {stage.at(0): 2}}
     commit(stage, {**many, **named})
-    odd = rd.TopicPartition(stage.topic, 1, 3, metadata="it's {odd}")
-    client, group = AdminClient({"bootstrap.servers": stage.bootstrap}), f"{unique}-07"
-    client.alter_consumer_group_offsets([rd.ConsumerGroupTopicPartitions(group, [odd])])[group].result(SOON)
+    odd, group = rd.TopicPartition(stage.topic, 1, 3, metadata="it's {odd}"), f"{unique}-07"
+    with closing(rd.Consumer({"bootstrap.servers": stage.bootstrap, "group.id": group})) as consumer:
+        consumer.commit(offsets=[odd], asynchronous=False)
     asked = [*many, *named, f"{unique}-none"]
-    assert stage.in_bulk is not None
-    expected = stage.groups.committed(asked)
-    assert stage.in_bulk(request).committed(asked) == expected
-    assert expected.items[f"{unique}-07"] == {stage.at(1): 3}
+    expected = {**many, **named, f"{unique}-none": {}, group: {stage.at(1): 3}}
+    assert stage.groups.committed(asked).items == expected
     assert stage.groups.members(asked).items == dict.fromkeys(asked, 0)
 
 
@@ -162,11 +162,11 @@ def test_topic_that_is_recreated_has_another_id_and_one_that_is_gone_none(stage:
     assert after != ids
 
 
-@pytest.fixture(params=["plain", pytest.param("jvm", marks=pytest.mark.spark)])
+@pytest.fixture(params=["plain", "jvm"])
 def watch(request: pytest.FixtureRequest, stage: Stage) -> Iterator[GroupWatch]:
     if request.param not in stage.watches:
         pytest.skip("groups in memory are nothing that a JVM could watch")
-    with closing(stage.watches[request.param](request)) as made:
+    with closing(stage.watches[request.param]()) as made:
         yield made
 
 

@@ -9,8 +9,9 @@ import pytest
 from app.local.local_cluster import LocalCluster
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
+from app.wiring import open_cluster
 from sinks.faults import ClusterUnreachable, RightsMissing
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 
 pytestmark = pytest.mark.kafka
@@ -28,7 +29,7 @@ def broker(request: pytest.FixtureRequest) -> LocalCluster:
 @pytest.fixture
 def topic(broker: LocalCluster, unique: str) -> Iterator[str]:
     """A topic that is there."""
-    cluster = KafkaCluster("b", {"bootstrap.servers": broker.bootstrap})
+    cluster = open_cluster("b", {"bootstrap.servers": broker.bootstrap})
     assert cluster.create_topics({unique: TopicSpec(1, 1)}) == {unique: None}
     wait_for(lambda: unique in cluster.list_topics(), SOON, f"{unique} to be listed")
     yield unique
@@ -37,7 +38,7 @@ def topic(broker: LocalCluster, unique: str) -> Iterator[str]:
 
 def logged_in(broker: LocalCluster, user: str, password: str) -> KafkaCluster:
     """The cluster as this user sees it."""
-    return KafkaCluster(
+    return open_cluster(
         "b",
         {
             "bootstrap.servers": broker.sasl_bootstrap,
@@ -51,7 +52,7 @@ def logged_in(broker: LocalCluster, user: str, password: str) -> KafkaCluster:
 
 def test_every_request_is_counted_with_its_outcome(broker: LocalCluster, topic: str) -> None:
     counted: list[tuple[str, str, str]] = []
-    cluster = KafkaCluster("b", {"bootstrap.servers": broker.bootstrap}, lambda *row: counted.append(row))
+    cluster = open_cluster("b", {"bootstrap.servers": broker.bootstrap}, lambda *row: counted.append(row))
     cluster.cluster_id()
     cluster.list_topics()
     cluster.describe_topic_configs([topic])
@@ -64,11 +65,12 @@ def test_every_request_is_counted_with_its_outcome(broker: LocalCluster, topic: 
     assert counted == [
         ("b", "DescribeCluster", "ok"),
         ("b", "Metadata", "ok"),
+        ("b", "DescribeTopics", "ok"),
         ("b", "DescribeConfigs", "ok"),
         ("b", "DescribeConfigs", "UNKNOWN_TOPIC_OR_PART"),
         ("b", "CreateTopics", "TOPIC_ALREADY_EXISTS"),
-        ("b", "Metadata", "ok"),
-        ("b", "Metadata", "ok"),
+        ("b", "DescribeTopics", "ok"),
+        ("b", "DescribeTopics", "ok"),
         ("b", "CreatePartitions", "ok"),
         ("b", "IncrementalAlterConfigs", "ok"),
         ("b", "DeleteTopics", "ok"),
@@ -110,6 +112,6 @@ def test_wrong_password_is_a_missing_right_and_names_the_settings(
 
 def test_closed_port_is_named() -> None:
     (port,) = free_ports(1)
-    cluster = KafkaCluster("b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "2000"})
+    cluster = open_cluster("b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "2000"})
     with pytest.raises(ClusterUnreachable, match=rf"127\.0\.0\.1:{port}: refuses connections; is b\.boot"):
         cluster.list_topics()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.local.waiting import wait_for
+from app.wiring import open_cluster
 from sinks.engine.leadership import Identity
 from sinks.engine.lease import Lease
 from sinks.engine.lease_clock import by_hand
@@ -17,7 +18,7 @@ from sinks.engine.lease_records import Act
 from sinks.engine.ledger import Ledger
 from sinks.engine.seal import Seal
 from sinks.faults import ClusterUnreachable, NotLeading
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Cluster
 from tests.sinks.engine.leases import RESERVE, SECONDS
@@ -40,7 +41,7 @@ class Stage:
         if isinstance(self.cluster, MemoryCluster):
             return self.cluster
         assert isinstance(self.cluster, KafkaCluster)
-        return KafkaCluster("b", {"bootstrap.servers": str(self.cluster._admin.config["bootstrap.servers"])})
+        return open_cluster("b", {"bootstrap.servers": self.cluster.admin.servers})
 
     def lease(self, name: str, patience: float = 0.0, meanwhile: Callable[[], object] = lambda: None) -> Lease:
         """`meanwhile`: what happens while it waits, beside a moment."""

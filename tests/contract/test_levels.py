@@ -9,14 +9,14 @@ import pytest
 
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
+from app.wiring import open_cluster
 from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
 from sinks.kafka.jvm.jvm_levels import fault_without_secrets
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_levels import MemoryLevels
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ConfigLevels, ResourceType
 from tests.contract import level_looks
-from tests.contract.acl_looks import REAL, broker_of, restricted
+from tests.contract.acl_looks import broker_of, restricted
 from tests.contract.level_looks import ONE, SOON, at, clear, levels_of, shows, written
 
 NAMES = ("background.threads", "log.cleaner.delete.retention.ms", "log.retention.ms", "num.io.threads")
@@ -31,16 +31,16 @@ class Levelled:
     topic: ConfigEntity
 
 
-@pytest.fixture(params=["memory", pytest.param("jvm", marks=REAL)])
+@pytest.fixture(params=["memory", pytest.param("jvm", marks=pytest.mark.kafka)])
 def levelled(request: pytest.FixtureRequest, unique: str) -> Iterator[Levelled]:
     topic = ConfigEntity(ResourceType.TOPIC, f"{unique}-levels")
     if request.param == "memory":
         yield Levelled(MemoryLevels("b", topics={topic.name}, static={"node.id": "1"}), topic)
         return
     local = broker_of(request)
-    kafka = KafkaCluster("b", {"bootstrap.servers": local.bootstrap})
+    kafka = open_cluster("b", {"bootstrap.servers": local.bootstrap})
     assert kafka.create_topics({topic.name: TopicSpec(1)})[topic.name] is None
-    levels = levels_of(request, local)
+    levels = levels_of(local)
     clear(levels, NAMES)
     wait_for(lambda: not levels.describe([topic]).errors, SOON, "the topic to be seen")
     yield Levelled(levels, topic)
@@ -184,7 +184,7 @@ def test_secret_that_is_written_is_taken_out_of_the_fault_s_message() -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_password_that_a_broker_refuses_is_in_no_message(request: pytest.FixtureRequest) -> None:
-    levels = levels_of(request, broker_of(request))
+    levels = levels_of(broker_of(request))
     fault = levels.alter({ONE: {"ssl.keystore.password": "hush"}}, validate_only=True)[ONE]
     levels.close()
     assert fault is not None
@@ -194,10 +194,10 @@ def test_password_that_a_broker_refuses_is_in_no_message(request: pytest.Fixture
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_who_may_not_is_told_the_right_that_is_missing(request: pytest.FixtureRequest) -> None:
-    levels = level_looks.jvm_levels(request, "b", restricted(request))
+    levels = level_looks.jvm_levels("b", restricted(request))
     with pytest.raises(RightsMissing, match=r"cluster b: DescribeConfigs: .*; grant the principal DESCRIBE_CONFIGS"):
         levels.describe([DEFAULT_OF_ALL])
-    with pytest.raises(RightsMissing, match=r"grant the principal ALTER_CONFIGS on the CLUSTER"):
+    with pytest.raises(RightsMissing, match=r"grant the principal ALTER_CONFIGS on the cluster b"):
         levels.alter({DEFAULT_OF_ALL: {"num.io.threads": "7"}})
     levels.close()
 
@@ -206,12 +206,10 @@ def test_who_may_not_is_told_the_right_that_is_missing(request: pytest.FixtureRe
 @pytest.mark.spark
 def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) -> None:
     (port,) = free_ports(1)
-    levels = level_looks.jvm_levels(
-        request, "b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1500"}
-    )
+    levels = level_looks.jvm_levels("b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": "1500"})
     for entity in (DEFAULT_OF_ALL, ONE):
-        with pytest.raises(ClusterUnreachable, match="cluster b: Describe"):
+        with pytest.raises(ClusterUnreachable, match=r"cluster b: .*refuses connections"):
             levels.describe([entity])
-    with pytest.raises(ClusterUnreachable, match="cluster b: IncrementalAlterConfigs: "):
+    with pytest.raises(ClusterUnreachable, match=r"cluster b: .*refuses connections"):
         levels.alter({DEFAULT_OF_ALL: {"num.io.threads": "7"}})
     levels.close()

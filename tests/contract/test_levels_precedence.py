@@ -49,7 +49,7 @@ def test_any_steps_in_memory_end_in_the_value_that_precedence_says(
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_any_steps_on_a_broker_end_in_the_value_that_precedence_says(request: pytest.FixtureRequest) -> None:
-    levels = levels_of(request, broker_of(request))
+    levels = levels_of(broker_of(request))
 
     @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
     @given(STEPS)

@@ -9,8 +9,8 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from app.local.waiting import wait_for
+from app.wiring import open_cluster
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import CHUNK, Cluster, LogChunk, Placed, Record, Tail
 from tests.conftest import Clusters
 
@@ -126,13 +126,12 @@ def test_log_that_is_not_there_yet_is_followed_from_when_it_appears(cluster: Clu
 
 
 @pytest.mark.kafka
-def test_log_that_a_listing_lacks_for_a_moment_is_read_on(clusters: Clusters, unique: str) -> None:
-    class Blinking(KafkaCluster):
-        def list_topics(self) -> dict[str, int]:
-            return {}
-
-    with closing(Blinking("b", {"bootstrap.servers": clusters.b.bootstrap})) as cluster:
+def test_log_that_a_listing_lacks_for_a_moment_is_read_on(
+    clusters: Clusters, unique: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_cluster("b", {"bootstrap.servers": clusters.b.bootstrap})) as cluster:
         cluster.create_log(unique, 1, {})
+        monkeypatch.setattr(cluster.topics, "names", list)
         cluster.append_log(unique, [(b"k", bytes([number])) for number in range(3)])
         read = cluster.read_log_from(unique, 2)
         assert read == LogChunk([Placed(2, b"k", b"\x02")], whole=False)
@@ -152,7 +151,7 @@ def test_log_that_loses_records_while_it_is_read_is_not_read_on_from_another_pla
         deleted.result(SOON)
         return 2
 
-    with closing(KafkaCluster("b", config)) as cluster:
+    with closing(open_cluster("b", config)) as cluster:
         cluster.create_log(unique, 1, {})
         cluster.append_log(unique, [(b"k", bytes([number])) for number in range(6)])
         with pytest.raises(ClusterUnreachable, match="lost records while it was read"):

@@ -11,7 +11,8 @@ import pytest
 from app.local.jars import kafka_jars
 from app.local.java import java
 from app.local.waiting import wait_for
-from sinks.kafka.jvm.java_client import JavaAdmin
+from app.wiring import admin_of
+from sinks.kafka.jvm.java_admin import JavaAdmin
 from sinks.kinds.quotas.jvm_quotas import JvmQuotas
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import ClientQuotas, Entity, Quotas
@@ -21,7 +22,7 @@ from tests.quick_java import QUICK_KAFKA
 SOON = 30.0
 PRODUCE, CONSUME, REQUEST = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 MUTATE, CONNECT = "controller_mutation_rate", "connection_creation_rate"
-REAL = [pytest.mark.kafka, pytest.mark.spark]
+REAL = pytest.mark.kafka
 
 
 class RealPorts:
@@ -40,14 +41,13 @@ def quotas(request: pytest.FixtureRequest) -> Iterator[ClientQuotas]:
         yield MemoryQuotas("b")
         return
     clusters: Clusters = request.getfixturevalue("clusters")
-    gateway = request.getfixturevalue("spark").sparkContext._gateway
-    properties = {"bootstrap.servers": clusters.b.bootstrap}
-    built = JvmQuotas(RealPorts(JavaAdmin("b", gateway, properties, lambda *_: None)))  # type: ignore[arg-type]
+    admin = admin_of("b", {"bootstrap.servers": clusters.b.bootstrap})
+    built = JvmQuotas(RealPorts(admin))  # type: ignore[arg-type]
     yield built
     left = {entity: dict.fromkeys(values) for entity, values in built.describe().items()}
     built.alter(left)
     wait_for(lambda: not built.describe(), SOON, "the quotas of this test to be gone")
-    built.close()
+    admin.close()
 
 
 def show(quotas: ClientQuotas, wanted: Quotas) -> None:

@@ -1,4 +1,4 @@
-"""One suite for every cluster: what `sinks.kafka.librdkafka.rd_records` promises of reading records here and there."""
+"""One suite for every cluster: what `sinks.kafka.ports.record_reader` promises of reading records here and there."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import confluent_kafka as rd
 import pytest
 
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.librdkafka.rd_records import KafkaRecords
+from app.wiring import open_cluster
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import LogRange
@@ -52,14 +50,14 @@ def stage(request: pytest.FixtureRequest, unique: str) -> Iterator[Stage]:
         yield Stage(MemoryRecords("b", logs), unique)
         return
     bootstrap = request.getfixturevalue("clusters").b.bootstrap
-    with closing(KafkaCluster("b", {"bootstrap.servers": bootstrap})) as cluster:
+    with closing(open_cluster("b", {"bootstrap.servers": bootstrap})) as cluster:
         assert cluster.create_topics({unique: TopicSpec(2, 1)}) == {unique: None}
         wait_for(lambda: unique in cluster.list_topics(), SOON, f"{unique} to be listed")
     producer = rd.Producer({"bootstrap.servers": bootstrap, "acks": "all"})
     for offset in range(COUNT):
         producer.produce(unique, b"%d" % offset, b"k", 0, timestamp=10_000 + offset)
     assert producer.flush(SOON) == 0
-    with closing(KafkaRecords(Admin("b", {"bootstrap.servers": bootstrap}))) as records:
+    with closing(open_cluster("b", {"bootstrap.servers": bootstrap})) as cluster, closing(cluster.records()) as records:
         yield Stage(records, unique)
 
 
@@ -164,7 +162,7 @@ def test_aborted_records_count_for_a_reader_of_uncommitted_ones_alone(
 ) -> None:
     """Of Kafka alone: a cluster in memory has no transactions."""
     bootstrap, where = clusters.b.bootstrap, TopicPartition(unique, 0)
-    with closing(KafkaCluster("b", {"bootstrap.servers": bootstrap})) as cluster:
+    with closing(open_cluster("b", {"bootstrap.servers": bootstrap})) as cluster:
         assert cluster.create_topics({unique: TopicSpec(1, 1)}) == {unique: None}
         wait_for(lambda: unique in cluster.list_topics(), SOON, f"{unique} to be listed")
     producer = rd.Producer({"bootstrap.servers": bootstrap, "transactional.id": unique})
@@ -180,7 +178,10 @@ def test_aborted_records_count_for_a_reader_of_uncommitted_ones_alone(
         seen.append(record.offset)
         return False
 
-    with closing(KafkaRecords(Admin("b", {"bootstrap.servers": bootstrap}), isolation)) as records:
+    with (
+        closing(open_cluster("b", {"bootstrap.servers": bootstrap})) as reading,
+        closing(reading.records(isolation)) as records,
+    ):
         asked = Span(where, 0, None, COUNT, take)
         assert records.scan([asked], SOON) == {asked: Ending(Why.END, 4)}
     assert seen == gets

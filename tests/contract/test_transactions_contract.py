@@ -10,11 +10,9 @@ from typing import Protocol
 import confluent_kafka as rd
 import pytest
 
-from app.local.java_gateway import kafka_jvm
 from app.local.waiting import wait_for
-from sinks.kafka.jvm.java_client import JavaAdmin
+from app.wiring import open_cluster
 from sinks.kafka.jvm.jvm_transactions import JvmTransactions
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_records import MemoryLog, MemoryRecords
 from sinks.kafka.memory.memory_transactions import MemoryTransactions, ProducerFenced
 from sinks.kafka.ports.cluster import TopicSpec
@@ -113,11 +111,11 @@ def stage(request: pytest.FixtureRequest, unique: str) -> Iterator[Stage]:
         return
     clusters: Clusters = request.getfixturevalue("clusters")
     properties = {"bootstrap.servers": clusters.b.bootstrap}
-    with closing(KafkaCluster("b", properties)) as cluster, kafka_jvm() as gateway:
+    with closing(open_cluster("b", properties)) as cluster:
         assert cluster.create_topics({unique: TopicSpec(1, 1)}) == {unique: None}
         wait_for(lambda: unique in cluster.list_topics(), SOON, f"{unique} to be listed")
         with (
-            closing(JvmTransactions(JavaAdmin("b", gateway, properties, lambda *_: None))) as transactions,
+            closing(JvmTransactions(cluster.admin)) as transactions,
             closing(cluster.records("read_committed")) as committed,
             closing(cluster.records("read_uncommitted")) as uncommitted,
         ):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from app.local.ports import free_ports
+from app.wiring import open_cluster
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Cluster, TopicSpec
 
@@ -46,7 +46,7 @@ def unreachable(request: pytest.FixtureRequest) -> Cluster:
     if request.param == "memory":
         return MemoryCluster("b", reachable=False)
     (port,) = free_ports(1)
-    return KafkaCluster(
+    return open_cluster(
         "b", {"bootstrap.servers": f"127.0.0.1:{port}", "default.api.timeout.ms": str(int(LIMIT * 1000))}
     )
 

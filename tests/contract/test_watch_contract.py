@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
+from app.wiring import admin_of, open_cluster
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.jvm.jvm_configs import JvmWatch
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster, PlainWatch
 from sinks.kafka.ports.cluster import Cluster, TopicSpec
 from sinks.kafka.ports.watches import Watch
@@ -30,13 +30,12 @@ class Watched:
     watch: Watch
 
 
-def jvm_watch(request: pytest.FixtureRequest, bootstrap: str, **more: str) -> JvmWatch:
-    """A watch through the JVM of the tests' SparkSession."""
-    gateway = request.getfixturevalue("spark").sparkContext._gateway
-    return JvmWatch("b", gateway, {"bootstrap.servers": bootstrap, **more}, lambda alias, api, result: None)
+def jvm_watch(bootstrap: str, **more: str) -> JvmWatch:
+    """A watch on a real cluster."""
+    return JvmWatch(admin_of("b", {"bootstrap.servers": bootstrap, **more}))
 
 
-REAL = [pytest.mark.kafka, pytest.mark.spark]
+REAL = pytest.mark.kafka
 
 
 @pytest.fixture(
@@ -48,8 +47,8 @@ def watched(request: pytest.FixtureRequest) -> Iterator[Watched]:
         yield Watched(cluster, PlainWatch(cluster))
         return
     bootstrap = request.getfixturevalue("clusters").b.bootstrap
-    kafka = KafkaCluster("b", {"bootstrap.servers": bootstrap})
-    watch = PlainWatch(kafka) if request.param == "plain" else jvm_watch(request, bootstrap)
+    kafka = open_cluster("b", {"bootstrap.servers": bootstrap})
+    watch = PlainWatch(kafka) if request.param == "plain" else jvm_watch(bootstrap)
     yield Watched(kafka, watch)
     watch.close()
     kafka.close()
@@ -158,7 +157,7 @@ def test_looking_at_nothing_reports_nothing(watched: Watched, shards: Sequence[S
 @pytest.mark.spark
 def test_unreachable_cluster_is_said_to_be_so(request: pytest.FixtureRequest) -> None:
     (port,) = free_ports(1)
-    watch = jvm_watch(request, f"127.0.0.1:{port}", **{"default.api.timeout.ms": "1500"})
+    watch = jvm_watch(f"127.0.0.1:{port}", **{"default.api.timeout.ms": "1500"})
     with pytest.raises(ClusterUnreachable, match="cluster b: DescribeConfigs: "):
         watch.changed([["t"]])
     watch.close()
@@ -190,8 +189,8 @@ def act(cluster: Cluster, watches: Sequence[Watch], topic: str, action: str, num
 @pytest.mark.spark
 def test_both_watches_agree_on_any_sequence_of_changes(request: pytest.FixtureRequest, unique: str) -> None:
     bootstrap = request.getfixturevalue("clusters").b.bootstrap
-    cluster = KafkaCluster("b", {"bootstrap.servers": bootstrap})
-    new_watches: Callable[[], list[Watch]] = lambda: [PlainWatch(cluster), jvm_watch(request, bootstrap)]  # noqa: E731 - one line says it
+    cluster = open_cluster("b", {"bootstrap.servers": bootstrap})
+    new_watches: Callable[[], list[Watch]] = lambda: [PlainWatch(cluster), jvm_watch(bootstrap)]  # noqa: E731 - one line says it
 
     @given(ACTIONS)
     @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -27,7 +27,7 @@ from app.rights.flow_rights import EVERY, Right, rights_of_flow
 from app.rights.rights_check import RightVerdict
 from app.settings import Settings, load
 from app.wiring import both_clusters
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.security.stores import trusted_certificates
 from streaming.mm2.codec import encode_heartbeat
 from streaming.mm2.records import Heartbeat

@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from app.wiring import open_cluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 
 SOON = 30.0
@@ -48,7 +49,7 @@ def write_properties(
 @contextmanager
 def client_of(cluster: LocalCluster) -> Iterator[KafkaCluster]:
     """A client of a cluster, closed at the end."""
-    client = KafkaCluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
+    client = open_cluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
     yield client
     client.close()
 

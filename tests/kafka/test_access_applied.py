@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from py4j.java_gateway import JavaGateway
 
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
+from app.wiring import admin_of
 from sinks.engine.model import ALLOW
 from sinks.kafka.jvm.jvm_login import can_log_in
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import LITERAL, PREFIXED, TOPIC, AclBinding
 from sinks.kafka.ports.users import Upsertion
 from tests.conftest import Clusters
@@ -40,9 +40,7 @@ def of(cluster: KafkaCluster, principal: str) -> set[AclBinding]:
     return {acl for acl in cluster.acls.describe() if acl.principal == principal}
 
 
-def test_acls_and_their_user_come_over_and_go_again(
-    clusters: Clusters, jvm: JavaGateway, unique: str, tmp_path: Path
-) -> None:
+def test_acls_and_their_user_come_over_and_go_again(clusters: Clusters, unique: str, tmp_path: Path) -> None:
     topic, principal, name = f"{unique}-orders", f"User:{unique}", f"{unique}access"
     config = write_properties(
         tmp_path,
@@ -70,8 +68,8 @@ def test_acls_and_their_user_come_over_and_go_again(
         apply(config, unique)
         wait_for(lambda: of(b, principal) == {write_there, prefix_there}, SOON, "the ACLs on the target")
         assert b.users.describe([unique]) == {unique: {MECHANISM: 8192}}
-        assert can_log_in("b", jvm.jvm, listener, unique, PASSWORD, MECHANISM) is None
-        assert can_log_in("b", jvm.jvm, listener, unique, "another", MECHANISM) is not None
+        assert can_log_in(admin_of("b", listener), unique, PASSWORD, MECHANISM) is None
+        assert can_log_in(admin_of("b", listener), unique, "another", MECHANISM) is not None
         a.acls.delete([write])
         wait_for(lambda: of(a, principal) == {prefix}, SOON, "the ACL to be gone")
         apply(config, unique)

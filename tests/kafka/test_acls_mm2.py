@@ -16,8 +16,8 @@ from typer.testing import CliRunner, Result
 from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.waiting import wait_for
 from app.main import app
-from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.rd_acls import KafkaAcls
+from app.wiring import admin_of
+from sinks.kafka.jvm.jvm_acls import JvmAcls
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kinds.acls.patterns import SourceTopics
 from sinks.kinds.acls.rules import AclRules, desired_acls
@@ -71,19 +71,19 @@ def mirror(clusters: Clusters, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield running
 
 
-def desired(source: KafkaAcls, topics: SourceTopics) -> set[AclBinding]:
+def desired(source: JvmAcls, topics: SourceTopics) -> set[AclBinding]:
     """What MM2's mode wants now."""
     return set(desired_acls(source.describe(), AclRules(), topics).wanted)
 
 
-def copied(target: KafkaAcls) -> set[AclBinding]:
+def copied(target: JvmAcls) -> set[AclBinding]:
     """What the target has of this flow."""
     return {acl for acl in target.describe() if acl.resource_name.startswith(f"{FLOW.source}.")}
 
 
 @pytest.mark.usefixtures("mirror")
 def test_mm2_and_our_mode_of_it_copy_the_same_acls(clusters: Clusters, unique: str) -> None:
-    source, target = (KafkaAcls(Admin(one.alias, one.client_properties())) for one in (clusters.a, clusters.b))
+    source, target = (JvmAcls(admin_of(one.alias, one.client_properties())) for one in (clusters.a, clusters.b))
     word = f"{WORD}{unique}"
     topics = source_topics(properties={"topics": rf"{WORD}.*, \*"}, flow=FLOW)
     assert set(source.create(of_every_sort(word)).values()) == {None}

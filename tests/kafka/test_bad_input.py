@@ -22,7 +22,8 @@ from confluent_kafka.admin import (
 from app.local.local_cluster import LocalCluster
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from app.wiring import open_cluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from tests.conftest import Clusters
 from tests.quick_java import QUICK_KAFKA
@@ -62,7 +63,7 @@ def lockstep(folder: Path, values: Mapping[str, str], *words: str) -> subprocess
 
 
 def client(cluster: LocalCluster) -> KafkaCluster:
-    return KafkaCluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
+    return open_cluster(cluster.alias, {"bootstrap.servers": cluster.bootstrap})
 
 
 def allow(cluster: LocalCluster, prefix: str, operation: str) -> None:

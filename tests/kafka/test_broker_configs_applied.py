@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pytest
 
 from app.local.waiting import wait_for
+from app.wiring import open_cluster
 from sinks.engine.model import Key
 from sinks.engine.plan import Plan, Unobserved
 from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Origin, TopicSpec
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL, ConfigEntity, ResourceType
 from sinks.kinds.brokers.survey import any_broker, survey_brokers
@@ -102,8 +102,8 @@ def test_name_that_no_broker_knows_would_be_taken_without_a_word(ends: Ends, uni
 def test_topic_at_two_defaults_with_two_values_is_told_for_the_topic_and_the_brokers(
     ends: Ends, clusters: Clusters, unique: str
 ) -> None:
-    here = KafkaCluster("a", {"bootstrap.servers": clusters.a.bootstrap})
-    there = KafkaCluster("b", {"bootstrap.servers": clusters.b.bootstrap})
+    here = open_cluster("a", {"bootstrap.servers": clusters.a.bootstrap})
+    there = open_cluster("b", {"bootstrap.servers": clusters.b.bootstrap})
     upstream, remote = f"{unique}-kept", f"a.{unique}-kept"
     here.create_topics({upstream: TopicSpec(1)})
     there.create_topics({remote: TopicSpec(1)})

@@ -22,9 +22,10 @@ from app.cli.output import DONE, STALE
 from app.local.jars import PROJECT
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
+from app.wiring import open_cluster
 from bench.client_restart import APIS, GROUP, LIMIT, Client
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Span, Why
@@ -101,7 +102,7 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     overrides = REPLICATED if nodes == 3 else {}
     with (
         LocalCluster("c", folder, nodes, java_options=QUICK_KAFKA, overrides=overrides) as local,
-        closing(KafkaCluster("c", local.client_properties() | SHORT)) as client,
+        closing(open_cluster("c", local.client_properties() | SHORT)) as client,
     ):
         assert client.create_topics({TOPIC: TopicSpec(1, nodes)}) == {TOPIC: None}
         stage = Stage(local, client)
@@ -176,7 +177,7 @@ def test_no_end_of_a_log_is_made_up_while_its_broker_is_away_and_the_true_one_co
     stage: Stage,
 ) -> None:
     ended = TopicPartition("ended", 0)
-    with closing(KafkaCluster("c", stage.local.client_properties() | SHORT)) as cluster:
+    with closing(open_cluster("c", stage.local.client_properties() | SHORT)) as cluster:
 
         def ends() -> Mapping[TopicPartition, LogRange]:
             try:

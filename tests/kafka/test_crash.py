@@ -18,7 +18,7 @@ from app.job.query_supervisor import QuerySupervisor
 from app.settings import Settings, load
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.metrics import Metrics
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from streaming.query import SparkQueries
 from tests.conftest import Clusters
 from tests.kafka.staging import alter, client_of, create, shown, wait_until_shown, write_properties, writes
@@ -39,8 +39,8 @@ class Attempts:
 
         `batches` gets the number of every batch that reached the sink.
         """
-        metrics, flow, gateway = Metrics("test"), self.settings.flows[0], self.spark.sparkContext._gateway
-        task = FlowTask(flow_in_job(self.settings, flow, gateway, metrics), metrics)
+        metrics, flow = Metrics("test"), self.settings.flows[0]
+        task = FlowTask(flow_in_job(self.settings, flow, metrics), metrics)
         passes = FlowPasses(metrics, shortest=0.0)
         passes.take_on(task)
         batch = Batch(passes, metrics, 0.0, serves=False)

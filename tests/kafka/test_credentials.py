@@ -14,8 +14,8 @@ from app.cli.credentials_command import app
 from app.local.broker import ADMIN
 from app.local.waiting import wait_for
 from app.main import app as lockstep
-from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.rd_users import KafkaUsers
+from app.wiring import admin_of
+from sinks.kafka.jvm.jvm_users import JvmUsers
 from sinks.kafka.ports.users import Upsertion
 from tests.conftest import Clusters
 
@@ -72,7 +72,7 @@ def test_a_user_is_made_on_both_clusters_verified_and_given_another_password(con
 
 
 def test_verify_says_on_which_cluster_it_fails(config: Path, clusters: Clusters, unique: str) -> None:
-    users = KafkaUsers(Admin("a", clusters.a.client_properties()))
+    users = JvmUsers(admin_of("a", clusters.a.client_properties()))
     users.upsert([Upsertion(unique, SHA_256, 8192, "of the source"), Upsertion(unique, SHA_512, 4096, "of the source")])
     assert run(config, "set", unique, "--password-file", "-", given="of the source") == 0
     work(config, unique, {("a", SHA_256): True, ("a", SHA_512): True, ("b", None): False})

@@ -20,7 +20,7 @@ from app.local.waiting import wait_for
 from app.settings import load
 from lockstep import translate_offsets
 from sinks.engine.audit_events import read_audit
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.conftest import Clusters

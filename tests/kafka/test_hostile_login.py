@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from py4j.java_gateway import JavaGateway
 
+from app.wiring import admin_of
 from sinks.kafka.jvm.jvm_login import can_log_in
 
 API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
@@ -75,15 +75,13 @@ def broker(request: pytest.FixtureRequest) -> Iterator[HostileBroker]:
 
 
 @pytest.mark.parametrize(("broker", "proves"), [(1, False), (4095, False), (4096, True)], indirect=["broker"])
-def test_a_password_is_proven_for_4096_iterations_at_least(
-    jvm: JavaGateway, broker: HostileBroker, proves: bool
-) -> None:
+def test_a_password_is_proven_for_4096_iterations_at_least(broker: HostileBroker, proves: bool) -> None:
     properties = {
         "bootstrap.servers": broker.address,
         "security.protocol": "SASL_PLAINTEXT",
         "default.api.timeout.ms": "5000",
     }
-    said = can_log_in("a", jvm.jvm, properties, "alice", "hush", MECHANISM)
+    said = can_log_in(admin_of("a", properties), "alice", "hush", MECHANISM)
     assert said is not None
     assert broker.said
     assert bool(broker.proofs) is proves, broker.said

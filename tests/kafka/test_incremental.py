@@ -10,10 +10,11 @@ import pytest
 
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
+from app.wiring import open_cluster
 from sinks.engine.model import Change, Kind
 from sinks.faults import IncrementalUnsupported
 from sinks.flow_settings import Incremental
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.topics.config_writer import ConfigWriter
 from tests.kafka.api_proxy import ApiProxy
@@ -32,7 +33,7 @@ def old_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluste
         )
         ((port, behind),) = broker.proxies.items()
         stack.enter_context(ApiProxy(port, behind))
-        cluster = KafkaCluster("old", {"bootstrap.servers": f"127.0.0.1:{port}"})
+        cluster = open_cluster("old", {"bootstrap.servers": f"127.0.0.1:{port}"})
         configs = (("retention.ms", "1000"), ("segment.ms", "60000"), (EXCLUDED, "*"))
         assert cluster.create_topics({TOPIC: TopicSpec(1, 1, configs)}) == {TOPIC: None}
         yield cluster

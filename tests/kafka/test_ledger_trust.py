@@ -13,7 +13,7 @@ from app.main import app
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Kind
 from sinks.engine.seal import Seal
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, write_properties
 

@@ -17,7 +17,8 @@ from confluent_kafka.admin import (
 from app.local.broker import ADMIN, RESTRICTED
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from app.wiring import open_cluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.errors import LockstepError
 from tests.conftest import Clusters
@@ -27,7 +28,7 @@ SOON = 30.0
 
 
 def client(cluster: LocalCluster, user: tuple[str, str] | None = None) -> KafkaCluster:
-    return KafkaCluster(cluster.alias, cluster.client_properties(user))
+    return open_cluster(cluster.alias, cluster.client_properties(user))
 
 
 @pytest.mark.endurance

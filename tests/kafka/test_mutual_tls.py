@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from app.local.broker import LISTENER_PROTOCOLS
 from app.local.certificates import Signed, key_store, signed, trust_store, write_private
 from app.local.local_cluster import LocalCluster
+from app.wiring import admin_of, open_cluster
 from sinks.faults import ClusterUnreachable, RightsMissing
 from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from tests.quick_java import QUICK_KAFKA
 
 PASSWORD = "cl1ent-s3cret"
@@ -105,7 +105,7 @@ STORES = pytest.mark.parametrize("store", [pkcs12, jks, pem_file, pem_inline])
 def test_librdkafka_gets_in_with_a_key_store_of_every_type(
     guarded: Guarded, tmp_path: Path, store: Callable[[Path], Settings]
 ) -> None:
-    with closing(KafkaCluster("m", guarded.properties(store(tmp_path)))) as client:
+    with closing(open_cluster("m", guarded.properties(store(tmp_path)))) as client:
         assert len(client.cluster_id()) > 0
         assert client.list_topics() == {}
 
@@ -114,8 +114,8 @@ def test_librdkafka_gets_in_with_a_key_store_of_every_type(
 def test_the_jvms_admin_gets_in_with_a_key_store_of_every_type(
     guarded: Guarded, spark: SparkSession, tmp_path: Path, store: Callable[[Path], Settings]
 ) -> None:
-    properties, gateway = guarded.properties(store(tmp_path)), spark.sparkContext._gateway
-    with closing(JvmLevels("m", gateway, properties, lambda alias, api, result: None)) as levels:
+    properties = guarded.properties(store(tmp_path))
+    with closing(JvmLevels(admin_of("m", properties))) as levels:
         assert levels.brokers() == ["1"]
 
 
@@ -131,7 +131,7 @@ def strangers(folder: Path) -> Settings:
 def test_without_a_key_that_the_broker_trusts_librdkafka_says_why(
     guarded: Guarded, tmp_path: Path, store: Callable[[Path], Settings]
 ) -> None:
-    with closing(KafkaCluster("m", guarded.properties(store(tmp_path)))) as client, pytest.raises(RightsMissing) as e:
+    with closing(open_cluster("m", guarded.properties(store(tmp_path)))) as client, pytest.raises(RightsMissing) as e:
         client.ping()
     assert str(e.value).startswith("cluster m: ")
     assert PASSWORD not in str(e.value)
@@ -141,8 +141,8 @@ def test_without_a_key_that_the_broker_trusts_librdkafka_says_why(
 def test_without_a_key_that_the_broker_trusts_the_jvms_admin_says_why(
     guarded: Guarded, spark: SparkSession, tmp_path: Path, store: Callable[[Path], Settings]
 ) -> None:
-    properties, gateway = guarded.properties(store(tmp_path)), spark.sparkContext._gateway
-    levels = JvmLevels("m", gateway, properties, lambda alias, api, result: None)
+    properties = guarded.properties(store(tmp_path))
+    levels = JvmLevels(admin_of("m", properties))
     with closing(levels), pytest.raises((RightsMissing, ClusterUnreachable)) as e:
         levels.brokers()
     assert str(e.value).startswith("cluster m: ")

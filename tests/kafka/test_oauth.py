@@ -22,10 +22,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
+from app.wiring import admin_of, open_cluster
 from sinks.faults import RightsMissing
 from sinks.kafka.jvm.jvm_configs import JvmWatch
 from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicConfigs, TopicSpec
 from streaming.flow import Flow
 from streaming.mm2.codec import encode_heartbeat
@@ -123,7 +124,7 @@ class Guarded:
         }
 
     def client(self, secret: str = SECRET) -> KafkaCluster:
-        return KafkaCluster("o", self.properties(secret))
+        return open_cluster("o", self.properties(secret))
 
 
 @pytest.fixture(scope="module")
@@ -162,10 +163,10 @@ def test_the_jvms_admin_looks_with_a_token_by_either_name_of_the_handler(
 ) -> None:
     with closing(guarded.client()) as client:
         make_topic(client, unique)
-    gateway, properties = spark.sparkContext._gateway, guarded.properties(handler=handler)
-    with closing(JvmWatch("o", gateway, properties, lambda alias, api, result: None)) as watch:
+    properties = guarded.properties(handler=handler)
+    with closing(JvmWatch(admin_of("o", properties))) as watch:
         assert watch.changed([[unique]]) == {unique}
-    with closing(JvmLevels("o", gateway, properties, lambda alias, api, result: None)) as levels:
+    with closing(JvmLevels(admin_of("o", properties))) as levels:
         assert levels.brokers() == ["1"]
 
 
@@ -190,7 +191,7 @@ def test_the_jvms_admin_names_the_cluster_of_a_wrong_client_secret_and_shows_non
     guarded: Guarded, spark: SparkSession
 ) -> None:
     with pytest.raises(RightsMissing) as error:
-        JvmLevels("o", spark.sparkContext._gateway, guarded.properties("wr0ng-s3cret"), lambda alias, api, result: None)
+        JvmLevels(admin_of("o", guarded.properties("wr0ng-s3cret"))).brokers()
     assert str(error.value).startswith("cluster o: Java's client cannot be made with these settings: KafkaException, ")
     assert "s3cret" not in str(error.value)
 

@@ -17,7 +17,7 @@ from app.settings import ConfigurationError
 from sinks.engine.audit_events import read_audit
 from sinks.engine.ledger import Entry, Ledger
 from sinks.engine.model import Key
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from streaming.errors import LockstepError
 from streaming.flow import Flow
 from tests.conftest import Clusters

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from py4j.java_gateway import JavaGateway
 
 from app.job.flow_wiring import flow_in_job
 from app.settings import load
@@ -40,16 +39,14 @@ group.listener.class=acme_job_plugins:Listener
 
 
 @pytest.mark.parametrize("replaced", [True, False])
-def test_flow_of_a_job_closes_each_plugin_once(
-    jvm: JavaGateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool
-) -> None:
+def test_flow_of_a_job_closes_each_plugin_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced: bool) -> None:
     (tmp_path / "acme_job_plugins.py").write_text(PLUGINS)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "acme_job_plugins", raising=False)
     path = tmp_path / "mirror.properties"
     path.write_text(LINES)
     settings = load(path)
-    flow = flow_in_job(settings, settings.flows[0], jvm, Metrics("0"))
+    flow = flow_in_job(settings, settings.flows[0], Metrics("0"))
     closed: list[tuple[str, bool]] = sys.modules["acme_job_plugins"].CLOSED
     assert closed == []
     flow.close(replaced=replaced)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from app.wiring import open_cluster
 from sinks.kafka.ports.cluster import TopicSpec
 from tests.kafka.containers import environment
 
@@ -15,7 +15,7 @@ def test_a_property_is_named_as_the_official_image_wants_it() -> None:
 
 
 def test_a_broker_in_a_container_takes_a_topic_and_a_config(docker_cluster: str) -> None:
-    cluster = KafkaCluster("b", {"bootstrap.servers": docker_cluster})
+    cluster = open_cluster("b", {"bootstrap.servers": docker_cluster})
     assert cluster.create_topics({"orders": TopicSpec(2, 1, (("retention.ms", "1000"),))}) == {"orders": None}
     wait_for(lambda: cluster.list_topics().get("orders") == 2, 30, "the topic to show")
     assert cluster.alter_topic_configs({"orders": {"retention.ms": "2000"}}) == {"orders": None}

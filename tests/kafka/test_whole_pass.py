@@ -14,7 +14,7 @@ from app.settings import Settings, load
 from sinks.engine.audit_events import read_audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from tests.conftest import Clusters
 from tests.kafka.staging import (
     EXCLUDED,

@@ -5,37 +5,22 @@ What a client wrote beside an offset, its metadata, is any text of up to 4 KB, a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
-from sinks.kafka.jvm.field_json import FieldJson
 from sinks.kafka.ports.groups import Offsets
 from streaming.mm2.records import MAX_INT64, TopicPartition
 
 LEFT_OUT = {"org.apache.kafka.clients.consumer.OffsetAndMetadata": ("metadata", "leaderEpoch")}
 
 
-class CommittedJson:
-    """Writes the answers of `Admin.listConsumerGroupOffsets` in the JVM behind `jvm`."""
+def offsets_of(committed: Mapping[str, Any]) -> dict[str, Offsets]:
+    """Of each group `{"topic-partition": {"offset": …}}`, a partition without an offset being null.
 
-    def __init__(self, jvm: Any) -> None:
-        self._json = FieldJson(jvm, LEFT_OUT)
-
-    def read(self, answer: Any) -> dict[str, Offsets]:
-        """The offsets of each group in a Java map of them; none of a group whose offsets are not understood."""
-        return offsets_of(self.text_of(answer))
-
-    def text_of(self, answer: Any) -> str:
-        """Such a map as JSON."""
-        return self._json.text_of(answer)
-
-
-def offsets_of(text: str) -> dict[str, Offsets]:
-    """`{group: {"topic-partition": {"offset": …}}}`, a partition without an offset being null."""
+    A group whose offsets have another shape is left out."""
     places: dict[str, TopicPartition] = {}
     found: dict[str, Offsets] = {}
-    for group, entries in orjson.loads(text).items():
+    for group, entries in committed.items():
         offsets: dict[TopicPartition, int] = {}
         try:
             for name, entry in entries.items():

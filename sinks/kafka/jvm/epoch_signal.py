@@ -11,15 +11,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from sinks.kafka.jvm.java_admin import cause_of, java_admin
+from sinks.kafka.jvm.java_admin import JavaAdmin
+from sinks.kafka.jvm.java_errors import java_error
 from sinks.kafka.metadata_beat import MetadataBeat
-from sinks.kafka.ports.cluster import CountRequest
 from streaming.errors import LockstepError
 
 log = logging.getLogger(__name__)
@@ -49,21 +48,18 @@ class EpochSignal:
 
     def __init__(
         self,
-        alias: str,
-        gateway: Any,
-        properties: Mapping[str, str],
-        count_request: CountRequest,
+        admin: JavaAdmin,
         on_signal: Callable[[], None] = lambda: None,
     ) -> None:
-        self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
-        self._properties, self._on_signal = dict(properties), on_signal
+        """`admin`: a client for it alone, which it closes: samples do not wait for the answers of others."""
+        self._admin, self._on_signal = admin, on_signal
         self._beat, self._pace = MetadataBeat(), SamplePace()
         self._highest = HighestLength()
         self._lock = threading.Lock()
         self._records = 0
         self._works = False
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"metadata-signal-{alias}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"metadata-signal-{admin.alias}", daemon=True)
         self._thread.start()
 
     @property
@@ -84,30 +80,29 @@ class EpochSignal:
 
     def _run(self) -> None:
         try:
-            admin = java_admin(self._alias, self._jvm, self._properties)
+            client = self._admin.client
         except LockstepError as error:
             log.warning("its metadata log is not followed: %s", error)
             return
-        unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+        unit = self._admin.jvm.java.util.concurrent.TimeUnit.MILLISECONDS
         try:
             while not self._end.wait(self._pace.next(time.monotonic(), self._beat.is_known)):
-                self._sample(admin, unit)
+                self._sample(client, unit)
         except Py4JError as error:
             # The JVM is going down with the job; nobody waits for signals any more.
-            log.debug("%s: following its metadata log ended: %s", self._alias, error)
+            log.debug("%s: following its metadata log ended: %s", self._admin.alias, error)
         finally:
             self._works = False
-            with suppress(Py4JError):
-                admin.close(self._jvm.java.time.Duration.ofMillis(TIMEOUT_MS))
+            self._admin.close()
 
-    def _sample(self, admin: Any, unit: Any) -> None:
+    def _sample(self, client: Any, unit: Any) -> None:
         try:
-            epoch = admin.describeFeatures().featureMetadata().get(TIMEOUT_MS, unit).finalizedFeaturesEpoch()
+            epoch = client.describeFeatures().featureMetadata().get(TIMEOUT_MS, unit).finalizedFeaturesEpoch()
         except Py4JJavaError as error:
-            self._count(self._alias, API, cause_of(error))
+            self._admin.count(self._admin.alias, API, java_error(error.java_exception.toString()).code)
             self._beat, self._works = MetadataBeat(), False
             return
-        self._count(self._alias, API, "ok")
+        self._admin.count(self._admin.alias, API, "ok")
         if not epoch.isPresent():
             self._beat, self._works = MetadataBeat(), False
             return

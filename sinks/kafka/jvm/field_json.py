@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-LIST = "java.util.ArrayList"
+LIST, OBJECTS = "java.util.ArrayList", "[Ljava.lang.Object;"
 VISIBILITY = "com.fasterxml.jackson.annotation.JsonAutoDetect$Visibility"
 
 
@@ -24,12 +24,17 @@ class FieldJson:
         self._mapper = jackson.databind.ObjectMapper()
         self._mapper.setVisibility(accessor.ALL, shown["NONE"])
         self._mapper.setVisibility(accessor.FIELD, shown["ANY"])
+        # What is of no interest but how many there are has no field left.
+        self._mapper.disable(jackson.databind.SerializationFeature.FAIL_ON_EMPTY_BEANS)
         for name, fields in (left_out or {}).items():
             ignored = jvm.java.util.HashSet()
             for field in fields:
                 ignored.add(field)
             ignorals = jackson.annotation.JsonIgnoreProperties.Value.forIgnoredProperties(ignored)
             self._mapper.configOverride(self._class(name)).setIgnorals(ignorals)
+        named = jvm.java.lang.Class.forName
+        self._words = named(LIST)
+        self._rows = self._mapper.getTypeFactory().constructCollectionType(self._words, named(OBJECTS))
 
     def _class(self, name: str) -> Any:
         # py4j resolves no inner classes, and the jars of --packages are in the context class loader only.
@@ -38,7 +43,11 @@ class FieldJson:
 
     def list_of(self, texts: Sequence[str]) -> Any:
         """A Java list of them, in one call."""
-        return self._mapper.readValue(orjson.dumps(texts).decode(), self._jvm.java.lang.Class.forName(LIST))
+        return self._mapper.readValue(orjson.dumps(texts).decode(), self._words)
+
+    def rows_of(self, rows: Sequence[Sequence[str | None]]) -> Any:
+        """A Java list of arrays of words, in one call."""
+        return self._mapper.readValue(orjson.dumps(rows).decode(), self._rows)
 
     def text_of(self, value: Any) -> str:
         """A Java value as JSON."""

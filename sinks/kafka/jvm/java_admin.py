@@ -1,18 +1,249 @@
-"""Java's `Admin` in a JVM behind a py4j gateway: how it is made, and what its errors are called."""
+"""Java's `Admin` of one cluster: how it is made, how long it is waited for, and what its errors are called.
+
+Every request that asks or changes a cluster goes through it. It takes the Java client properties as they are. Each
+request has a deadline, and what comes over the gateway is text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import re
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 
-from sinks.faults import RightsMissing
+from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
+from sinks.kafka.jvm.field_json import FieldJson
+from sinks.kafka.jvm.java_errors import (
+    NO_ANSWER,
+    TIMED_OUT,
+    JavaError,
+    item_fault,
+    java_error,
+    raised,
+    stops_request,
+)
+from sinks.kafka.jvm.java_rows import JavaRows
+from sinks.kafka.ports.cluster import CountRequest, count_nothing
+from sinks.kafka.reachability import reachability
 from sinks.kafka.request_timeout import ONE, WHOLE, request_timeout
+from streaming.errors import LockstepError
 
 CLOSES_WITHIN_MS = 15_000
 
-DENIED_CLIENT = ("ClusterAuthorizationException", "SaslAuthenticationException", "SslAuthenticationException")
+SLOW_AFTER_MS = 500
+"""Milliseconds after which a request is slow."""
+
+BEYOND_MS = 2_000
+"""Milliseconds that an answer may take beyond the time of its request: Java gives up first, and says on what."""
+
+MISSING_CLASS = re.compile(r"(?:Class |ClassNotFoundException: |NoClassDefFoundError: )([\w.$/]+)")
+
+Gateway = Callable[[], Any]
+"""Returns py4j's gateway to a JVM with Kafka's client; may start one, and raise LockstepError where that fails."""
+
+K = TypeVar("K", bound=Hashable)
+
+Slow = Callable[[Sequence[K]], Mapping[K, ItemFault]]
+
+
+@dataclass(frozen=True)
+class Settled(Generic[K]):
+    """What a request for many items came to. `answers`: a Java list in the order of the keys, null for a fault."""
+
+    keys: Sequence[K]
+    faults: Mapping[K, ItemFault]
+    answers: Any
+
+
+class JavaAdmin:
+    """Opens no connection, and no JVM, before the first request. May be called from any thread.
+
+    `timeout`: seconds that a request may take.
+    """
+
+    def __init__(
+        self, alias: str, properties: Mapping[str, str], gateway: Gateway, count: CountRequest = count_nothing
+    ) -> None:
+        self.alias, self.properties, self._gateway, self.count = alias, dict(properties), gateway, count
+        self.timeout = request_timeout(alias, properties)
+        self.servers = properties.get("bootstrap.servers", "")
+        self._reachability = reachability(alias, self.servers)
+        self._lock = threading.Lock()
+        self._opened: list[Any] = []
+        self._rows: JavaRows | None = None
+        self._jsons: dict[str, FieldJson] = {}
+
+    @property
+    def jvm(self) -> Any:
+        """What makes Java objects."""
+        return self._gateway().jvm
+
+    @property
+    def gateway(self) -> Any:
+        """py4j's."""
+        return self._gateway()
+
+    @property
+    def client(self) -> Any:
+        """Java's `Admin`. Raises RightsMissing, ClusterUnreachable, LockstepError where it cannot be made."""
+        return self.clients(1)[0]
+
+    def clients(self, number: int) -> list[Any]:
+        """So many of them: a broker answers the requests of a connection one by one."""
+        with self._lock:
+            while len(self._opened) < number:
+                self._opened.append(java_admin(self.alias, self.jvm, self.properties))
+            return self._opened[:number]
+
+    @property
+    def rows(self) -> JavaRows:
+        """What makes many Java objects at once."""
+        with self._lock:
+            if self._rows is None:
+                self._rows = JavaRows(self.gateway)
+            return self._rows
+
+    def json(self, name: str, left_out: Mapping[str, Sequence[str]]) -> FieldJson:
+        """What writes answers as JSON without some fields of some classes; made once for a name."""
+        with self._lock:
+            if name not in self._jsons:
+                self._jsons[name] = FieldJson(self.jvm, left_out)
+            return self._jsons[name]
+
+    def call(self, api: str, request: Callable[[Any], Any]) -> Any:
+        """What the future of a request comes to. Raises ClusterUnreachable, RightsMissing, NotSupported."""
+        with self._asking(api) as asked:
+            try:
+                return request(self.client).get(self._wait_ms, asked.unit)
+            except Py4JJavaError as error:
+                raise asked.stopped(java_error(error.java_exception.toString())) from None
+
+    def refused(self, request: Callable[[Any], Any]) -> JavaError | None:
+        """Why a request failed; None where it was answered. It is not counted.
+
+        Raises ClusterUnreachable before the request, and as `client`."""
+        self._reachability.check(self.timeout)
+        try:
+            request(self.client).get(self._wait_ms, self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS)
+        except Py4JJavaError as error:
+            return java_error(error.java_exception.toString())
+        return None
+
+    def settle(
+        self, api: str, keys: Sequence[K], request: Callable[[Any], Any], slow: Slow[K] | None = None
+    ) -> Settled[K]:
+        """What each of many futures comes to; `request` returns a Java list of them in the order of the keys.
+
+        `slow`: is given the keys without an answer after a moment, and returns those that will have none, with why.
+        Raises as `call`, where none was answered, or the client was denied as a whole.
+        """
+        with self._asking(api) as asked:
+            try:
+                futures = request(self.client)
+            except Py4JJavaError as error:
+                raise asked.stopped(java_error(error.java_exception.toString())) from None
+            faults = self._faults(keys, futures, asked, slow)
+            first = next(iter(faults.values()), None)
+            if first is not None and len(faults) == len(keys) and stops_request(first.code):
+                raise asked.stopped(JavaError(first.code, first.message))
+            asked.result = first.code if first is not None else "ok"
+            return Settled(keys, faults, self.rows.values(futures))
+
+    def _faults(self, keys: Sequence[K], futures: Any, asked: _Asking, slow: Slow[K] | None) -> dict[K, ItemFault]:
+        whole, known = self.rows.all_of(futures), dict[K, ItemFault]()
+        if slow is not None and self._ended(whole, asked, SLOW_AFTER_MS) is None:
+            waiting = [key for key, done in zip(keys, self.rows.done(futures), strict=True) if not done]
+            known = dict(slow(waiting))
+            if len(known) == len(waiting):
+                return known | self._told(keys, futures)
+        if self._ended(whole, asked, self._wait_ms):
+            return {}
+        done = zip(keys, self.rows.done(futures), strict=True)
+        late = {key: item_fault(JavaError(TIMED_OUT, "no answer in time")) for key, ended in done if not ended}
+        return late | known | self._told(keys, futures)
+
+    def _told(self, keys: Sequence[K], futures: Any) -> dict[K, ItemFault]:
+        errors = zip(keys, self.rows.errors(futures), strict=True)
+        return {key: item_fault(java_error(text)) for key, text in errors if text is not None}
+
+    def _ended(self, whole: Any, asked: _Asking, within_ms: int) -> bool | None:
+        """Whether all have an answer; None where they are not done in time."""
+        try:
+            whole.get(within_ms, asked.unit)
+        except Py4JJavaError:
+            return False if whole.isDone() else None
+        return True
+
+    def raised(self, api: str, fault: ItemFault) -> LockstepError:
+        """The exception for a fault that concerns all of a request."""
+        return raised(self.alias, self.servers, api, JavaError(fault.code, fault.message), self.timeout)
+
+    def _asking(self, api: str) -> _Asking:
+        self._reachability.check(self.timeout)
+        return _Asking(self, api)
+
+    @property
+    def _wait_ms(self) -> int:
+        return int(self.timeout * 1000) + BEYOND_MS
+
+    def close(self) -> None:
+        """Lets go of the clients, without waiting for what is under way."""
+        with self._lock:
+            opened, self._opened = self._opened, []
+        for client in opened:
+            try:
+                client.close(self.jvm.java.time.Duration.ZERO)
+            except Py4JError:
+                # With the JVM its clients are gone.
+                return
+
+
+class _Asking:
+    """One request: counted with its result, and errors of the gateway told as what they are."""
+
+    def __init__(self, admin: JavaAdmin, api: str) -> None:
+        self._admin, self._api, self._asked = admin, api, time.monotonic()
+        self.result = "ok"
+
+    @property
+    def unit(self) -> Any:
+        return self._admin.jvm.java.util.concurrent.TimeUnit.MILLISECONDS
+
+    def stopped(self, error: JavaError) -> LockstepError:
+        """The exception for an error that concerns the whole request."""
+        admin, waited = self._admin, time.monotonic() - self._asked
+        self.result = error.code
+        stopped = raised(admin.alias, admin.servers, self._api, error, min(waited, admin.timeout))
+        if error.code in NO_ANSWER:
+            admin._reachability.gave_up(str(stopped))
+        return stopped
+
+    def __enter__(self) -> _Asking:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        admin = self._admin
+        if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
+            self.result = "JAVA_GONE"
+        elif isinstance(error, LockstepError) and self.result == "ok":
+            self.result = "NOT_ASKED"
+        admin.count(admin.alias, self._api, self.result)
+        if error is None:
+            admin._reachability.answered()
+        if self.result == "JAVA_GONE":
+            raise gone(admin.alias, self._api, error) from None
+
+
+def gone(alias: str, api: str, error: BaseException | None) -> LockstepError:
+    """The exception for a JVM that does not answer: it ended, or its client is of a version that lacks the method."""
+    said = str(error).splitlines()[0] if error is not None and str(error) else "it ended"
+    return LockstepError(
+        f"cluster {alias}: {api}: the Java process that asks it gave no answer ({said}); start this program again"
+    )
 
 
 def timeout_ms(alias: str, properties: Mapping[str, str]) -> int:
@@ -33,33 +264,39 @@ def java_properties(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
 
 
 def java_admin(alias: str, jvm: Any, properties: Mapping[str, str]) -> Any:
-    """An `Admin` of the JVM's. With OAUTHBEARER it logs in here and now. Raises RightsMissing where it cannot be made.
+    """An `Admin` of the JVM's. With OAUTHBEARER it logs in here and now. Raises RightsMissing, LockstepError where it
+    cannot be made.
 
     Java's own text is left out: of a token that it cannot read, it repeats all of it.
     """
     try:
         return jvm.org.apache.kafka.clients.admin.AdminClient.create(java_properties(alias, jvm, properties))
     except Py4JJavaError as error:
+        causes = list(_causes(error))
+        missing = next((found.group(1) for one in causes if (found := MISSING_CLASS.search(one))), None)
+        if missing is not None:
+            raise LockstepError(
+                f"cluster {alias}: Java finds no class {missing.replace('/', '.')}, which the settings of `{alias}.` "
+                "name: add the jar that has it to Java's class path"
+            ) from None
+        if any("bootstrap" in one for one in causes):
+            raise ClusterUnreachable(
+                f"cluster {alias}: no address of {alias}.bootstrap.servers can be resolved; is it right?"
+            ) from None
+        names = ", ".join(java_class(one) for one in causes)
         raise RightsMissing(
-            f"cluster {alias}: Java's client cannot be made with these settings: {', '.join(_causes(error))}; check "
+            f"cluster {alias}: Java's client cannot be made with these settings: {names}; check "
             f"the security settings of `{alias}.` in the properties file"
         ) from None
+
+
+def java_class(text: str) -> str:
+    """The simple name of the class in a `Throwable.toString`."""
+    return text.partition(":")[0].rpartition(".")[2]
 
 
 def _causes(error: Py4JJavaError) -> Iterator[str]:
     thrown = error.java_exception
     while thrown is not None:
-        yield str(thrown.getClass().getSimpleName())
+        yield str(thrown.toString())
         thrown = thrown.getCause()
-
-
-def cause_of(error: Py4JJavaError) -> str:
-    """The simple name of the Java exception behind a failed future."""
-    thrown = error.java_exception
-    return str((thrown.getCause() or thrown).getClass().getSimpleName())
-
-
-def message_of(error: Py4JJavaError) -> str:
-    """What that exception says."""
-    thrown = error.java_exception
-    return str((thrown.getCause() or thrown).getMessage())

@@ -1,8 +1,7 @@
-"""A cluster's ACLs through the driver's own JVM, where the last answer stays and is compared.
+"""A cluster's ACLs through Java's Admin. The last answer stays in the JVM and is compared there.
 
-50,000 ACLs as librdkafka's Python objects cost a second of the interpreter. Here those that came and those that went
-are told apart in the JVM, and they alone come over the gateway, in one text. Source: `Admin.describeAcls`; `AclBinding`
-compares by value.
+50,000 ACLs as Python objects cost a second of the interpreter. So the JVM tells apart those that came and those that
+went, and they alone come over the gateway, in one text. Source: `Admin.describeAcls`; `AclBinding` compares by value.
 """
 
 from __future__ import annotations
@@ -10,45 +9,58 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-
-from sinks.faults import ClusterUnreachable, NotSupported, RightsMissing
+from sinks.faults import ItemFault, NotSupported
 from sinks.kafka.jvm.acl_json import AclJson
-from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, timeout_ms
+from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
+from sinks.kafka.jvm.java_rows import TEXT, Make
+from sinks.kafka.jvm.jvm_topics import MAP
 from sinks.kafka.ports.acl_binding import AclBinding
-from sinks.kafka.ports.acls import AclFaults, AclList, Acls
-from sinks.kafka.ports.cluster import CountRequest
+from sinks.kafka.ports.acls import AclFaults, AclList
+from sinks.kafka.ports.permitted import ask_again
 from streaming.errors import LockstepError
 
 API = "DescribeAcls"
-NO_AUTHORIZER = "SecurityDisabledException"
+NO_AUTHORIZER = "SECURITY_DISABLED"
 
 RECENT = 5.0
 """Seconds for which an answer is recent."""
 
+ACLS_IN_A_REQUEST = 500
+"""ACLs in one write request. A controller compares each one to be deleted with every one that there is."""
+
+ACL, RESOURCE = "org.apache.kafka.common.acl.", "org.apache.kafka.common.resource."
+BINDING = Make(
+    ACL + "AclBinding",
+    (
+        Make(RESOURCE + "ResourcePattern", (RESOURCE + "ResourceType", TEXT, RESOURCE + "PatternType")),
+        Make(ACL + "AccessControlEntry", (TEXT, TEXT, ACL + "AclOperation", ACL + "AclPermissionType")),
+    ),
+)
+"""Its words are those of an ACL's key, in the same order."""
+
+UNWRITABLE = ItemFault("INVALID_REQUEST", "Java's client knows no such resource, pattern, operation or permission")
+
 
 class JvmAcls:
-    """The ACLs of one cluster, through `Admin` in the JVM behind `gateway` (py4j). May be called from any thread."""
+    """The ACLs of one cluster. May be called from any thread."""
 
-    def __init__(
-        self,
-        alias: str,
-        gateway: Any,
-        properties: Mapping[str, str],
-        count_request: CountRequest,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._alias, self._jvm, self._count, self._clock = alias, gateway.jvm, count_request, clock
-        self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
-        self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._any = self._jvm.org.apache.kafka.common.acl.AclBindingFilter.ANY
-        self._json, self._lock = AclJson(self._jvm), threading.Lock()
-        self._last, self._list = self._jvm.java.util.HashSet(), AclList()
+    def __init__(self, admin: JavaAdmin, clock: Callable[[], float] = time.monotonic) -> None:
+        self._admin, self._clock, self._lock = admin, clock, threading.Lock()
+        self._json: AclJson | None = None
+        self._last: Any = None
+        self._list = AclList()
         self._asked_at = self._written_at = float("-inf")
+
+    def describe(self) -> Collection[AclBinding]:
+        return self.within(0.0)
+
+    def recent(self) -> AclList:
+        return self.within(RECENT)
 
     def within(self, seconds: float) -> AclList:
         """All of them, asked for at most so long ago; the same value as before where they are the same.
@@ -63,40 +75,77 @@ class JvmAcls:
                 self._asked_at = asked_at
             return self._list
 
-    def outdated(self) -> None:
-        """Something was written: what was asked for before is not recent any more."""
-        self._written_at = self._clock()
+    def create(self, bindings: Collection[AclBinding]) -> AclFaults:
+        return self._written("CreateAcls", bindings, self._create)
+
+    def delete(self, bindings: Collection[AclBinding]) -> AclFaults:
+        return self._written("DeleteAcls", bindings, self._delete)
 
     def _answer(self) -> Any:
+        anything = self._admin.jvm.org.apache.kafka.common.acl.AclBindingFilter.ANY
         try:
-            found = self._admin.describeAcls(self._any).values().get(self._timeout, self._unit)
-        except Py4JJavaError as error:
-            raise self._stopped(error) from error
-        self._count(self._alias, API, "ok")
+            found = self._admin.call(API, lambda client: client.describeAcls(anything).values())
+        except LockstepError as error:
+            if NO_AUTHORIZER in str(error):
+                raise self._no_authorizer(str(error)) from error
+            raise
         # Brokers need not tell them in the same order each time.
-        return self._jvm.java.util.HashSet(found)
+        return self._admin.jvm.java.util.HashSet(found)
 
     def _take_in(self, seen: Any) -> None:
+        java = self._admin.jvm.java.util.HashSet
+        if self._last is None:
+            self._last = java()
         if seen.equals(self._last):
             return
-        come, gone = self._jvm.java.util.HashSet(seen), self._jvm.java.util.HashSet(self._last)
+        self._json = self._json or AclJson(self._admin.jvm)
+        come, gone = java(seen), java(self._last)
         come.removeAll(self._last)
         gone.removeAll(seen)
         self._list = AclList((self._list - self._json.read(gone)) | self._json.read(come))
         # Not before all of it is here: a call over the gateway may fail.
         self._last = seen
 
-    def close(self) -> None:
-        """Lets go of the client."""
-        self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
+    def _written(self, api: str, bindings: Collection[AclBinding], write: Callable[[Any, Any, Any], Any]) -> AclFaults:
+        # An UNKNOWN in a filter for deletion would be sent as it is, and match more than one.
+        faults: AclFaults = {one: None if one.is_known else UNWRITABLE for one in bindings}
+        try:
+            for batch in _batches([one for one, fault in faults.items() if fault is None]):
+                ask_again()
+                for one, fault in self._settled(api, batch, write).faults.items():
+                    if fault.code == NO_AUTHORIZER:
+                        raise self._no_authorizer(f"cluster {self._admin.alias}: {api}: {fault}")
+                    faults[one] = fault
+        finally:
+            # What was asked for before is not recent any more.
+            self._written_at = self._clock()
+        return faults
 
-    def _stopped(self, error: Py4JJavaError) -> LockstepError:
-        cause = cause_of(error)
-        self._count(self._alias, API, cause)
-        text = f"cluster {self._alias}: {API}: {cause}: {error.java_exception.getMessage()}"
-        if cause == NO_AUTHORIZER:
-            return NotSupported(f"{text}; its brokers have no authorizer")
-        return RightsMissing(text) if cause in DENIED_CLIENT else ClusterUnreachable(text)
+    def _settled(
+        self, api: str, batch: Sequence[AclBinding], write: Callable[[Any, Any, Any], Any]
+    ) -> Settled[AclBinding]:
+        rows = self._admin.rows
+        made = rows.made(BINDING, (one.key for one in batch))
+        return self._admin.settle(api, batch, partial(write, rows, made))
+
+    def _create(self, rows: Any, made: Any, client: Any) -> Any:
+        return rows.by(client.createAcls(made).values(), MAP, "get", made)
+
+    def _delete(self, rows: Any, made: Any, client: Any) -> Any:
+        filters = rows.each(made, BINDING.type, "toFilter")
+        return rows.by(client.deleteAcls(filters).values(), MAP, "get", filters)
+
+    def _no_authorizer(self, said: str) -> NotSupported:
+        return NotSupported(f"{said}; its brokers have no authorizer")
+
+    def close(self) -> None:
+        """Lets go of its client, for who made that for it alone."""
+        self._admin.close()
+
+
+def _batches(bindings: list[AclBinding]) -> Iterator[list[AclBinding]]:
+    for start in range(0, len(bindings), ACLS_IN_A_REQUEST):
+        yield bindings[start : start + ACLS_IN_A_REQUEST]
 
 
 class SharedJvmAcls:
@@ -108,19 +157,15 @@ class SharedJvmAcls:
         self._users: Counter[Hashable] = Counter()
 
     @contextmanager
-    def used(self, account: Hashable, make: Callable[[], JvmAcls]) -> Iterator[Callable[[], JvmAcls]]:
-        """Gives what returns it, which opens it where nobody did; closed with the last that uses it."""
-
-        def opened() -> JvmAcls:
-            with self._lock:
-                if account not in self._opened:
-                    self._opened[account] = make()
-                return self._opened[account]
-
+    def used(self, account: Hashable, make: Callable[[], JvmAcls]) -> Iterator[JvmAcls]:
+        """Gives it, made where there is none; closed with the last that uses it."""
         with self._lock:
+            if account not in self._opened:
+                self._opened[account] = make()
             self._users[account] += 1
+            found = self._opened[account]
         try:
-            yield opened
+            yield found
         finally:
             with self._lock:
                 self._users[account] -= 1
@@ -129,45 +174,16 @@ class SharedJvmAcls:
                 left.close()
 
 
-class WatchedAcls:
-    """`Acls` that are read through the JVM, and written as they were."""
-
-    def __init__(self, acls: Acls, read: Callable[[], JvmAcls]) -> None:
-        """`read`: opened when it is needed first."""
-        self._acls, self._read = acls, read
-
-    def describe(self) -> Collection[AclBinding]:
-        return self._read().within(0.0)
-
-    def recent(self) -> AclList:
-        return self._read().within(RECENT)
-
-    def create(self, bindings: Collection[AclBinding]) -> AclFaults:
-        return self._written(self._acls.create, bindings)
-
-    def delete(self, bindings: Collection[AclBinding]) -> AclFaults:
-        return self._written(self._acls.delete, bindings)
-
-    def _written(
-        self, write: Callable[[Collection[AclBinding]], AclFaults], bindings: Collection[AclBinding]
-    ) -> AclFaults:
-        try:
-            return write(bindings)
-        finally:
-            self._read().outdated()
-
-
 class JvmAclWatch:
     """A watch on the ACLs that are read through the JVM."""
 
-    def __init__(self, read: Callable[[], JvmAcls]) -> None:
-        """`read`: as in WatchedAcls."""
-        self._read = read
+    def __init__(self, acls: JvmAcls) -> None:
+        self._acls = acls
         self._last: AclList | None = None
 
     def changed(self) -> bool:
         """Whether the ACLs differ from those of the last poll; at the first one they do. Raises as `JvmAcls`."""
-        seen = self._read().within(0.0)
+        seen = self._acls.within(0.0)
         differs, self._last = seen is not self._last, seen
         return differs
 

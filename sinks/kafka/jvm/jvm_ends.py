@@ -1,144 +1,56 @@
-"""Where the logs of many partitions begin and end, through the driver's own JVM.
-
-librdkafka's Python client makes a future with a lock of its own for each partition, which costs ten times what the
-question does. Source: `Admin.listOffsets`.
-"""
+"""Where the logs of many partitions begin and end, and which offset has a timestamp. Source: `Admin.listOffsets`."""
 
 from __future__ import annotations
 
-import threading
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
 
 import orjson
-from py4j.protocol import Py4JError, Py4JJavaError
 
-from sinks.faults import Observed
-from sinks.kafka.jvm.field_json import FieldJson
-from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, cause_of, java_admin, timeout_ms
-from sinks.kafka.ports.cluster import CountRequest
+from sinks.faults import ItemFault, Observed
+from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
+from sinks.kafka.jvm.java_rows import TOPIC_PARTITION, Make
+from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.groups import LogRange
-from sinks.kafka.ports.record_reader import RecordReader
-from sinks.kafka.ports.record_reader_around import RecordReaderAround
+from sinks.kafka.ports.record_reader import PartitionTime
 from streaming.mm2.records import TopicPartition
 
 API = "ListOffsets"
-LEFT_OUT = {"org.apache.kafka.clients.admin.ListOffsetsResult$ListOffsetsResultInfo": ("timestamp", "leaderEpoch")}
+ADMIN = "org.apache.kafka.clients.admin."
+RESULT = ADMIN + "ListOffsetsResult"
+LEFT_OUT = {RESULT + "$ListOffsetsResultInfo": ("timestamp", "leaderEpoch")}
+AT_TIME = Make(ADMIN + "OffsetSpec", ("long",), by="forTimestamp")
 
-FEW = 50
-"""Partitions that are as soon asked for through librdkafka."""
-
-WITHIN_MS = 5000
-"""How long an answer may take. Java's client asks for a topic that is gone until its time is over."""
+WITHIN = 5.0
+"""Seconds that an answer may take. Java's client asks for a partition without a leader until its time is over."""
 
 QUESTIONS = 4
 """Partitions that were asked for together lately and are remembered with their answer: the same ones are asked about
 again and again, and seldom has any of them moved."""
 
-T = TypeVar("T")
-Ends = Observed[TopicPartition, LogRange]
-Latest = Observed[TopicPartition, int]
 Offsets = Mapping[TopicPartition, int]
-Others = Callable[[Collection[TopicPartition]], Ends]
-LatestOthers = Callable[[Collection[TopicPartition]], Latest]
-"""Who knows what is wrong with each partition."""
-
-
-class JvmEnds:
-    """The ends of one cluster's logs, through `Admin` in the JVM behind `gateway` (py4j). Opened when it is needed
-    first; may be called from any thread."""
-
-    def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
-        self._alias, self._gateway, self._properties, self._count = alias, gateway, properties, count_request
-        self._lock = threading.Lock()
-        self._client: _Client | None = None
-        self._troubled: frozenset[TopicPartition] = frozenset()
-
-    def of(self, partitions: Collection[TopicPartition], others: Others, *, committed: bool = False) -> Ends:
-        """Start and end of each log; `committed`: for who reads committed records alone. What the JVM does not tell
-        the others are asked for, of few partitions all. Raises what they raise."""
-        return self._with_others(partitions, others, lambda client, some: client.ranges(some, committed))
-
-    def latest(self, partitions: Collection[TopicPartition], others: LatestOthers) -> Latest:
-        """The end alone, for half of what `of` costs; else as there."""
-        return self._with_others(partitions, others, _Client.latest)
-
-    def _with_others(
-        self,
-        partitions: Collection[TopicPartition],
-        others: Callable[[Collection[TopicPartition]], Observed[TopicPartition, T]],
-        ask: Callable[[_Client, Collection[TopicPartition]], Mapping[TopicPartition, T]],
-    ) -> Observed[TopicPartition, T]:
-        if len(partitions) < FEW:
-            return others(partitions)
-        known = self._told([one for one in partitions if one not in self._troubled], ask)
-        left = [one for one in partitions if one not in known]
-        if not left:
-            return Observed(known)
-        # librdkafka has another word for partitions that are gone where it is asked for no other one.
-        seen = others([*left, *list(known)[:1]])
-        # One that is gone must not cost the others their answer the next time.
-        with self._lock:
-            self._troubled = self._troubled.difference(seen.items).union(seen.errors)
-        return Observed({**known, **seen.items}, seen.errors)
-
-    def _told(
-        self,
-        partitions: Collection[TopicPartition],
-        ask: Callable[[_Client, Collection[TopicPartition]], Mapping[TopicPartition, T]],
-    ) -> Mapping[TopicPartition, T]:
-        """Of all of these, or of none; the same answer as before is the same object."""
-        try:
-            found = ask(self._opened(), partitions) if partitions else {}
-        except Py4JJavaError as error:
-            self._count(self._alias, API, cause_of(error))
-            return {}
-        except (Py4JError, ValueError, KeyError, TypeError):
-            # Spark's connector, or Kafka's client, is of another version.
-            return {}
-        self._count(self._alias, API, "ok")
-        return found
-
-    @property
-    def admin(self) -> Any:
-        """Its Java `Admin`, opened when it is needed first. Raises RightsMissing, Py4JError."""
-        return self._opened().admin
-
-    def _opened(self) -> _Client:
-        with self._lock:
-            if self._client is None:
-                self._client = _Client(self._alias, self._gateway.jvm, self._properties)
-            return self._client
-
-    def close(self) -> None:
-        """Lets go of the client."""
-        # With the job's JVM its clients are gone.
-        with suppress(Py4JError):
-            if self._client is not None:
-                self._client.close()
 
 
 class _Question:
     """Partitions that are asked for together, and what was answered last. Of more than one thread the slower one may
     overwrite what the other found: an answer goes with its text."""
 
-    def __init__(self, partitions: Collection[TopicPartition], asked: Any) -> None:
+    def __init__(self, partitions: Sequence[TopicPartition], asked: Any) -> None:
         """`asked`: the same in the JVM."""
-        self.asked = asked
-        self._by_name = {f"{one.topic}-{one.partition}": one for one in partitions}
+        self.partitions, self.asked = partitions, asked
         self._answers: dict[str, tuple[str, Offsets]] = {}
         self._ranges: tuple[Offsets, Offsets, Mapping[TopicPartition, LogRange]] | None = None
 
     def offsets(self, kind: str, text: str) -> Offsets:
-        """Of an answer as JSON; the same object where it is the last one's. Raises KeyError where one is missing."""
+        """Of an answer as JSON; the same object where it is the last one's."""
         known = self._answers.get(kind)
         if known is not None and known[0] == text:
             return known[1]
-        found = orjson.loads(text)
-        offsets = {one: int(found[name]["offset"]) for name, one in self._by_name.items()}
+        found = zip(self.partitions, orjson.loads(text), strict=True)
+        offsets = {one: int(answer["offset"]) for one, answer in found if answer is not None}
         self._answers[kind] = (text, offsets)
         return offsets
 
@@ -147,75 +59,114 @@ class _Question:
         known = self._ranges
         if known is not None and known[0] is starts and known[1] is ends:
             return known[2]
-        found = {one: LogRange(start, ends[one]) for one, start in starts.items()}
+        found = {one: LogRange(start, ends[one]) for one, start in starts.items() if one in ends}
         self._ranges = (starts, ends, found)
         return found
 
 
-class _Client:
-    def __init__(self, alias: str, jvm: Any, properties: Mapping[str, str]) -> None:
-        # First, for it raises where the client is of another version; nobody would close one that was opened by then.
-        self._json, self._unit = FieldJson(jvm, LEFT_OUT), jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._jvm, self.admin = jvm, java_admin(alias, jvm, properties)
-        self._within = min(WITHIN_MS, timeout_ms(alias, properties))
-        kafka = jvm.org.apache.kafka
-        self._spec, self._options = kafka.clients.admin.OffsetSpec, kafka.clients.admin.ListOffsetsOptions
-        self._isolation = kafka.common.IsolationLevel
-        self._spark = jvm.org.apache.spark.sql.kafka010.JsonUtils
-        self._java = jvm.scala.jdk.javaapi.CollectionConverters
-        self._map = jvm.java.util.concurrent.ConcurrentHashMap
+class JvmEnds:
+    """The ends of one cluster's logs. May be called from any thread."""
+
+    def __init__(self, admin: JavaAdmin) -> None:
+        self._admin, self._topics = admin, JvmTopics(admin)
+        self._troubled: frozenset[TopicPartition] = frozenset()
         self._question = lru_cache(QUESTIONS)(self._new_question)
 
+    def ends(
+        self, partitions: Collection[TopicPartition], committed: bool = False
+    ) -> Observed[TopicPartition, LogRange]:
+        """Start and end of each log; `committed`: for who reads committed records alone."""
+        left, faults = self._without_troubled(partitions)
+        if not left:
+            return Observed({}, faults)
+        question = self._question(tuple(left))
+        starts, early = self._asked(question, "start", committed=False)
+        ends, late = self._asked(question, "end", committed=committed)
+        self._remember(faults := {**faults, **early, **late})
+        return Observed(question.ranges(starts, ends), faults)
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        """The end alone, for half of what `ends` costs."""
+        left, faults = self._without_troubled(partitions)
+        if not left:
+            return Observed({}, faults)
+        found, late = self._asked(self._question(tuple(left)), "end", committed=False)
+        self._remember(faults := {**faults, **late})
+        return Observed(found, faults)
+
+    def for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
+        """The first offset whose record has this timestamp or a later one; None where there is none."""
+        found: dict[PartitionTime, int | None] = {}
+        faults: dict[PartitionTime, ItemFault] = {}
+        left = set(times)
+        while left:
+            # A request has a partition once.
+            once = [next(group) for _, group in groupby(sorted(left), attrgetter("where"))]
+            left -= set(once)
+            settled = self._settled_times(once)
+            answers = zip(once, orjson.loads(self._json.text_of(settled.answers)), strict=True)
+            found |= {one: at["offset"] if at["offset"] >= 0 else None for one, at in answers if at is not None}
+            faults |= settled.faults
+        return Observed(found, faults)
+
+    def _settled_times(self, times: Sequence[PartitionTime]) -> Settled[PartitionTime]:
+        rows = self._admin.rows
+        words = [[one.where.topic, str(one.where.partition), str(one.timestamp)] for one in times]
+        request = rows.pairs(TOPIC_PARTITION, AT_TIME, words)
+        asked = rows.made(TOPIC_PARTITION, (row[:2] for row in words))
+        return self._admin.settle(
+            API,
+            times,
+            lambda client: rows.by(client.listOffsets(request, self._options()), RESULT, "partitionResult", asked),
+            lambda slow: self._slow_times(slow),
+        )
+
+    def _slow_times(self, slow: Sequence[PartitionTime]) -> dict[PartitionTime, ItemFault]:
+        troubles = self._topics.troubles([one.where for one in slow])
+        return {one: troubles[one.where] for one in slow if one.where in troubles}
+
     def _new_question(self, partitions: tuple[TopicPartition, ...]) -> _Question:
-        by_topic: dict[str, dict[str, int]] = defaultdict(dict)
-        for one in partitions:
-            by_topic[one.topic][str(one.partition)] = 0
-        # As Spark's option `startingOffsets` has it: any number of partitions by one call.
-        asked = self._spark.partitionOffsets(orjson.dumps(by_topic).decode()).keySet()
-        return _Question(partitions, self._java.asJavaCollection(asked))
+        words = ([one.topic, str(one.partition)] for one in partitions)
+        return _Question(partitions, self._admin.rows.made(TOPIC_PARTITION, words))
 
-    def ranges(self, partitions: Collection[TopicPartition], committed: bool) -> Mapping[TopicPartition, LogRange]:
-        """Raises Py4JJavaError where one of them has none, ValueError, KeyError and TypeError for what is not
-        understood."""
-        question = self._question(tuple(partitions))
-        starts = self._asked(question, self._spec.earliest(), committed=False)
-        ends = self._asked(question, self._spec.latest(), committed=committed)
-        first = question.offsets("start", self._text(starts))
-        return question.ranges(first, question.offsets(f"end {committed}", self._text(ends)))
+    def _without_troubled(
+        self, partitions: Collection[TopicPartition]
+    ) -> tuple[Collection[TopicPartition], dict[TopicPartition, ItemFault]]:
+        """One that is gone must not cost the others a moment each time."""
+        again = [one for one in partitions if one in self._troubled] if self._troubled else []
+        faults = self._topics.troubles(again) if again else {}
+        return ([one for one in partitions if one not in faults] if faults else partitions), faults
 
-    def latest(self, partitions: Collection[TopicPartition]) -> Offsets:
-        """Raises as `ranges` does."""
-        question = self._question(tuple(partitions))
-        return question.offsets("end False", self._text(self._asked(question, self._spec.latest(), committed=False)))
+    def _remember(self, faults: Mapping[TopicPartition, ItemFault]) -> None:
+        if self._troubled != faults.keys():
+            self._troubled = frozenset(faults)
 
-    def _asked(self, question: _Question, spec: Any, *, committed: bool) -> Any:
-        request = self._map()
+    def _asked(
+        self, question: _Question, kind: str, *, committed: bool
+    ) -> tuple[Offsets, dict[TopicPartition, ItemFault]]:
+        spec = self._admin.jvm.org.apache.kafka.clients.admin.OffsetSpec
+        request = self._admin.jvm.java.util.concurrent.ConcurrentHashMap()
         # A set that is a view of a map puts the same value to every key: a few calls for any number of partitions.
-        request.keySet(spec).addAll(question.asked)
-        options = self._options(self._isolation.READ_COMMITTED if committed else self._isolation.READ_UNCOMMITTED)
-        options.timeoutMs(self._jvm.java.lang.Integer.valueOf(self._within))
-        return self.admin.listOffsets(request, options)
+        request.keySet(spec.earliest() if kind == "start" else spec.latest()).addAll(question.asked)
+        options, rows = self._options(committed), self._admin.rows
+        settled = self._admin.settle(
+            API,
+            question.partitions,
+            lambda client: rows.by(client.listOffsets(request, options), RESULT, "partitionResult", question.asked),
+            self._topics.troubles,
+        )
+        text = self._json.text_of(settled.answers)
+        return question.offsets(f"{kind} {committed}", text), dict(settled.faults)
 
-    def _text(self, result: Any) -> str:
-        return self._json.text_of(result.all().get(self._within, self._unit))
+    @property
+    def _json(self) -> Any:
+        return self._admin.json("offsets", LEFT_OUT)
 
-    def close(self) -> None:
-        self.admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
-
-
-class JvmRecords(RecordReaderAround):
-    """A `RecordReader` that asks for the ends of many logs through the JVM, and reads as it did."""
-
-    def __init__(self, records: RecordReader, ends: JvmEnds, isolation: str) -> None:
-        """`isolation`: as the other reads."""
-        super().__init__(records)
-        self._ends, self._isolation = ends, isolation
-
-    def ends(self, partitions: Collection[TopicPartition]) -> Ends:
-        return self._ends.of(partitions, self._records.ends)
-
-    def latest(self, partitions: Collection[TopicPartition]) -> Latest:
-        return self._ends.latest(partitions, self._records.latest)
-
-    def readable(self, partitions: Collection[TopicPartition]) -> Ends:
-        return self._ends.of(partitions, self._records.readable, committed=self._isolation == "read_committed")
+    def _options(self, committed: bool = False) -> Any:
+        kafka = self._admin.jvm.org.apache.kafka
+        isolation = kafka.common.IsolationLevel
+        options = kafka.clients.admin.ListOffsetsOptions(
+            isolation.READ_COMMITTED if committed else isolation.READ_UNCOMMITTED
+        )
+        within = int(min(WITHIN, self._admin.timeout) * 1000)
+        return options.timeoutMs(self._admin.jvm.java.lang.Integer.valueOf(within))

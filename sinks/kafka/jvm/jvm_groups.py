@@ -1,137 +1,203 @@
-"""Looking at the committed offsets of many groups through the driver's own JVM, and comparing them there.
+"""Consumer groups of one cluster through Java's Admin, which asks a coordinator for hundreds of groups in one request
+(KIP-709).
 
-Java's Admin asks a coordinator for many groups in one request (KIP-709), librdkafka for one; and what did not change
-need not become Python objects.
+Java's client of Kafka 3.9, which Spark brings, knows groups of consumers alone, not share groups (KIP-932) nor streams
+groups (KIP-1071). It takes one of those for a group that is not there. A broker refuses a commit for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
-from py4j.protocol import Py4JJavaError
+import orjson
 
-from sinks.faults import CoordinatorUnavailable, RightsMissing
-from sinks.kafka.jvm.java_admin import CLOSES_WITHIN_MS, DENIED_CLIENT, cause_of, java_admin, timeout_ms
-from sinks.kafka.ports.cluster import CountRequest
-from streaming.errors import LockstepError
+from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, Observed
+from sinks.kafka.jvm.committed_json import LEFT_OUT, offsets_of
+from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
+from sinks.kafka.jvm.java_rows import TOPIC_PARTITION, WORD, Make
+from sinks.kafka.jvm.jvm_ends import JvmEnds
+from sinks.kafka.jvm.jvm_topics import MAP, NODE, JvmTopics
+from sinks.kafka.ports.groups import GroupFaults, LogRange, Offsets
+from sinks.kafka.ports.permitted import ask_again
+from streaming.mm2.records import TopicPartition
+
+ADMIN = "org.apache.kafka.clients.admin."
+OFFSET = Make("org.apache.kafka.clients.consumer.OffsetAndMetadata", ("long",))
+OFFSETS_RESULT = ADMIN + "ListConsumerGroupOffsetsResult"
+COMMIT_RESULT = ADMIN + "AlterConsumerGroupOffsetsResult"
+LISTED = {ADMIN + "ConsumerGroupListing": ("isSimpleConsumerGroup", "state", "groupState", "type")}
+DESCRIBED = NODE | {
+    ADMIN + "ConsumerGroupDescription": ("groupId", "isSimpleConsumerGroup", "partitionAssignor", "coordinator"),
+    ADMIN + "MemberDescription": (
+        *("memberId", "groupInstanceId", "clientId", "host", "assignment", "targetAssignment"),
+        *("memberEpoch", "upgraded", "rackId"),
+    ),
+}
+"""By class, what of an answer stays in the JVM."""
 
 GROUPS_IN_A_REQUEST = 500
+"""Groups that are asked for together; their answers come in one text."""
 
-GROUP_SEPARATOR = "\n"
-"""Between names on their way to the JVM and back; a group with it in its name travels by itself."""
+GROUPS_OF_A_CONNECTION, MOST_CONNECTIONS = 50, 8
+"""Groups from whose number on one more connection commits, and how many connections do at the most."""
 
-GROUP_FAULTS = ("GroupAuthorizationException", "GroupIdNotFoundException", "InvalidGroupIdException")
+ONE_BY_ONE = 20
+"""Groups that are described without a listing of those that are empty."""
+
+NOT_THERE = "GROUP_ID_NOT_FOUND"
+"""What brokers say of a group that is not there since KIP-1043; older ones show a dead group without members."""
+
+NOT_UNDERSTOOD = ItemFault("UNKNOWN", "Java's client tells its offsets in another way than this version expects")
+
+T = TypeVar("T")
+
+
+def about_groups(ask: Callable[[], T]) -> T:
+    """What a request returns that only coordinators answer. Raises CoordinatorUnavailable where none of them does."""
+    try:
+        return ask()
+    except CoordinatorUnavailable:
+        raise
+    except ClusterUnreachable as error:
+        raise CoordinatorUnavailable(str(error)) from error
 
 
 def in_requests(groups: Collection[str]) -> list[list[str]]:
-    """The groups sorted, so many at a time as are asked for together; those with a separator in their name alone."""
+    """The groups sorted, so many at a time as are asked for together."""
     names = sorted(group for group in groups if group)
-    plain = [group for group in names if GROUP_SEPARATOR not in group]
-    together = [plain[start : start + GROUPS_IN_A_REQUEST] for start in range(0, len(plain), GROUPS_IN_A_REQUEST)]
-    return together + [[group] for group in names if GROUP_SEPARATOR in group]
+    return [names[start : start + GROUPS_IN_A_REQUEST] for start in range(0, len(names), GROUPS_IN_A_REQUEST)]
 
 
-class CommittedRequests:
-    """Makes the maps that `Admin.listConsumerGroupOffsets` is asked with, in one JVM (py4j's)."""
-
-    def __init__(self, jvm: Any) -> None:
-        # Once: each step of such a name is a call over the gateway.
-        self._spec = jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec
-        self._map = jvm.java.util.concurrent.ConcurrentHashMap
-        self._lines = jvm.java.util.regex.Pattern.compile(GROUP_SEPARATOR)
-
-    def of(self, groups: Sequence[str]) -> Any:
-        """A map that asks for all partitions of one of the lists of `in_requests`."""
-        every, request = self._spec(), self._map()
-        if len(groups) == 1:
-            request.put(groups[0], every)
-        else:
-            # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
-            request.keySet(every).addAll(self._lines.splitAsStream(GROUP_SEPARATOR.join(groups)).toList())
-        return request
+def described(admin: JavaAdmin, groups: Sequence[str], *, operations: bool = False) -> Settled[str]:
+    """Their descriptions, which stay in the JVM; `operations`: with those that are allowed on them."""
+    rows, options = admin.rows, admin.jvm.org.apache.kafka.clients.admin.DescribeConsumerGroupsOptions()
+    names, options = rows.texts(groups), options.includeAuthorizedOperations(operations)
+    return admin.settle(
+        "DescribeGroups",
+        groups,
+        lambda client: rows.by(client.describeConsumerGroups(names, options).describedGroups(), MAP, "get", names),
+    )
 
 
-class JvmGroupWatch:
-    """A `GroupWatch` on one cluster, through `Admin` in the JVM behind `gateway` (py4j)."""
+def allowed_on_groups(admin: JavaAdmin, groups: Sequence[str]) -> dict[str, frozenset[str] | str]:
+    """The operations that are allowed on each (KIP-430), or the error's name."""
+    if not groups:
+        return {}
+    settled = about_groups(lambda: described(admin, groups, operations=True))
+    found = zip(groups, orjson.loads(admin.json("described", DESCRIBED).text_of(settled.answers)), strict=True)
+    denied: dict[str, frozenset[str] | str] = {group: fault.code for group, fault in settled.faults.items()}
+    seen = {group: one["authorizedOperations"] for group, one in found if group not in denied}
+    return denied | {group: frozenset(words or ()) for group, words in seen.items()}
 
-    def __init__(self, alias: str, gateway: Any, properties: Mapping[str, str], count_request: CountRequest) -> None:
-        self._alias, self._jvm, self._count = alias, gateway.jvm, count_request
-        self._admin, self._timeout = java_admin(alias, self._jvm, properties), timeout_ms(alias, properties)
-        self._unit = self._jvm.java.util.concurrent.TimeUnit.MILLISECONDS
-        self._requests, self._map = CommittedRequests(self._jvm), self._jvm.java.util.HashMap
-        self._last = self._map()
-        self._polled: set[str] = set()
-        self.troubled: Collection[str] = ()
 
-    def changed(self, groups: Collection[str], asked: Collection[str] | None = None) -> set[str]:
-        """All requests leave before the first answer is awaited."""
-        self._forget(self._polled - set(groups))
-        some = groups if asked is None else asked
-        self._polled |= set(some)
-        requests = [self._requests.of(together) for together in in_requests(some)]
-        results = [(request, self._admin.listConsumerGroupOffsets(request)) for request in requests]
-        differing, troubled = self._map(), set[str]()
-        try:
-            for request, result in results:
-                troubled |= self._take(request, result, differing)
-        except LockstepError:
-            # Nobody hears of these now, so the next poll must report them again.
-            self._last.keySet().removeAll(differing.keySet())
-            raise
-        self.troubled = frozenset(troubled)
-        return troubled | set(self._names(differing))
+class JvmGroups:
+    """`Groups` of one cluster. May be called from any thread."""
 
-    def _forget(self, groups: Collection[str]) -> None:
-        for group in groups:
-            self._last.remove(group)
-        self._polled -= set(groups)
+    def __init__(self, admin: JavaAdmin, ends: JvmEnds, topics: JvmTopics) -> None:
+        self._admin, self._ends, self._topics = admin, ends, topics
 
-    def _take(self, request: Any, result: Any, differing: Any) -> set[str]:
-        """Puts those that differ, with their offsets, into a Java map; returns the troubled ones."""
-        try:
-            seen = result.all().get(self._timeout, self._unit)
-        except Py4JJavaError as error:
-            return self._one_by_one(request, result, error, differing)
-        self._count(self._alias, "OffsetFetch", "ok")
-        self._compare(seen, differing)
-        return set()
+    def names(self) -> set[str]:
+        # All of it fails where one broker does: its groups are not gone.
+        return about_groups(lambda: self._names(self._options("ListConsumerGroupsOptions")))
 
-    def _compare(self, seen: Any, differing: Any) -> None:
-        if self._last.entrySet().containsAll(seen.entrySet()):
-            return
-        found = self._map(seen)
-        found.entrySet().removeAll(self._last.entrySet())
-        self._last.putAll(found)
-        differing.putAll(found)
+    def _options(self, name: str) -> Any:
+        return getattr(self._admin.jvm.org.apache.kafka.clients.admin, name)()
 
-    def _names(self, offsets: Any) -> list[str]:
-        """The groups of such a map. Few calls over the gateway, where each step of an iteration would be one; and one
-        text, since py4j sends without TCP_NODELAY, and some tens of kilobytes take as many milliseconds."""
-        if not offsets.size():
-            return []
-        text = str(self._jvm.java.lang.String.join(GROUP_SEPARATOR, offsets.keySet()))
-        names = text.split(GROUP_SEPARATOR)
-        # Where a name has the separator in it.
-        return names if len(names) == offsets.size() else list(offsets.keySet())
+    def _names(self, options: Any) -> set[str]:
+        found = self._admin.call("ListGroups", lambda client: client.listConsumerGroups(options).all())
+        return {one["groupId"] for one in orjson.loads(self._admin.json("listed", LISTED).text_of(found))}
 
-    def _one_by_one(self, request: Any, result: Any, error: Py4JJavaError, differing: Any) -> set[str]:
-        """One group's trouble must not hide the others: the troubled ones count as changed and are read in full."""
-        cause = cause_of(error)
-        self._count(self._alias, "OffsetFetch", cause)
-        if cause in DENIED_CLIENT:
-            raise RightsMissing(f"cluster {self._alias}: OffsetFetch: {cause}")
-        if cause not in GROUP_FAULTS:
-            raise CoordinatorUnavailable(f"cluster {self._alias}: OffsetFetch: {cause}")
-        troubled, seen = set(), self._map()
-        for group in self._names(request):
-            future = result.partitionsToOffsetAndMetadata(group)
-            if future.isCompletedExceptionally():
-                troubled.add(group)
-            else:
-                seen.put(group, future.get(self._timeout, self._unit))
-        self._compare(seen, differing)
-        return troubled
+    def committed(self, groups: Collection[str]) -> Observed[str, Offsets]:
+        items: dict[str, Offsets] = {}
+        errors: dict[str, ItemFault] = {}
+        for some in in_requests(groups):
+            settled = about_groups(lambda names=some: self._committed(names))  # type: ignore[misc]
+            errors |= settled.faults
+            text = self._admin.json("committed", LEFT_OUT).text_of(settled.answers)
+            found = dict(zip(some, orjson.loads(text), strict=True))
+            read = offsets_of({group: one for group, one in found.items() if group not in settled.faults})
+            items |= read
+            errors |= dict.fromkeys(found.keys() - read.keys() - settled.faults.keys(), NOT_UNDERSTOOD)
+        # A client may not ask for a group without a name.
+        return Observed(items | {group: {} for group in groups if not group}, errors)
 
-    def close(self) -> None:
-        self._admin.close(self._jvm.java.time.Duration.ofMillis(CLOSES_WITHIN_MS))
+    def _committed(self, groups: Sequence[str]) -> Settled[str]:
+        """The committed offsets of these groups, which stay in the JVM."""
+        rows, jvm = self._admin.rows, self._admin.jvm
+        names, request = rows.texts(groups), jvm.java.util.concurrent.ConcurrentHashMap()
+        # A set that is a view of a map puts the same value to every key: a few calls for any number of groups.
+        every = jvm.org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec()
+        request.keySet(every).addAll(names)
+        return self._admin.settle(
+            "OffsetFetch",
+            groups,
+            lambda client: rows.by(
+                client.listConsumerGroupOffsets(request), OFFSETS_RESULT, "partitionsToOffsetAndMetadata", names
+            ),
+        )
+
+    def members(self, groups: Collection[str]) -> Observed[str, int]:
+        """Of many groups most have no member, and one listing for all of them says which (KIP-518)."""
+        empty: set[str] = set()
+        if len(groups) > ONE_BY_ONE:
+            empty = about_groups(self._empty) & set(groups)
+        items, errors = dict.fromkeys(empty, 0), dict[str, ItemFault]()
+        for some in in_requests(set(groups) - empty):
+            settled = about_groups(lambda names=some: described(self._admin, names))  # type: ignore[misc]
+            found = zip(
+                some, orjson.loads(self._admin.json("described", DESCRIBED).text_of(settled.answers)), strict=True
+            )
+            items |= {group: len(one["members"]) for group, one in found if group not in settled.faults}
+            for group, fault in settled.faults.items():
+                if fault.code == NOT_THERE:
+                    items[group] = 0
+                else:
+                    errors[group] = fault
+        return Observed(items, errors)
+
+    def _empty(self) -> set[str]:
+        state = self._admin.jvm.org.apache.kafka.common.ConsumerGroupState.EMPTY
+        return self._names(
+            self._options("ListConsumerGroupsOptions").inStates(self._admin.jvm.java.util.Collections.singleton(state))
+        )
+
+    def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
+        faults: GroupFaults = {group: {} for group in offsets}
+        for some in in_requests({group for group, of_group in offsets.items() if of_group}):
+            ask_again()
+            keys = [(group, where) for group in some for where in offsets[group]]
+            settled = about_groups(lambda keys=keys: self._committing(keys, offsets))  # type: ignore[misc]
+            for group, where in keys:
+                faults[group][where] = settled.faults.get((group, where))
+        return faults
+
+    def _committing(
+        self, keys: Sequence[tuple[str, TopicPartition]], offsets: Mapping[str, Offsets]
+    ) -> Settled[tuple[str, TopicPartition]]:
+        rows, futures = self._admin.rows, self._admin.jvm.java.util.ArrayList()
+        groups = list(dict.fromkeys(group for group, _ in keys))
+        words = [[group, where.topic, str(where.partition), str(offsets[group][where])] for group, where in keys]
+        requests = rows.maps(WORD, TOPIC_PARTITION, OFFSET, words)
+        partitions = rows.groups(WORD, TOPIC_PARTITION, (row[:3] for row in words))
+        # A broker answers the requests of a connection one by one, and each commit once it is in the log.
+        clients = self._admin.clients(min(MOST_CONNECTIONS, 1 + len(groups) // GROUPS_OF_A_CONNECTION))
+
+        def send(_: Any) -> Any:
+            for at, group in enumerate(groups):
+                sent = clients[at % len(clients)].alterConsumerGroupOffsets(group, requests.get(group))
+                futures.addAll(rows.by(sent, COMMIT_RESULT, "partitionResult", partitions.get(group)))
+            return futures
+
+        return self._admin.settle("OffsetCommit", keys, send)
+
+    def ends(
+        self, partitions: Collection[TopicPartition], committed: bool = False
+    ) -> Observed[TopicPartition, LogRange]:
+        return self._ends.ends(partitions, committed)
+
+    def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
+        return self._ends.latest(partitions)
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        return self._topics.topic_ids(topics)

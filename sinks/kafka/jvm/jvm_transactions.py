@@ -1,4 +1,4 @@
-"""Open transactions through Java's Admin: librdkafka asks for none.
+"""Open transactions through Java's Admin.
 
 Source: `Admin.describeProducers`, `listTransactions`, `describeTransactions`, `abortTransaction` (KIP-664),
 `fenceProducers` (KIP-588's request, KAFKA-12979).
@@ -7,20 +7,19 @@ Source: `Admin.describeProducers`, `listTransactions`, `describeTransactions`, `
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-
-from sinks.faults import ClusterUnreachable, ItemFault, NotSupported, Observed, RightsMissing
-from sinks.kafka.jvm.java_admin import DENIED_CLIENT, cause_of
-from sinks.kafka.jvm.java_client import JavaAdmin
+from sinks.faults import ClusterUnreachable, ItemFault, Observed
+from sinks.kafka.jvm.java_admin import JavaAdmin
+from sinks.kafka.jvm.java_rows import TOPIC_PARTITION
+from sinks.kafka.jvm.jvm_topics import MAP
 from sinks.kafka.ports.transactions import ActiveProducer, CoordinatedTransaction, CoordinatorsView
 from streaming.mm2.records import TopicPartition
 
 DESCRIBE_PRODUCERS, DESCRIBE, LIST = "DescribeProducers", "DescribeTransactions", "ListTransactions"
 FENCE, ABORT = "InitProducerId", "WriteTxnMarkers"
-NO_ANSWER = ("TimeoutException", "DisconnectException", "InterruptException")
+PRODUCERS_RESULT = "org.apache.kafka.clients.admin.DescribeProducersResult"
 NOT_FOUND = "TRANSACTIONAL_ID_NOT_FOUND"
 STATE_TOPIC = "__transaction_state"
 
@@ -29,36 +28,38 @@ class JvmTransactions:
     """`Transactions` of one cluster."""
 
     def __init__(self, java: JavaAdmin) -> None:
-        self._java, self._jvm = java, java.jvm
+        self._java = java
 
     def producers(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, tuple[ActiveProducer, ...]]:
-        asked = {where: self._partition(where) for where in partitions}
-        if not asked:
+        if not partitions:
             return Observed({})
-        result = self._java.admin.describeProducers(self._list(asked.values()))
-        items, errors = dict[TopicPartition, tuple[ActiveProducer, ...]](), dict[TopicPartition, ItemFault]()
-        for where, partition in asked.items():
-            found, fault = self._settled(DESCRIBE_PRODUCERS, result.partitionResult(partition))
-            if fault is None:
-                items[where] = tuple(_producer(one) for one in found.activeProducers())
-            else:
-                errors[where] = fault
-        return Observed(items, errors)
+        keys, rows = list(dict.fromkeys(partitions)), self._java.rows
+        asked = rows.made(TOPIC_PARTITION, ([one.topic, str(one.partition)] for one in keys))
+        settled = self._java.settle(
+            DESCRIBE_PRODUCERS,
+            keys,
+            lambda client: rows.by(client.describeProducers(asked), PRODUCERS_RESULT, "partitionResult", asked),
+        )
+        items = {
+            where: tuple(_producer(one) for one in settled.answers[at].activeProducers())
+            for at, where in enumerate(keys)
+            if where not in settled.faults
+        }
+        return Observed(items, settled.faults)
 
     def coordinated(self, producers: Collection[int]) -> CoordinatorsView:
         hidden = self._hidden()
-        options = self._jvm.org.apache.kafka.clients.admin.ListTransactionsOptions()
+        options = self._java.jvm.org.apache.kafka.clients.admin.ListTransactionsOptions()
         options.filterProducerIds(self._longs(producers))
-        listed, fault = self._settled(LIST, self._java.admin.listTransactions(options).all())
+        listed, fault = self._settled(LIST, lambda client: client.listTransactions(options).all())
         if fault is not None:
             raise ClusterUnreachable(f"cluster {self._java.alias}: {LIST}: {fault.code}")
         names = {str(one.transactionalId()): int(one.producerId()) for one in listed}
         if not names:
             return CoordinatorsView(hidden=hidden)
-        result = self._java.admin.describeTransactions(self._list(names))
         found = dict[int, CoordinatedTransaction]()
         for name, producer in names.items():
-            described, fault = self._settled(DESCRIBE, result.description(name))
+            described, fault = self._described(name)
             if fault is None:
                 found[producer] = _transaction(name, producer, described)
             else:
@@ -71,13 +72,13 @@ class JvmTransactions:
         A name that is nobody's shows whether the client may see every id: no other request says it.
         """
         probe = secrets.token_hex(16)
-        _, fault = self._settled(
-            DESCRIBE, self._java.admin.describeTransactions(self._list([probe])).description(probe)
-        )
+        _, fault = self._described(probe)
         if fault is not None and fault.code != NOT_FOUND:
             return f"DESCRIBE on TRANSACTIONAL_ID * is missing on {self._java.alias} ({fault.code})"
-        futures = self._java.admin.describeTopics(self._list([STATE_TOPIC])).topicNameValues()
-        topic, fault = self._settled("DescribeTopics", futures.get(STATE_TOPIC))
+        asked = self._java.rows.texts([STATE_TOPIC])
+        topic, fault = self._settled(
+            "DescribeTopics", lambda client: client.describeTopics(asked).topicNameValues().get(STATE_TOPIC)
+        )
         if fault is not None:
             return f"whether all coordinators of {self._java.alias} answer is unknown ({STATE_TOPIC}: {fault.code})"
         if any(_has_no_leader(one) for one in topic.partitions()):
@@ -87,54 +88,48 @@ class JvmTransactions:
     def fence_producers(self, transactional_ids: Collection[str]) -> dict[str, ItemFault | None]:
         if not transactional_ids:
             return {}
-        futures = self._java.admin.fenceProducers(self._list(transactional_ids)).fencedProducers()
-        return {name: self._settled(FENCE, futures.get(name))[1] for name in transactional_ids}
+        names, rows = list(transactional_ids), self._java.rows
+        asked = rows.texts(names)
+        settled = self._java.settle(
+            FENCE, names, lambda client: rows.by(client.fenceProducers(asked).fencedProducers(), MAP, "get", asked)
+        )
+        return {name: settled.faults.get(name) for name in names}
 
     def abort(self, where: TopicPartition, producer: ActiveProducer) -> ItemFault | None:
         # A leader that knows no epoch of a coordinator takes any from 0 on, as Kafka's own tool sends it.
         epoch = max(0, producer.coordinator_epoch)
-        spec = self._jvm.org.apache.kafka.clients.admin.AbortTransactionSpec(
-            self._partition(where), producer.producer, producer.epoch, epoch
-        )
-        return self._settled(ABORT, self._java.admin.abortTransaction(spec).all())[1]
+        kafka = self._java.jvm.org.apache.kafka
+        partition = kafka.common.TopicPartition(where.topic, where.partition)
+        spec = kafka.clients.admin.AbortTransactionSpec(partition, producer.producer, producer.epoch, epoch)
+        return self._settled(ABORT, lambda client: client.abortTransaction(spec).all())[1]
 
-    def _settled(self, api: str, future: Any) -> tuple[Any, ItemFault | None]:
+    def _described(self, name: str) -> tuple[Any, ItemFault | None]:
+        asked = self._java.rows.texts([name])
+        return self._settled(DESCRIBE, lambda client: client.describeTransactions(asked).description(name))
+
+    def _settled(self, api: str, request: Callable[[Any], Any]) -> tuple[Any, ItemFault | None]:
         """What a future came to, or the fault of its item under Kafka's name.
 
         Raises ClusterUnreachable, RightsMissing, NotSupported for what concerns the whole request.
         """
-        try:
-            return self._java.answer(api, future), None
-        except Py4JJavaError as error:
-            cause, text = cause_of(error), f"cluster {self._java.alias}: {api}: {cause_of(error)}"
-            if cause in DENIED_CLIENT:
-                raise RightsMissing(text) from error
-            if cause == "UnsupportedVersionException":
-                raise NotSupported(f"{text}; its brokers are too old for it") from error
-            if cause in NO_ANSWER:
-                raise ClusterUnreachable(text) from error
-            thrown = error.java_exception.getCause() or error.java_exception
-            code = self._jvm.org.apache.kafka.common.protocol.Errors.forException(thrown).name()
-            return None, ItemFault(str(code), "")
 
-    def _partition(self, where: TopicPartition) -> Any:
-        return self._jvm.org.apache.kafka.common.TopicPartition(where.topic, where.partition)
+        def futures(client: Any) -> Any:
+            only = self._java.jvm.java.util.ArrayList()
+            only.add(request(client))
+            return only
 
-    def _list(self, items: Iterable[Any]) -> Any:
-        made = self._jvm.java.util.ArrayList()
-        for item in items:
-            made.add(item)
-        return made
+        settled = self._java.settle(api, [api], futures)
+        return settled.answers[0], settled.faults.get(api)
 
     def _longs(self, numbers: Collection[int]) -> Any:
         """A list of `Long`: py4j makes an `Integer` of a small number."""
-        made = self._list([])
+        made = self._java.jvm.java.util.ArrayList()
         for number in numbers:
-            made.addAll(self._jvm.java.util.stream.LongStream.rangeClosed(number, number).boxed().toList())
+            made.addAll(self._java.jvm.java.util.stream.LongStream.rangeClosed(number, number).boxed().toList())
         return made
 
     def close(self) -> None:
-        self._java.close()
+        """Whoever made the client closes it."""
 
 
 def _producer(state: Any) -> ActiveProducer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -31,8 +31,7 @@ class ClusterPorts:
     `config_watch`, `acl_watch`, `group_watch`: open a watch. `levels`: configs with their levels. `records`: a reader
     of records, by MM2's `isolation.level`. `transactions`: opens the port that asks for open transactions. `java`:
     Java's Admin client of the cluster (`sinks.kafka.jvm`), for kinds that bring their own port; `others`: ports of such
-    kinds that are there already, by name. `many_ids`:
-    asks for the ids of many topics at less cost. `permit`: what those ports are to ask before they write.
+    kinds that are there already, by name. `permit`: what those ports are to ask before they write.
     """
 
     cluster: Cluster
@@ -47,17 +46,12 @@ class ClusterPorts:
     transactions: Callable[[], Transactions] = no_java
     java: Callable[[], Any] = no_java
     others: Mapping[str, Any] = field(default_factory=dict)
-    many_ids: Callable[[Collection[str]], dict[str, str]] | None = None
     permit: Permit | None = None
 
     @property
     def alias(self) -> str:
         """The cluster's alias in the properties file."""
         return self.cluster.alias
-
-    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """As `Reader.topic_ids`, in the way that suits many."""
-        return (self.many_ids or self.cluster.topic_ids)(topics)
 
     def port(self, name: str, make: Callable[[ClusterPorts], T], reader: type) -> T:
         """The port of this name, made where it is not among `others`. `reader`: the protocol of its reads."""

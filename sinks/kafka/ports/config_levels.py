@@ -1,6 +1,6 @@
 """Configs with the level that each value comes from (KIP-226), for brokers, the cluster-wide default and topics.
 
-librdkafka cannot address the cluster-wide default and collapses the levels of a key into one; Java's Admin does both.
+The cluster-wide default of the brokers is an entity of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Client quotas through Java's Admin: librdkafka knows none.
+"""Client quotas through Java's Admin.
 
 Source: `Admin.describeClientQuotas`, `Admin.alterClientQuotas` (KIP-546); `ClientQuotaEntity` for the words.
 """
@@ -28,7 +28,7 @@ class JvmQuotas:
 
     def describe(self) -> Quotas:
         everything = self._java.jvm.org.apache.kafka.common.quota.ClientQuotaFilter.all()
-        found = self._java.get(DESCRIBE, self._java.admin.describeClientQuotas(everything).entities())
+        found = self._java.call(DESCRIBE, lambda client: client.describeClientQuotas(everything).entities())
         quotas: dict[Entity, dict[str, float]] = {}
         for java_entity, values in found.items():
             names = dict(java_entity.entries())
@@ -38,26 +38,30 @@ class JvmQuotas:
         return quotas
 
     def alter(self, wanted: QuotaValues) -> dict[Entity, ItemFault | None]:
-        alterations = self._java.jvm.java.util.ArrayList()
-        sent: dict[Entity, Any] = {}
+        java, rows = self._java.jvm.java.util, self._java.rows
+        alterations, sent = java.ArrayList(), java.ArrayList()
         for entity, quotas in wanted.items():
-            sent[entity] = self._entity(entity)
-            operations = self._java.jvm.java.util.ArrayList()
+            of_entity, operations = self._entity(entity), java.ArrayList()
             for name, value in quotas.items():
-                operations.add(self._java.make(PACKAGE + "ClientQuotaAlteration$Op", name, value))
-            alterations.add(self._java.make(PACKAGE + "ClientQuotaAlteration", sent[entity], operations))
-        futures = self._java.admin.alterClientQuotas(alterations).values()
-        return {entity: self._java.fault(ALTER, futures.get(java_entity)) for entity, java_entity in sent.items()}
+                operations.add(rows.one(PACKAGE + "ClientQuotaAlteration$Op", name, value))
+            alterations.add(rows.one(PACKAGE + "ClientQuotaAlteration", of_entity, operations))
+            sent.add(of_entity)
+        settled = self._java.settle(
+            ALTER,
+            list(wanted),
+            lambda client: rows.by(client.alterClientQuotas(alterations).values(), "java.util.Map", "get", sent),
+        )
+        return {entity: settled.faults.get(entity) for entity in wanted}
 
     def _entity(self, entity: Entity) -> Any:
         names = self._java.jvm.java.util.HashMap()
         for word, name in zip(ENTITY_WORDS.values(), entity, strict=True):
             if name != ABSENT:
                 names.put(word, name or None)
-        return self._java.make(PACKAGE + "ClientQuotaEntity", names)
+        return self._java.rows.one(PACKAGE + "ClientQuotaEntity", names)
 
     def close(self) -> None:
-        self._java.close()
+        """Whoever made the client closes it."""
 
 
 def _name(names: Mapping[str, str | None], word: str) -> str:

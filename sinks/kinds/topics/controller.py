@@ -255,7 +255,7 @@ def assemble(assembly: Assembly) -> Assembled:
         target.cluster,
         (source.config_watch(), target.config_watch()),
         assembly.progress,
-        topic_ids=target.topic_ids,
+        topic_ids=target.cluster.topic_ids,
         writing_note=lambda: configs.note,
         once=assembly.once,
     )

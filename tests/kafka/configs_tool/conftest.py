@@ -17,9 +17,10 @@ from app.configs_tool.precedence import own_levels
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.main import app
+from app.wiring import admin_of, open_cluster
 from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
-from sinks.kafka.librdkafka.rd_brokers import KafkaPartitions
+from sinks.kafka.jvm.jvm_topics import JvmPartitions
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import Origin
 from sinks.kafka.ports.config_levels import ConfigEntity
 from streaming.errors import LockstepError
@@ -36,7 +37,7 @@ class Three:
     cluster: LocalCluster
     gateway: JavaGateway
     levels: JvmLevels
-    partitions: KafkaPartitions
+    partitions: JvmPartitions
     kafka: KafkaCluster
     folder: Path
     tools: KafkaTools
@@ -96,8 +97,8 @@ def three(jvm: JavaGateway, kafka_tools: KafkaTools, tmp_path_factory: pytest.Te
     cluster = LocalCluster("c", folder, 3, heap="256m", java_options=QUICK_KAFKA, proxied=True, secured=True)
     with cluster:
         properties = cluster.client_properties()
-        levels = JvmLevels("c", jvm, properties, lambda alias, api, result: None)
-        kafka = KafkaCluster("c", properties)
-        yield Three(cluster, jvm, levels, KafkaPartitions("c", properties), kafka, folder, kafka_tools)
+        levels = JvmLevels(admin_of("c", properties))
+        kafka = open_cluster("c", properties)
+        yield Three(cluster, jvm, levels, JvmPartitions(kafka.topics), kafka, folder, kafka_tools)
         kafka.close()
         levels.close()

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.local.local_mirror import LocalMirror
+from app.wiring import open_cluster
 from sinks.engine.ledger import Ledger
 from sinks.engine.ledger_entries import Entry
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from tests.conftest import Clusters
 from tests.kafka.failover.failover_processes import Commands, command_server
 from tests.kafka.failover.failovers import SOURCE, TARGET, Flow, properties, write_file
@@ -30,8 +30,8 @@ def flow(clusters: Clusters, leaving: LocalMirror, tmp_path: Path) -> Iterator[F
     """The flow, mirroring; afterwards it does again, with no topic left."""
     config = write_file(tmp_path, properties(clusters, **{"lockstep.checkpoint.dir": str(tmp_path)}))
     with (
-        closing(KafkaCluster(SOURCE, {"bootstrap.servers": clusters.a.bootstrap})) as a,
-        closing(KafkaCluster(TARGET, {"bootstrap.servers": clusters.b.bootstrap})) as b,
+        closing(open_cluster(SOURCE, {"bootstrap.servers": clusters.a.bootstrap})) as a,
+        closing(open_cluster(TARGET, {"bootstrap.servers": clusters.b.bootstrap})) as b,
     ):
         made = Flow(a, b, config, clusters)
         yield made

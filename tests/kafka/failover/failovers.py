@@ -24,7 +24,7 @@ from app.local.local_cluster import LocalCluster
 from app.local.local_mirror import mirror_properties
 from app.local.waiting import wait_for
 from app.settings import load
-from app.wiring import audit, both_clusters, guard, ledger
+from app.wiring import audit, both_clusters, guard, ledger, open_cluster
 from sinks.engine.flow_task import FlowTask
 from sinks.engine.ledger import Ledger
 from sinks.engine.metrics import Metrics
@@ -36,7 +36,7 @@ from sinks.failover.known_positions import KnownPosition
 from sinks.failover.preflight import Preflight
 from sinks.failover.record import FailoverRecord
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.cluster import TopicSpec
 from sinks.kinds.assembly import Assembly, assemble
@@ -135,7 +135,7 @@ class Flow:
         task = FlowTask(script, Metrics("0"))  # type: ignore[arg-type]
         task.step(Heartbeats(round(time.time() * 1000)))
         history.passed(script.report)
-        watch = PreflightWatch(task, history, lambda: load(self.config), None)
+        watch = PreflightWatch(task, history, lambda: load(self.config))
         watch.tick()
         watch.close()
         made = task.status().failover.preflight
@@ -176,7 +176,7 @@ class Flow:
 def values(cluster: LocalCluster, where: TopicPartition) -> list[bytes | None]:
     """Those of all records of a partition, in order."""
     with (
-        closing(KafkaCluster("any", {"bootstrap.servers": cluster.bootstrap})) as client,
+        closing(open_cluster("any", {"bootstrap.servers": cluster.bootstrap})) as client,
         closing(client.records()) as records,
     ):
         return [record.value for record in all_records(records, {where: 0})[where]]

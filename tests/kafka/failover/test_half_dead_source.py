@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import Producer
 
 from app.local.local_cluster import LocalCluster
+from app.wiring import open_cluster
 from sinks.failover.cut_reader import all_records
 from sinks.failover.states import State
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
@@ -32,8 +32,8 @@ def half_dead(tmp_path: Path) -> Iterator[Flow]:
     with (
         LocalCluster("a", tmp_path / "a", 3, heap="256m", java_options=QUICK_KAFKA) as a,
         LocalCluster("b", tmp_path / "b", heap="256m", java_options=QUICK_KAFKA) as b,
-        closing(KafkaCluster(SOURCE, {"bootstrap.servers": a.bootstrap})) as source,
-        closing(KafkaCluster(TARGET, {"bootstrap.servers": b.bootstrap})) as target,
+        closing(open_cluster(SOURCE, {"bootstrap.servers": a.bootstrap})) as source,
+        closing(open_cluster(TARGET, {"bootstrap.servers": b.bootstrap})) as target,
     ):
         clusters = Clusters(a, b)
         config = write_file(tmp_path, properties(clusters, **{"lockstep.checkpoint.dir": str(tmp_path)}))

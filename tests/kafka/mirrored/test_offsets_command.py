@@ -16,7 +16,8 @@ from confluent_kafka.admin import AdminClient
 
 from app.local.jars import PROJECT
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from app.wiring import open_cluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
 from streaming.mm2.records import TopicPartition
 from tests.conftest import Clusters
@@ -56,8 +57,8 @@ def test_group_at_the_end_and_one_behind_it_skip_nothing(clusters: Clusters, uni
     remote, at_end, behind = f"{SOURCE}.{topic}", f"{topic}-end", f"{topic}-behind"
     here, there = TopicPartition(topic, 0), TopicPartition(remote, 0)
     with (
-        closing(KafkaCluster("a", {"bootstrap.servers": clusters.a.bootstrap})) as a,
-        closing(KafkaCluster("b", {"bootstrap.servers": clusters.b.bootstrap})) as b,
+        closing(open_cluster("a", {"bootstrap.servers": clusters.a.bootstrap})) as a,
+        closing(open_cluster("b", {"bootstrap.servers": clusters.b.bootstrap})) as b,
     ):
         assert a.create_topics({topic: TopicSpec(1, 1)}) == {topic: None}
         wait_for(lambda: topic in a.list_topics(), SOON, f"{topic} to be listed")
@@ -87,8 +88,8 @@ def test_group_whose_unread_records_were_deleted_on_the_source_reads_them_on_the
     topic, group = f"mirrored-{unique}", f"mirrored-{unique}-overtaken"
     here, there = TopicPartition(topic, 0), TopicPartition(f"{SOURCE}.{topic}", 0)
     with (
-        closing(KafkaCluster("a", {"bootstrap.servers": clusters.a.bootstrap})) as a,
-        closing(KafkaCluster("b", {"bootstrap.servers": clusters.b.bootstrap})) as b,
+        closing(open_cluster("a", {"bootstrap.servers": clusters.a.bootstrap})) as a,
+        closing(open_cluster("b", {"bootstrap.servers": clusters.b.bootstrap})) as b,
     ):
         assert a.create_topics({topic: TopicSpec(1, 1)}) == {topic: None}
         wait_for(lambda: topic in a.list_topics(), SOON, f"{topic} to be listed")

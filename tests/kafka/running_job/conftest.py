@@ -17,7 +17,7 @@ from app.local.jars import PROJECT
 from app.local.local_cluster import LocalCluster, started
 from app.local.local_job import LocalJob
 from app.local.ports import free_ports
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from tests.kafka.staging import client_of, write_properties
 from tests.quick_java import QUICK_KAFKA
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import javaproperties
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
-from py4j.java_gateway import JavaGateway
 
 from app.local.broker import ADMIN
 from app.local.local_cluster import LocalCluster
@@ -20,13 +19,14 @@ from app.local.local_mirror import LocalMirror, mirror_properties
 from app.local.ports import free_ports
 from app.local.waiting import wait_for
 from app.settings import load
+from app.wiring import admin_of
 from sinks.engine.model import ALLOW
 from sinks.kafka.jvm.jvm_levels import JvmLevels
-from sinks.kafka.librdkafka.client_config import client_config
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.acl_binding import GROUP, LITERAL, PREFIXED, TOPIC, TRANSACTIONAL_ID, AclBinding
 from sinks.kafka.ports.config_levels import DEFAULT_OF_ALL
 from sinks.kafka.ports.users import Upsertion
+from sinks.kafka.records.client_config import client_config
 from tests.kafka.kafka_tools import KafkaTools
 from tests.kafka.secured import Pair, grant, make_user
 from tests.kafka.staging import client_of, create, wait_until_shown
@@ -130,9 +130,7 @@ def write_config(clusters: dict[str, LocalCluster], folder: Path, user: tuple[st
 
 
 @pytest.fixture(scope="module")
-def stage(
-    secured: Pair, jvm: JavaGateway, kafka_tools: KafkaTools, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stage]:
+def stage(secured: Pair, kafka_tools: KafkaTools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """One MM2 and one job for all tests here; the topic is there, and nothing else yet."""
     folder, port = tmp_path_factory.mktemp("access"), free_ports(1)[0]
     ends = {SOURCE: secured["a"], TARGET: secured["b"]}
@@ -146,9 +144,7 @@ def stage(
         mm2.start(wait=False)
         source, target = (stack.enter_context(client_of(cluster)) for cluster in ends.values())
         levels = [
-            stack.enter_context(
-                closing(JvmLevels(alias, jvm, end.client_properties(), lambda alias, api, result: None))
-            )
+            stack.enter_context(closing(JvmLevels(admin_of(alias, end.client_properties()))))
             for alias, end in ends.items()
         ]
         for cluster in ends.values():

@@ -14,7 +14,7 @@ import pytest
 
 from app.local.broker import RESTRICTED
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.kafka_cluster import KafkaCluster
+from app.wiring import open_cluster
 from streaming.mm2.codec import encode_offset_sync
 from streaming.mm2.records import OffsetSync, TopicPartition
 from tests.kafka.kafka_tools import KafkaTools
@@ -103,7 +103,7 @@ def test_a_plan_names_the_right_to_look_that_is_missing(stage: Stage) -> None:
 
 
 def test_a_user_without_any_right_gets_no_further_than_its_login(stage: Stage) -> None:
-    client = KafkaCluster("b", stage.ends["b"].secured_properties(RESTRICTED, "PLAIN"))
+    client = open_cluster("b", stage.ends["b"].secured_properties(RESTRICTED, "PLAIN"))
     assert client.cluster_id() == stage.target.cluster_id()
     assert client.list_topics() == {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,8 @@ class Sampled(EpochSignal):
 
     def __init__(self, clock: Clock) -> None:
         self.clock, self.broker, self.passes = clock, Broker(clock), 0
-        self._alias, self._count, self._on_signal = "a", lambda *_: None, self.note
+        self._admin: Any = SimpleNamespace(alias="a", count=lambda *_: None)
+        self._on_signal = self.note
         self._beat, self._pace, self._highest = MetadataBeat(), SamplePace(), HighestLength()
         self._lock, self._records, self._works = threading.Lock(), 0, False
 

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from sinks.faults import ClusterUnreachable, RightsMissing
-from sinks.kafka.librdkafka.error_codes import NO_COORDINATOR, UNREACHABLE, raised
+from sinks.kafka.records.error_codes import NO_COORDINATOR, UNREACHABLE, raised
 
 
 @pytest.mark.parametrize("code", sorted(UNREACHABLE | NO_COORDINATOR))

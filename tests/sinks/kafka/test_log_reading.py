@@ -9,9 +9,9 @@ from confluent_kafka import KafkaError, Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.kafka.librdkafka.rd_logs import Log
 from sinks.kafka.ports.cluster import CHUNK, CHUNK_BYTES, LogChunk, Placed
 from sinks.kafka.ports.log_chunks import in_chunks
+from sinks.kafka.records.rd_logs import Log
 
 MANY = 100_000
 """Records that nobody reads who stops at the end."""

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from app.local.certificates import signed
-from sinks.kafka.librdkafka.client_config import client_config
+from sinks.kafka.records.client_config import client_config
 from streaming.errors import LockstepError
 
 BOOTSTRAP = {"bootstrap.servers": "one:9092,two:9092"}

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from app.local.certificates import Signed, key_store, signed, trust_store
 from app.local.waiting import wait_for
-from sinks.kafka.librdkafka.client_config import client_config
+from sinks.kafka.records.client_config import client_config
 
 SOON = 20.0
 PASSWORD = "s3cret"

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
 import pytest
 
+from app.local.java_gateway import process_jvm
 from app.local.ports import free_ports
 from sinks.faults import ClusterUnreachable, NotLeading
-from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.group_process import GroupProcess
-from sinks.kafka.librdkafka.rd_acls import ACLS_IN_A_REQUEST, KafkaAcls
-from sinks.kafka.librdkafka.rd_logs import Log
+from sinks.kafka.jvm.java_admin import JavaAdmin, K, Settled, Slow
+from sinks.kafka.jvm.jvm_acls import ACLS_IN_A_REQUEST, JvmAcls
+from sinks.kafka.jvm.jvm_ends import JvmEnds
+from sinks.kafka.jvm.jvm_groups import GROUPS_IN_A_REQUEST, JvmGroups
+from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.acl_binding import AclBinding
 from sinks.kafka.ports.permitted import ask_again, permitted
+from sinks.kafka.records.rd_logs import Log
 from sinks.kafka.request_timeout import BEYOND, DEFAULT, longest_write
+from streaming.mm2.records import TopicPartition
 
 
 def silent() -> dict[str, str]:
@@ -38,24 +41,19 @@ class LeadsFor:
         self.left -= 1
 
 
-class Answering(Admin):
-    """Of a cluster that takes every ACL; `sent`: how many, by request."""
+class Counting(JavaAdmin):
+    """Of a cluster that does all that it is asked to; `sent`: how many items, by request."""
 
     def __init__(self) -> None:
-        super().__init__("b", silent())
+        super().__init__("b", silent(), process_jvm)
         self.sent: list[int] = []
 
-    @property
-    def client(self) -> Any:
-        """Itself."""
-        return self
-
-    def create_acls(self, bindings: Sequence[Any], request_timeout: float) -> dict[Any, Future[None]]:
-        """As librdkafka's client does."""
-        self.sent.append(len(bindings))
-        done: Future[None] = Future()
-        done.set_result(None)
-        return dict.fromkeys(bindings, done)
+    def settle(
+        self, api: str, keys: Sequence[K], request: Callable[[Any], Any], slow: Slow[K] | None = None
+    ) -> Settled[K]:
+        """Nothing is sent."""
+        self.sent.append(len(keys))
+        return Settled(keys, {}, None)
 
 
 class Appends:
@@ -65,26 +63,15 @@ class Appends:
         self.append_log = log.append
 
 
-class Commits:
-    """The one method of groups that commits."""
-
-    def __init__(self, process: GroupProcess) -> None:
-        self._process = process
-
-    def commit(self) -> object:
-        """Of no offset."""
-        return self._process.call("commit", {"g": {}})
-
-
 def test_acls_beyond_one_request_are_not_written_once_another_leads() -> None:
-    admin = Answering()
+    admin = Counting()
     bindings = [AclBinding("TOPIC", f"t{n}", "LITERAL", "User:x", "*", "READ", "ALLOW") for n in range(3000)]
     assert len(bindings) > 2 * ACLS_IN_A_REQUEST
     with pytest.raises(NotLeading):
-        permitted(KafkaAcls(admin), LeadsFor(2)).create(bindings)
+        permitted(JvmAcls(admin), LeadsFor(2)).create(bindings)
     assert len(admin.sent) < 3
-    permitted(KafkaAcls(admin), LeadsFor(100)).create(bindings)
-    KafkaAcls(admin).create(bindings)
+    permitted(JvmAcls(admin), LeadsFor(100)).create(bindings)
+    JvmAcls(admin).create(bindings)
 
 
 def test_append_that_was_permitted_is_given_up_before_another_may_lead() -> None:
@@ -102,9 +89,14 @@ def test_log_that_does_not_answer_is_given_up_after_the_time_of_a_request() -> N
     assert time.monotonic() - began < 10.0
 
 
-def test_commit_asks_once_more_after_the_start_of_the_process_that_commits() -> None:
-    with closing(GroupProcess(Admin("b", silent()))) as process, pytest.raises(NotLeading):
-        permitted(Commits(process), LeadsFor(1)).commit()
+def test_groups_beyond_one_request_are_not_committed_once_another_leads() -> None:
+    admin = Counting()
+    groups, where = JvmGroups(admin, JvmEnds(admin), JvmTopics(admin)), TopicPartition("t", 0)
+    many = {f"g{number}": {where: 1} for number in range(3 * GROUPS_IN_A_REQUEST)}
+    with pytest.raises(NotLeading):
+        permitted(groups, LeadsFor(2)).commit(many)
+    assert len(admin.sent) < 3
+    assert permitted(groups, LeadsFor(100)).commit(many) == {group: {where: None} for group in many}
 
 
 def test_what_is_not_permitted_by_anybody_asks_nobody() -> None:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.librdkafka.error_codes import error_of, raised
-from sinks.kafka.librdkafka.rd_log_tail import READING, LogTail
 from sinks.kafka.ports.cluster import LogChunk, Placed
 from sinks.kafka.ports.log_chunks import in_chunks
+from sinks.kafka.records.error_codes import error_of, raised
+from sinks.kafka.records.rd_log_tail import READING, LogTail
 
 MESSAGES_IN_A_READ = 1000
 """Records that librdkafka hands over in one call."""

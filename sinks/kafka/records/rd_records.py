@@ -1,4 +1,4 @@
-"""Reading records here and there in many partitions at once: what matching asks for, and Kafka's through librdkafka.
+"""Reading records here and there in many partitions at once, which is what matching asks for.
 
 One consumer is kept, in no group; all partitions are assigned together, and each is read in one pass forward.
 """
@@ -9,16 +9,14 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 
 import confluent_kafka as rd
-from confluent_kafka.admin import ConfigResource, OffsetSpec, ResourceType
 
 from sinks.faults import Observed
-from sinks.kafka.librdkafka.admin import Admin
-from sinks.kafka.librdkafka.error_codes import UNREACHABLE, error_of, item_fault, raised
-from sinks.kafka.librdkafka.rd_groups import KafkaGroups
-from sinks.kafka.librdkafka.rd_log_tail import READING
-from sinks.kafka.librdkafka.rd_offsets import list_offsets
+from sinks.kafka.jvm.jvm_ends import JvmEnds
+from sinks.kafka.jvm.jvm_topics import JvmTopics
 from sinks.kafka.ports.groups import LogRange
 from sinks.kafka.ports.record_reader import Ending, PartitionTime, Record, Span, Stamp, Why
+from sinks.kafka.records.error_codes import UNREACHABLE, error_of, item_fault, raised
+from sinks.kafka.records.rd_log_tail import READING
 from sinks.kafka.sweep import Sweep, sweeps_of, within_logs
 from streaming.mm2.records import TopicPartition
 
@@ -51,49 +49,49 @@ def _first(log: LogRange) -> int | None:
 
 
 class KafkaRecords:
-    """The records of one cluster, through an admin client that is shared and a consumer of its own.
+    """The records of one cluster, read by a consumer of its own; Java's Admin knows where their logs end.
 
     `isolation`: as MM2 reads its source, which is the flow's `consumer.isolation.level`. If MM2 copied records of
     aborted transactions, they are on the target, and have their place there; if it did not, one must not be looked for.
     On the target always `read_uncommitted`: an aborted copy lies before the one that counts.
     """
 
-    def __init__(self, admin: Admin, isolation: str = "read_uncommitted") -> None:
-        self.alias, self._admin = admin.alias, admin
-        self._groups = KafkaGroups(admin)
-        self._config = admin.config | READING | HERE_AND_THERE | {"isolation.level": isolation}
+    def __init__(
+        self,
+        alias: str,
+        config: Mapping[str, str | int],
+        ends: JvmEnds,
+        topics: JvmTopics,
+        isolation: str = "read_uncommitted",
+    ) -> None:
+        self.alias, self._logs, self._topics = alias, ends, topics
+        self._config = dict(config) | READING | HERE_AND_THERE | {"isolation.level": isolation}
         self._consumer: rd.Consumer | None = None
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        return self._groups.ends(partitions)
+        return self._logs.ends(partitions)
 
     def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        return self._groups.latest(partitions)
+        return self._logs.latest(partitions)
 
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
-        return self._groups.ends(partitions, committed=self._config["isolation.level"] == "read_committed")
+        return self._logs.ends(partitions, committed=self._config["isolation.level"] == "read_committed")
 
     def offsets_for_times(self, times: Collection[PartitionTime]) -> Observed[PartitionTime, int | None]:
-        asked = {one: (one.where, OffsetSpec.for_timestamp(one.timestamp)) for one in times if one.timestamp >= 0}
-        seen = list_offsets(self._admin, asked)
-        found = {one: at if at >= 0 else None for one, at in seen.items.items()}
+        seen = self._logs.for_times([one for one in times if one.timestamp >= 0])
         # To a broker -1 is the end of a log, -2 its start, -3 its newest record; and to us all records are younger.
         early = [one for one in times if one.timestamp < 0]
         logs = self.ends({one.where for one in early})
-        found |= {one: _first(logs.items[one.where]) for one in early if one.where in logs.items}
-        return Observed(found, {**seen.errors, **{one: logs.errors[one.where] for one in early if one not in found}})
+        first = {one: _first(logs.items[one.where]) for one in early if one.where in logs.items}
+        unseen = {one: logs.errors[one.where] for one in early if one not in first}
+        return Observed({**seen.items, **first}, {**seen.errors, **unseen})
 
     def compacted(self, topics: Collection[str]) -> set[str]:
-        if not topics:
-            return set()
-        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in sorted(topics)]
-        futures = self._admin.client.describe_configs(resources, request_timeout=self._admin.timeout)
-        settled = self._admin.settle("DescribeConfigs", futures)
-        return {
-            resource.name
-            for resource, (found, error) in settled.items()
-            if error or "compact" in (found["cleanup.policy"].value or "")
+        seen = self._topics.describe_topic_configs(sorted(topics))
+        compacted = {
+            topic for topic, configs in seen.items.items() if "compact" in (configs["cleanup.policy"].value or "")
         }
+        return compacted | set(seen.errors)
 
     def scan(self, spans: Collection[Span], seconds: float) -> dict[Span, Ending]:
         deadline = time.monotonic() + seconds

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import confluent_kafka as rd
 
-from sinks.kafka.librdkafka.client_config import client_config
-from sinks.kafka.librdkafka.error_codes import raised
+from sinks.kafka.records.client_config import client_config
+from sinks.kafka.records.error_codes import raised
 
 CONSUME_TIMEOUT = 0.2
 """Seconds that one fetch waits."""

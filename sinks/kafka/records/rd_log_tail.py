@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-from sinks.kafka.librdkafka.error_codes import raised
+from sinks.kafka.records.error_codes import raised
 
 FETCHED_AHEAD = 16 * 1024
 """Kilobytes that librdkafka fetches before they are asked for; 64 MiB if nothing is said."""

@@ -1,0 +1,64 @@
+"""py4j's gateways: that to a Java process of ours, which is imported while it starts, and PySpark's."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway, JavaObject
+from py4j.protocol import ERROR, REFERENCE_TYPE, get_return_value
+
+THROWN = ERROR + REFERENCE_TYPE
+"""What an answer begins with that is an exception of Java's."""
+
+
+class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
+    """Once Ctrl-C ended a wait for Java, nobody waits for it any more: what is left to be closed ends with the process.
+
+    py4j itself would close the connection by a method that this kind of connection lacks (py4j's pull request 440).
+    """
+
+    _interrupted = False
+
+    def send_command(self, *arguments: Any, **options: Any) -> Any:
+        """Raises KeyboardInterrupt, from the first one on at once."""
+        if self._interrupted:
+            raise KeyboardInterrupt
+        try:
+            answer = super().send_command(*arguments, **options)
+        except (KeyboardInterrupt, AttributeError) as error:
+            if not isinstance(error.__context__ if isinstance(error, AttributeError) else error, KeyboardInterrupt):
+                raise
+            # Nor does it tell Java of objects that are garbage.
+            self._interrupted, self.is_connected = True, False
+            raise KeyboardInterrupt from None
+        if isinstance(answer, str) and answer.startswith(THROWN):
+            # PySpark, where it runs as well, would ask its own JVM about this exception.
+            get_return_value(answer, self, None, "a request")
+        return answer
+
+
+class _Gateway(JavaGateway):  # type: ignore[misc]  # py4j brings no types
+    def _create_gateway_client(self) -> GatewayClient:
+        return _Client(gateway_parameters=self.gateway_parameters)
+
+
+def connected(port: int, token: str) -> JavaGateway:
+    """Connects with the first call."""
+    return _Gateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
+
+
+def protect_callbacks(gateway: Any) -> None:
+    """Lets the callback server of PySpark's gateway answer its own JVM alone. To be called once the server listens.
+
+    PySpark protects calls to Java only: any user of the machine could call the function of a query. py4j's Java side
+    can authenticate itself, but loses its token where the callback client gets a new port, so it is set again.
+    """
+    if gateway.callback_server_parameters.auth_token is not None:
+        return
+    token = secrets.token_hex(32)
+    client = JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient()
+    field = gateway.jvm.java.lang.Class.forName("py4j.CallbackClient").getDeclaredField("authToken")
+    field.setAccessible(True)
+    field.set(client, token)
+    gateway.callback_server_parameters.auth_token = token

@@ -1,0 +1,129 @@
+"""Errors of Java's client as ours: one table says which are an item's, which stop a request, which pass by themselves.
+
+Java tells an error as `Throwable.toString` has it: the class of the exception, a colon, the broker's text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sinks.faults import ClusterUnreachable, ItemFault, NotSupported, RightsMissing, where_it_is
+from streaming.errors import LockstepError
+
+WRAPPERS = ("ExecutionException", "CompletionException")
+"""What Java puts around the exception that counts."""
+
+OTHER_NAMES: Mapping[str, str] = {
+    "BrokerIdNotRegisteredException": "BROKER_NOT_AVAILABLE",
+    "ClusterAuthorizationException": "CLUSTER_AUTHORIZATION_FAILED",
+    "CoordinatorLoadInProgressException": "COORDINATOR_LOAD_IN_PROGRESS",
+    "DisconnectException": "NETWORK_EXCEPTION",
+    "GroupAuthorizationException": "GROUP_AUTHORIZATION_FAILED",
+    "GroupNotEmptyException": "NON_EMPTY_GROUP",
+    "InvalidConfigurationException": "INVALID_CONFIG",
+    "InvalidTopicException": "TOPIC_EXCEPTION",
+    "NetworkException": "NETWORK_EXCEPTION",
+    "NotEnoughReplicasException": "NOT_ENOUGH_REPLICAS",
+    "NotLeaderOrFollowerException": "NOT_LEADER_FOR_PARTITION",
+    "SaslAuthenticationException": "SASL_AUTHENTICATION_FAILED",
+    "SslAuthenticationException": "SSL_AUTHENTICATION_FAILED",
+    "ThrottlingQuotaExceededException": "THROTTLING_QUOTA_EXCEEDED",
+    "TimeoutException": "REQUEST_TIMED_OUT",
+    "TopicAuthorizationException": "TOPIC_AUTHORIZATION_FAILED",
+    "TopicExistsException": "TOPIC_ALREADY_EXISTS",
+    "TransactionalIdAuthorizationException": "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+    "UnknownServerException": "UNKNOWN",
+    "UnknownTopicOrPartitionException": "UNKNOWN_TOPIC_OR_PART",
+}
+"""By the simple name of Java's exception. All others have their own name in capitals: `PolicyViolationException`."""
+
+NO_BROKERS = "Failed to find brokers"
+"""In the text of a plain KafkaException, where an answer named no broker."""
+
+TIMED_OUT = "REQUEST_TIMED_OUT"
+LOGIN = frozenset({"SASL_AUTHENTICATION_FAILED", "SSL_AUTHENTICATION_FAILED"})
+DENIED_CLUSTER = "CLUSTER_AUTHORIZATION_FAILED"
+UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PART"
+TOO_OLD = "UNSUPPORTED_VERSION"
+NO_ANSWER = frozenset({TIMED_OUT, "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE"})
+NO_COORDINATOR = frozenset({"COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"})
+"""Of a request about groups: whoever knows them comes up, or is another one now."""
+
+RETRIABLE_CODES = (
+    NO_ANSWER
+    | NO_COORDINATOR
+    | {
+        "LEADER_NOT_AVAILABLE",
+        "NOT_CONTROLLER",
+        "NOT_ENOUGH_REPLICAS",
+        "NOT_LEADER_FOR_PARTITION",
+        "THROTTLING_QUOTA_EXCEEDED",
+        UNKNOWN_TOPIC,
+    }
+)
+"""UNKNOWN_TOPIC_OR_PART: metadata lags behind creation, so a topic that is missing now may be there in a moment."""
+
+
+RIGHTS: Mapping[str, str] = {
+    "AlterClientQuotas": "ALTER_CONFIGS",
+    "AlterUserScramCredentials": "ALTER",
+    "CreateAcls": "ALTER",
+    "CreateTopics": "CREATE",
+    "DeleteAcls": "ALTER",
+    "DescribeAcls": "DESCRIBE",
+    "DescribeClientQuotas": "DESCRIBE_CONFIGS",
+    "DescribeConfigs": "DESCRIBE_CONFIGS",
+    "DescribeUserScramCredentials": "DESCRIBE",
+    "IncrementalAlterConfigs": "ALTER_CONFIGS",
+}
+"""What a request needs on the CLUSTER."""
+
+
+class JavaError(NamedTuple):
+    """Kafka's name of an error, as the rest of Lockstep knows it, and its text."""
+
+    code: str
+    message: str
+
+
+def java_error(text: str) -> JavaError:
+    """Of a `Throwable.toString`."""
+    name, _, message = text.partition(": ")
+    simple = re.split(r"[.$]", name.strip())[-1]
+    if simple in WRAPPERS and message:
+        return java_error(message)
+    code = "BROKER_NOT_AVAILABLE" if NO_BROKERS in message else OTHER_NAMES.get(simple)
+    if code is None:
+        code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", simple.removesuffix("Exception")).upper()
+    return JavaError(code, "" if message == "null" else message)
+
+
+def item_fault(error: JavaError) -> ItemFault:
+    """What became of one item."""
+    return ItemFault(error.code, error.message, error.code in RETRIABLE_CODES, error.code in NO_ANSWER)
+
+
+def stops_request(code: str) -> bool:
+    """Whether an error that came back for one item says that none of the request was carried out."""
+    return code in NO_ANSWER | LOGIN | {DENIED_CLUSTER, TOO_OLD}
+
+
+def raised(alias: str, servers: str, api: str, error: JavaError, waited: float) -> LockstepError:
+    """The exception for an error that concerns a whole request; `waited`: seconds."""
+    text = f"cluster {alias}: {api}: {error.code}: {error.message}"
+    if error.code in LOGIN:
+        return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")
+    if error.code == DENIED_CLUSTER:
+        right = RIGHTS.get(api, "this right")
+        return RightsMissing(f"{text}; grant the principal {right} on the cluster {alias}")
+    if error.code == TIMED_OUT:
+        return ClusterUnreachable(
+            f"cluster {alias}: {servers} gave no answer to {api} within {waited:.2g} s; {where_it_is(alias)}"
+        )
+    if error.code == TOO_OLD:
+        return NotSupported(f"{text}; its brokers are too old for it")
+    if error.code in RETRIABLE_CODES:
+        return ClusterUnreachable(f"{text}; {where_it_is(alias)}")
+    return LockstepError(text)

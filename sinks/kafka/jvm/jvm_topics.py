@@ -1,0 +1,339 @@
+"""Topics of one cluster, their partitions and their configs, through Java's Admin."""
+
+from __future__ import annotations
+
+import struct
+import time
+from base64 import b64encode
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, NotSupported, Observed, where_it_is
+from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
+from sinks.kafka.jvm.java_errors import UNKNOWN_TOPIC
+from sinks.kafka.jvm.java_rows import TEXT, WORD, Make
+from sinks.kafka.ports.brokers import Replicas, Troubled
+from sinks.kafka.ports.cluster import Alterations, ConfigEntry, Faults, Origin, TopicConfigs, TopicSpec
+from sinks.kafka.ports.permitted import ask_again
+from streaming.mm2.records import TopicPartition
+
+ADMIN, CONFIG = "org.apache.kafka.clients.admin.", "org.apache.kafka.common.config."
+NEW_TOPIC = Make(ADMIN + "NewTopic", (TEXT, "int", "short"))
+NEW_PARTITIONS = Make(ADMIN + "NewPartitions", ("int",), by="increaseTo")
+CONFIG_RESOURCE = Make(CONFIG + "ConfigResource", (CONFIG + "ConfigResource$Type", TEXT))
+ALTERATION = Make(ADMIN + "AlterConfigOp", (Make(ADMIN + "ConfigEntry", (TEXT, TEXT)), ADMIN + "AlterConfigOp$OpType"))
+MAP = "java.util.Map"
+TOPIC = "TOPIC"
+
+NODE = {"org.apache.kafka.common.Node": ("hash", "host", "idString", "isFenced", "port", "rack")}
+DESCRIPTION = {ADMIN + "TopicDescription": ("name", "internal")}
+PARTITION = "org.apache.kafka.common.TopicPartitionInfo"
+REPLICAS = DESCRIPTION | NODE | {PARTITION: ("elr", "lastKnownElr")}
+LEADERS = DESCRIPTION | NODE | {PARTITION: ("elr", "lastKnownElr", "replicas", "isr")}
+COUNTS = DESCRIPTION | {PARTITION: ("elr", "lastKnownElr", "replicas", "isr", "leader", "partition")}
+ENTRIES = {ADMIN + "ConfigEntry": ("name", "synonyms", "type", "documentation")}
+"""By class, what of an answer stays in the JVM."""
+
+TOPICS_IN_A_REQUEST = 1000
+"""Topics whose configs come in one text, of 2 KB each."""
+
+PING_TIMEOUT = 5.0
+"""Seconds; a cluster that needs longer is as good as down."""
+
+BETWEEN_ASKING = (0.0, 0.1, 0.3)
+"""Seconds before each time that a broker is asked whether a topic is gone: right after a start it may not know yet."""
+
+NO_ID = {"mostSignificantBits": 0, "leastSignificantBits": 0}
+ORIGINS: Mapping[str, Origin] = {origin.value: origin for origin in Origin}
+
+DESCRIBE_TOPICS, DESCRIBE_CONFIGS = "DescribeTopics", "DescribeConfigs"
+INCREMENTAL = "IncrementalAlterConfigs"
+
+
+@lru_cache(maxsize=65536)
+def _entry(value: str | None, source: str, read_only: bool, sensitive: bool) -> ConfigEntry:
+    # Thousands of topics share a few dozen different entries.
+    return ConfigEntry(value, ORIGINS.get(source, Origin.UNKNOWN), read_only, sensitive)
+
+
+class JvmTopics:
+    """May be called from any thread. Errors as `ports.cluster` has them."""
+
+    def __init__(self, admin: JavaAdmin) -> None:
+        self._admin = admin
+
+    def cluster_id(self) -> str:
+        found = self._admin.call("DescribeCluster", lambda client: client.describeCluster().clusterId())
+        if found is None:
+            alias = self._admin.alias
+            raise ClusterUnreachable(f"cluster {alias}: what answers tells no cluster id; {where_it_is(alias)}")
+        return str(found)
+
+    def broker_count(self) -> int:
+        """How many brokers are up."""
+        return int(self._admin.call("DescribeCluster", lambda client: client.describeCluster().nodes()).size())
+
+    def ping(self) -> None:
+        """Raises ClusterUnreachable where no broker answers within PING_TIMEOUT, or the time of a request."""
+        within = int(min(PING_TIMEOUT, self._admin.timeout) * 1000)
+        options = self._admin.jvm.org.apache.kafka.clients.admin.DescribeClusterOptions()
+        options.timeoutMs(self._admin.jvm.java.lang.Integer.valueOf(within))
+        self._admin.call("DescribeCluster", lambda client: client.describeCluster(options).clusterId())
+
+    def names(self) -> list[str]:
+        """All topics that may be seen, in order."""
+        options = self._admin.jvm.org.apache.kafka.clients.admin.ListTopicsOptions().listInternal(True)
+        found = self._admin.call("Metadata", lambda client: client.listTopics(options).names())
+        listed: list[str] = orjson.loads(self._admin.json("words", {}).text_of(found))
+        return sorted(listed)
+
+    def list_topics(self) -> dict[str, int]:
+        names = self.names()
+        found = self._described(names, "counts", COUNTS)
+        return {name: len(found[name]["partitions"]) if name in found else 0 for name in names}
+
+    def partition_count(self, topic: str) -> int | None:
+        found = self._described([topic], "counts", COUNTS)
+        return len(found[topic]["partitions"]) if topic in found else None
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        found = self._described(sorted(topics), "counts", COUNTS)
+        return {name: _id_of(one["topicId"]) for name, one in found.items()}
+
+    def replicas(self) -> Replicas:
+        """As `Brokers` has it."""
+        brokers, found = self.broker_count(), self._described(self.names(), "replicas", REPLICAS)
+        factors, in_sync, counts = dict[str, int](), dict[str, int](), dict[str, int]()
+        offline, lagging = set[TopicPartition](), set[TopicPartition]()
+        for name, topic in found.items():
+            partitions = topic["partitions"]
+            factors[name] = min((len(one["replicas"]) for one in partitions), default=0)
+            in_sync[name] = min((len(one["isr"]) for one in partitions), default=0)
+            counts[name] = len(partitions)
+            offline |= {TopicPartition(name, one["partition"]) for one in partitions if not has_leader(one)}
+            lagging |= {
+                TopicPartition(name, one["partition"]) for one in partitions if len(one["isr"]) < len(one["replicas"])
+            }
+        return Replicas(brokers, factors, in_sync, counts, frozenset(offline), frozenset(lagging))
+
+    def troubles(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, ItemFault]:
+        """Of partitions that do not answer: those that are gone, and those that no broker leads now."""
+        topics = sorted({one.topic for one in partitions})
+        settled = self._settled(topics)
+        found = self._items(settled, "leaders", LEADERS)
+        troubled: dict[TopicPartition, ItemFault] = {}
+        for one in partitions:
+            if one.topic in settled.faults:
+                troubled[one] = settled.faults[one.topic]
+                continue
+            numbered = {each["partition"]: each for each in found[one.topic]["partitions"]}
+            if one.partition not in numbered:
+                troubled[one] = ItemFault(UNKNOWN_TOPIC, "it has no such partition", retriable=True)
+            elif not has_leader(numbered[one.partition]):
+                troubled[one] = ItemFault("LEADER_NOT_AVAILABLE", "no broker leads it now", retriable=True)
+        return troubled
+
+    def confirmed_absent(self, topics: Collection[str]) -> set[str]:
+        absent = set(topics)
+        for pause in BETWEEN_ASKING:
+            if not absent:
+                break
+            time.sleep(pause)
+            faults = self._settled(sorted(absent)).faults
+            absent = {name for name, fault in faults.items() if fault.code == UNKNOWN_TOPIC}
+        return absent
+
+    def _described(self, names: Sequence[str], form: str, left_out: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        return self._items(self._settled(names), form, left_out) if names else {}
+
+    def _settled(self, names: Sequence[str], options: Any = None) -> Settled[str]:
+        rows = self._admin.rows
+        asked = rows.texts(names)
+        more = () if options is None else (options,)
+        return self._admin.settle(
+            DESCRIBE_TOPICS,
+            names,
+            lambda client: rows.by(client.describeTopics(asked, *more).topicNameValues(), MAP, "get", asked),
+        )
+
+    def _items(self, settled: Settled[str], form: str, left_out: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        found = orjson.loads(self._admin.json(form, left_out).text_of(settled.answers))
+        return {name: one for name, one in zip(settled.keys, found, strict=True) if name not in settled.faults}
+
+    def allowed(self, topics: Sequence[str]) -> dict[str, frozenset[str] | str]:
+        """The operations that are allowed on each (KIP-430), or the error's name."""
+        if not topics:
+            return {}
+        options = self._admin.jvm.org.apache.kafka.clients.admin.DescribeTopicsOptions()
+        settled = self._settled(topics, options.includeAuthorizedOperations(True))
+        found = self._items(settled, "counts", COUNTS)
+        denied: dict[str, frozenset[str] | str] = {name: fault.code for name, fault in settled.faults.items()}
+        return denied | {name: frozenset(one["authorizedOperations"] or ()) for name, one in found.items()}
+
+    def describe_topic_configs(self, topics: Collection[str]) -> Observed[str, TopicConfigs]:
+        items: dict[str, TopicConfigs] = {}
+        errors: dict[str, ItemFault] = {}
+        for some in _batches(list(dict.fromkeys(topics))):
+            settled = self._described_configs(some)
+            errors |= settled.faults
+            for name, config in zip(
+                some, orjson.loads(self._admin.json("entries", ENTRIES).text_of(settled.answers)), strict=True
+            ):
+                if name not in settled.faults:
+                    items[name] = {
+                        key: _entry(one["value"], one["source"], one["isReadOnly"], one["isSensitive"])
+                        for key, one in config["entries"].items()
+                    }
+        return Observed(items, errors)
+
+    def _described_configs(self, topics: Sequence[str]) -> Settled[str]:
+        rows = self._admin.rows
+        asked = rows.made(CONFIG_RESOURCE, ([TOPIC, name] for name in topics))
+        return self._admin.settle(
+            DESCRIBE_CONFIGS, topics, lambda client: rows.by(client.describeConfigs(asked).values(), MAP, "get", asked)
+        )
+
+    def create_topics(self, specs: Mapping[str, TopicSpec], validate_only: bool = False) -> Faults:
+        if not specs:
+            return {}
+        names, rows = list(specs), self._admin.rows
+        new = rows.made(
+            NEW_TOPIC, ([name, str(spec.partitions), str(spec.replication_factor)] for name, spec in specs.items())
+        )
+        configs = [[name, key, value] for name, spec in specs.items() for key, value in spec.configs]
+        if configs:
+            by_name = rows.maps(WORD, WORD, WORD, configs)
+            for at, (name, spec) in enumerate(specs.items()):
+                if spec.configs:
+                    new[at].configs(by_name.get(name))
+        options = self._admin.jvm.org.apache.kafka.clients.admin.CreateTopicsOptions().validateOnly(validate_only)
+        asked = rows.texts(names)
+        settled = self._admin.settle(
+            "CreateTopics", names, lambda client: rows.by(client.createTopics(new, options).values(), MAP, "get", asked)
+        )
+        return _faults(settled)
+
+    def create_partitions(self, counts: Mapping[str, int]) -> Faults:
+        if not counts:
+            return {}
+        # A topic that has as many already answers INVALID_PARTITIONS, like one that cannot grow to that number.
+        existing = {
+            name: len(one["partitions"]) for name, one in self._described(list(counts), "counts", COUNTS).items()
+        }
+        growing = {name: count for name, count in counts.items() if existing.get(name, 0) < count}
+        faults: Faults = dict.fromkeys(counts)
+        if growing:
+            ask_again()
+            rows = self._admin.rows
+            wanted = rows.pairs(WORD, NEW_PARTITIONS, ([name, str(count)] for name, count in growing.items()))
+            asked = rows.texts(growing)
+            faults |= _faults(
+                self._admin.settle(
+                    "CreatePartitions",
+                    list(growing),
+                    lambda client: rows.by(client.createPartitions(wanted).values(), MAP, "get", asked),
+                )
+            )
+        return faults
+
+    def delete_topics(self, topics: Collection[str]) -> Faults:
+        if not topics:
+            return {}
+        names, rows = list(topics), self._admin.rows
+        asked = rows.texts(names)
+        settled = self._admin.settle(
+            "DeleteTopics",
+            names,
+            lambda client: rows.by(client.deleteTopics(asked).topicNameValues(), MAP, "get", asked),
+        )
+        return {
+            name: None if fault is None or fault.code == UNKNOWN_TOPIC else fault
+            for name, fault in _faults(settled).items()
+        }
+
+    def alter_topic_configs(self, alterations: Alterations) -> Faults:
+        if not alterations:
+            return {}
+        names, rows = list(alterations), self._admin.rows
+        wanted = rows.groups(
+            CONFIG_RESOURCE,
+            ALTERATION,
+            (
+                [TOPIC, topic, name, value, "SET" if value is not None else "DELETE"]
+                for topic, changes in alterations.items()
+                for name, value in changes.items()
+            ),
+        )
+        asked = rows.made(CONFIG_RESOURCE, ([TOPIC, name] for name in names))
+        try:
+            settled = self._admin.settle(
+                INCREMENTAL,
+                names,
+                lambda client: rows.by(client.incrementalAlterConfigs(wanted).values(), MAP, "get", asked),
+            )
+        except NotSupported as error:
+            raise IncrementalUnsupported(str(error)) from error
+        for fault in settled.faults.values():
+            if fault.code == "UNSUPPORTED_VERSION":
+                raise IncrementalUnsupported(f"cluster {self._admin.alias}: {fault.message}")
+        return _faults(settled)
+
+    def replace_topic_configs(self, overrides: Mapping[str, Mapping[str, str]]) -> Faults:
+        if not overrides:
+            return {}
+        names, rows, client = list(overrides), self._admin.rows, self._admin.jvm.org.apache.kafka.clients.admin
+        asked, wanted = (
+            rows.made(CONFIG_RESOURCE, ([TOPIC, name] for name in names)),
+            self._admin.jvm.java.util.HashMap(),
+        )
+        for at, entries in enumerate(overrides.values()):
+            made = rows.made(Make(ADMIN + "ConfigEntry", (TEXT, TEXT)), entries.items())
+            wanted.put(asked[at], client.Config(made))
+        settled = self._admin.settle(
+            "AlterConfigs", names, lambda java: rows.by(java.alterConfigs(wanted).values(), MAP, "get", asked)
+        )
+        return _faults(settled)
+
+
+class JvmPartitions:
+    """`Partitions` of one cluster."""
+
+    def __init__(self, topics: JvmTopics) -> None:
+        self._topics = topics
+
+    def topics(self) -> list[str]:
+        return self._topics.names()
+
+    def troubled(self) -> Troubled:
+        seen = self._topics.replicas()
+        offline, lagging = seen.offline, seen.under_replicated
+        return Troubled(
+            frozenset((one.topic, one.partition) for one in offline),
+            frozenset((one.topic, one.partition) for one in lagging),
+        )
+
+
+def has_leader(partition: Mapping[str, Any]) -> bool:
+    """Of a partition as JSON."""
+    leader = partition["leader"]
+    return leader is not None and leader["id"] >= 0
+
+
+def _faults(settled: Settled[str]) -> Faults:
+    return {name: settled.faults.get(name) for name in settled.keys}
+
+
+def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(names), TOPICS_IN_A_REQUEST):
+        yield names[start : start + TOPICS_IN_A_REQUEST]
+
+
+def _id_of(uuid: Mapping[str, int]) -> str:
+    """In plain base64, as ledgers have it, where `Uuid.toString` has the URL-safe alphabet. "" for `Uuid.ZERO_UUID`."""
+    if uuid == NO_ID:
+        return ""
+    both = struct.pack(">qq", uuid["mostSignificantBits"], uuid["leastSignificantBits"])
+    return b64encode(both).decode().rstrip("=")

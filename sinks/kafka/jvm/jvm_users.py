@@ -1,0 +1,118 @@
+"""The SCRAM users of a cluster through Java's Admin (KIP-554).
+
+A KRaft controller takes one alteration of a user in a request (DUPLICATE_RESOURCE otherwise), so each mechanism is a
+request of its own. Java makes the salted password on this side: no password leaves in clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import orjson
+
+from sinks.engine.model import Key
+from sinks.faults import NotSupported
+from sinks.kafka.jvm.java_admin import JavaAdmin
+from sinks.kafka.jvm.java_rows import TEXT, JavaRows, Make
+from sinks.kafka.jvm.jvm_topics import MAP
+from sinks.kafka.ports.permitted import ask_again
+from sinks.kafka.ports.users import Mechanism, Upsertion, UserFaults
+
+USERS_IN_A_REQUEST = 500
+"""Users in one request."""
+
+ADMIN = "org.apache.kafka.clients.admin."
+RESULT = ADMIN + "DescribeUserScramCredentialsResult"
+MECHANISMS: Mapping[str, str] = {one.value.replace("-", "_"): one.value for one in Mechanism}
+"""By Java's `ScramMechanism`."""
+JAVA_MECHANISM: Mapping[str, str] = {name: one for one, name in MECHANISMS.items()}
+
+INFO = Make(ADMIN + "ScramCredentialInfo", (ADMIN + "ScramMechanism", "int"))
+UPSERTION = Make(ADMIN + "UserScramCredentialUpsertion", (TEXT, INFO, TEXT))
+DELETION = Make(ADMIN + "UserScramCredentialDeletion", (TEXT, ADMIN + "ScramMechanism"))
+LEFT_OUT: Mapping[str, Sequence[str]] = {ADMIN + "UserScramCredentialsDescription": ("name",)}
+DESCRIBE, ALTER = "DescribeUserScramCredentials", "AlterUserScramCredentials"
+NO_USER, TOO_OLD = "RESOURCE_NOT_FOUND", "UNSUPPORTED_VERSION"
+
+
+class JvmUsers:
+    """A cluster's SCRAM users. May be called from any thread."""
+
+    def __init__(self, admin: JavaAdmin) -> None:
+        self._admin = admin
+
+    def describe(self, users: Collection[str] | None = None) -> dict[str, dict[str, int]]:
+        with self._supported():
+            if users is None:
+                listed = self._admin.call(DESCRIBE, lambda client: client.describeUserScramCredentials().users())
+                users = list(listed)
+            described: dict[str, dict[str, int]] = {}
+            for batch in _batches(sorted(set(users))):
+                described |= self._described(batch)
+            return described
+
+    def _described(self, users: Sequence[str]) -> dict[str, dict[str, int]]:
+        rows = self._admin.rows
+        names = rows.texts(users)
+        settled = self._admin.settle(
+            DESCRIBE,
+            users,
+            lambda client: rows.by(client.describeUserScramCredentials(names), RESULT, "description", names),
+        )
+        for fault in settled.faults.values():
+            if fault.code != NO_USER:
+                raise self._admin.raised(DESCRIBE, fault)
+        found = zip(users, orjson.loads(self._admin.json("users", LEFT_OUT).text_of(settled.answers)), strict=True)
+        return {user: _iterations(one["credentialInfos"]) for user, one in found if one is not None}
+
+    def upsert(self, upsertions: Sequence[Upsertion]) -> UserFaults:
+        rows = {
+            one.key: (one.user, JAVA_MECHANISM[one.mechanism], str(one.iterations), one.password) for one in upsertions
+        }
+        return self._alter(UPSERTION, rows)
+
+    def delete(self, keys: Collection[Key]) -> UserFaults:
+        faults = self._alter(DELETION, {key: (key[0], JAVA_MECHANISM[key[1]]) for key in keys})
+        return {key: None if fault and fault.code == NO_USER else fault for key, fault in faults.items()}
+
+    def _alter(self, make: Make, by_key: Mapping[Key, Sequence[str]]) -> UserFaults:
+        faults: UserFaults = {}
+        for mechanism in sorted({key[1] for key in by_key}):
+            for batch in _batches(sorted(user for user, other in by_key if other == mechanism)):
+                rows = self._admin.rows
+                names, wanted = rows.texts(batch), rows.made(make, [by_key[user, mechanism] for user in batch])
+                ask_again()
+                with self._supported():
+                    settled = self._admin.settle(ALTER, batch, partial(_altered, rows=rows, names=names, wanted=wanted))
+                for user in batch:
+                    fault = settled.faults.get(user)
+                    if fault is not None and fault.code == TOO_OLD:
+                        raise self._too_old(fault.message)
+                    faults[user, mechanism] = fault
+        return faults
+
+    @contextmanager
+    def _supported(self) -> Iterator[None]:
+        try:
+            yield
+        except NotSupported as error:
+            raise self._too_old(str(error)) from error
+
+    def _too_old(self, said: str) -> NotSupported:
+        return NotSupported(f"cluster {self._admin.alias}: {said}; SCRAM users need Kafka 2.7 (KIP-554)")
+
+
+def _altered(client: Any, *, rows: JavaRows, names: Any, wanted: Any) -> Any:
+    return rows.by(client.alterUserScramCredentials(wanted).values(), MAP, "get", names)
+
+
+def _batches(users: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(users), USERS_IN_A_REQUEST):
+        yield users[start : start + USERS_IN_A_REQUEST]
+
+
+def _iterations(infos: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    return {MECHANISMS[one["mechanism"]]: one["iterations"] for one in infos if one["mechanism"] in MECHANISMS}

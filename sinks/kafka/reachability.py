@@ -1,0 +1,130 @@
+"""Whether a cluster can be connected to at all: found out with plain sockets, before Java's client is asked.
+
+Java's client waits its whole time limit for brokers that refuse every connection, for that may pass. An operator and a
+pass are better off with the reason soon. A cluster that answered its last request is asked without a look.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Final
+
+from sinks.faults import ClusterUnreachable, where_it_is
+
+CHECK_EVERY: Final = 0.25
+REFUSED_FOR: Final = 2.0
+"""Seconds that all addresses must refuse: a broker that restarts is not given up at once."""
+
+CONNECTS_WITHIN: Final = 1.0
+"""Seconds for a connection to a cluster that gave no answer the last time."""
+
+JUST_NOW: Final = 1.0
+"""Seconds; a command asks a cluster several things in a row, and a job waits longer before it tries again."""
+
+
+def addresses(servers: str) -> list[tuple[str, int]]:
+    """Of `bootstrap.servers`: host and port of each; what is no address is left out."""
+    found = []
+    for one in servers.split(","):
+        host, _, port = one.strip().rpartition(":")
+        if host and port.isdigit():
+            found.append((host.rpartition("//")[2].strip("[]"), int(port)))
+    return found
+
+
+def trouble(servers: str, within: float) -> str | None:
+    """Why none of the addresses can be connected to; None where one of them can. `within`: seconds for each."""
+    reasons = []
+    for host, port in addresses(servers):
+        try:
+            socket.create_connection((host, port), within).close()
+        except OSError as error:
+            reasons.append(f"{host}:{port}: {_said(error)}")
+        else:
+            return None
+    return ", ".join(reasons) or None
+
+
+def refusal(servers: str) -> str | None:
+    """Why all the addresses refuse; None where one of them takes its time, or a connection."""
+    for host, port in addresses(servers):
+        try:
+            socket.create_connection((host, port), CONNECTS_WITHIN).close()
+        except (ConnectionRefusedError, socket.gaierror):
+            continue
+        except OSError:
+            return None
+        return None
+    return trouble(servers, CONNECTS_WITHIN)
+
+
+def _said(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return "does not answer"
+    return "refuses connections" if isinstance(error, ConnectionRefusedError) else str(error.strerror or error)
+
+
+class _Last(Enum):
+    """What the last request came to."""
+
+    NONE = auto()
+    ANSWERED = auto()
+    SILENT = auto()
+
+
+class Reachability:
+    """Of one cluster, for all who ask it in this process; of several threads."""
+
+    def __init__(
+        self,
+        alias: str,
+        servers: str,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._alias, self._servers, self._clock, self._sleep = alias, servers, clock, sleep
+        self._last = _Last.NONE
+        self._gave_up: tuple[float, str] | None = None
+
+    def answered(self) -> None:
+        """A request was answered: the next one is not preceded by a look."""
+        self._last, self._gave_up = _Last.ANSWERED, None
+
+    def gave_up(self, reason: str) -> None:
+        """A request has waited its whole time limit: whoever asks the same right afterwards need not do so, too."""
+        self._last, self._gave_up = _Last.SILENT, (self._clock(), reason)
+
+    def check(self, within: float = REFUSED_FOR) -> None:
+        """Before a request. `within`: seconds that it may take itself.
+
+        Raises ClusterUnreachable once all addresses have refused connections for REFUSED_FOR; where the last request
+        was not answered, as soon as none can be connected to, and at once for JUST_NOW after `gave_up`.
+        """
+        if self._last is _Last.ANSWERED:
+            return
+        if self._gave_up is not None and self._clock() - self._gave_up[0] < JUST_NOW:
+            raise ClusterUnreachable(self._gave_up[1])
+        if self._last is _Last.SILENT:
+            reason = trouble(self._servers, CONNECTS_WITHIN)
+        else:
+            reason = self._refused_for(min(within, REFUSED_FOR))
+        if reason is not None:
+            self._last = _Last.SILENT
+            raise ClusterUnreachable(f"cluster {self._alias}: {reason}; {where_it_is(self._alias)}")
+
+    def _refused_for(self, seconds: float) -> str | None:
+        until = self._clock() + seconds
+        while (reason := refusal(self._servers)) is not None and self._clock() < until:
+            self._sleep(CHECK_EVERY)
+        return reason
+
+
+_KNOWN: dict[tuple[str, str], Reachability] = {}
+
+
+def reachability(alias: str, servers: str) -> Reachability:
+    """That of the cluster at these addresses: one for all clients of this process."""
+    return _KNOWN.setdefault((alias, servers), Reachability(alias, servers))

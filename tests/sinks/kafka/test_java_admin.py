@@ -1,0 +1,147 @@
+"""No answer of a cluster, and no end of the JVM, ends or freezes the program that asks."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+
+import pytest
+
+from app.local.java_gateway import GatewayProcess, process_jvm
+from sinks.faults import ClusterUnreachable
+from sinks.kafka.jvm.java_admin import BEYOND_MS, JavaAdmin
+from sinks.kafka.jvm.jvm_ends import JvmEnds
+from sinks.kafka.jvm.jvm_groups import JvmGroups
+from sinks.kafka.jvm.jvm_topics import JvmTopics
+from streaming.errors import LockstepError
+from streaming.mm2.records import TopicPartition
+
+TIMEOUT = 2.0
+LATEST = 3 * (TIMEOUT + BEYOND_MS / 1000)
+"""Seconds that a call may take on a busy machine."""
+
+API_VERSIONS, METADATA = 18, 3
+UNSUPPORTED_VERSION = 35
+NOTHING = b""
+
+
+def versions(error: int) -> bytes:
+    """ApiVersions in version 0: this one, and Metadata up to version 4."""
+    apis = ((API_VERSIONS, 0, 0), (METADATA, 0, 4))
+    return struct.pack(">hi", error, len(apis)) + b"".join(struct.pack(">hhh", *one) for one in apis)
+
+
+def no_brokers(version: int) -> bytes:
+    """Metadata of a cluster that has neither brokers nor topics."""
+    throttled = struct.pack(">i", 0) if version >= 3 else NOTHING
+    cluster_id = struct.pack(">h", -1) if version >= 2 else NOTHING
+    return throttled + struct.pack(">i", 0) + cluster_id + struct.pack(">ii", -1, 0)
+
+
+class Brokerless:
+    """Listens as a broker does. Its Metadata answers list no broker."""
+
+    def __init__(self) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._server.accept()
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError, struct.error), connection.makefile("rwb") as stream:
+            while size := stream.read(4):
+                request = stream.read(struct.unpack(">i", size)[0])
+                api, version, correlation = struct.unpack(">hhi", request[:8])
+                known = versions(UNSUPPORTED_VERSION if version else 0)
+                answer = struct.pack(">i", correlation) + (known if api == API_VERSIONS else no_brokers(version))
+                stream.write(struct.pack(">i", len(answer)) + answer)
+                stream.flush()
+
+    def close(self) -> None:
+        self._server.close()
+
+
+@pytest.fixture
+def brokerless() -> Iterator[str]:
+    with closing(Brokerless()) as server:
+        yield server.address
+
+
+def admin_at(address: str, **more: str) -> JavaAdmin:
+    properties = {"bootstrap.servers": address, "default.api.timeout.ms": str(int(TIMEOUT * 1000))}
+    return JavaAdmin("b", properties | more, process_jvm)
+
+
+CALLS: dict[str, Callable[[JavaAdmin], object]] = {
+    "cluster id": lambda admin: JvmTopics(admin).cluster_id(),
+    "configs": lambda admin: JvmTopics(admin).describe_topic_configs(["t"]),
+    "groups": lambda admin: groups_of(admin).names(),
+    "offsets of groups": lambda admin: groups_of(admin).committed(["g"]),
+    "members": lambda admin: groups_of(admin).members(["g"]),
+    "ends": lambda admin: groups_of(admin).ends([TopicPartition("t", 0)]),
+}
+
+
+def groups_of(admin: JavaAdmin) -> JvmGroups:
+    return JvmGroups(admin, JvmEnds(admin), JvmTopics(admin))
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+def test_an_answer_that_names_no_broker_is_an_unreachable_cluster_or_an_empty_one(
+    brokerless: str, call: Callable[[JavaAdmin], object]
+) -> None:
+    began = time.monotonic()
+    with closing(admin_at(brokerless)) as admin:
+        try:
+            assert call(admin) == set()
+        except ClusterUnreachable as error:
+            assert str(error).startswith("cluster b: ")
+        assert process_jvm().jvm.java.lang.System.currentTimeMillis() > 0
+    assert time.monotonic() - began < LATEST
+
+
+def test_a_cluster_that_takes_connections_and_says_nothing_is_given_up_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address, began = f"127.0.0.1:{server.getsockname()[1]}", time.monotonic()
+        with (
+            closing(admin_at(address)) as admin,
+            pytest.raises(ClusterUnreachable, match=rf"^cluster b: {address} gave no answer to DescribeCluster within"),
+        ):
+            JvmTopics(admin).cluster_id()
+    assert time.monotonic() - began < LATEST
+
+
+def test_a_class_that_java_does_not_find_is_named_with_what_to_do(brokerless: str) -> None:
+    handler = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
+        "sasl.login.callback.handler.class": "com.example.MissingHandler",
+    }
+    with closing(admin_at(brokerless, **handler)) as admin, pytest.raises(LockstepError) as raised:
+        JvmTopics(admin).cluster_id()
+    assert "Java finds no class com.example.MissingHandler" in str(raised.value)
+    assert "add the jar" in str(raised.value)
+
+
+def test_a_jvm_that_dies_in_the_middle_is_told_and_nothing_hangs(brokerless: str) -> None:
+    with closing(GatewayProcess()) as started:
+        properties = {"bootstrap.servers": brokerless, "default.api.timeout.ms": "60000"}
+        admin, began = JavaAdmin("b", properties, started.gateway), time.monotonic()
+        _ = admin.rows
+        threading.Timer(0.5, started.process.kill).start()
+        with pytest.raises(LockstepError, match="the Java process that asks it"):
+            groups_of(admin).committed(["g"])
+        with pytest.raises(LockstepError, match="the Java process that asks it"):
+            JvmTopics(admin).cluster_id()
+        admin.close()
+    assert time.monotonic() - began < 60

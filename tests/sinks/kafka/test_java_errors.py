@@ -1,0 +1,63 @@
+"""Errors of Java's client under Kafka's names, and what becomes of those that concern a whole request."""
+
+from __future__ import annotations
+
+import pytest
+
+from sinks.faults import ClusterUnreachable, NotSupported, RightsMissing
+from sinks.kafka.jvm.java_errors import (
+    LOGIN,
+    NO_ANSWER,
+    NO_COORDINATOR,
+    OTHER_NAMES,
+    JavaError,
+    item_fault,
+    java_error,
+    raised,
+)
+
+ERRORS = "org.apache.kafka.common.errors."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{ERRORS}UnknownTopicOrPartitionException: not here", JavaError("UNKNOWN_TOPIC_OR_PART", "not here")),
+        (f"{ERRORS}PolicyViolationException: too few: 1", JavaError("POLICY_VIOLATION", "too few: 1")),
+        (f"{ERRORS}UnknownMemberIdException: null", JavaError("UNKNOWN_MEMBER_ID", "")),
+        (f"{ERRORS}InvalidReplicationFactorException", JavaError("INVALID_REPLICATION_FACTOR", "")),
+        ("java.util.concurrent.TimeoutException", JavaError("REQUEST_TIMED_OUT", "")),
+        (f"java.util.concurrent.ExecutionException: {ERRORS}TimeoutException: x", JavaError("REQUEST_TIMED_OUT", "x")),
+        (
+            "java.util.concurrent.CompletionException: java.util.concurrent.ExecutionException: "
+            f"{ERRORS}GroupIdNotFoundException: g",
+            JavaError("GROUP_ID_NOT_FOUND", "g"),
+        ),
+    ],
+)
+def test_an_exception_has_kafkas_name_of_the_error(text: str, expected: JavaError) -> None:
+    assert java_error(text) == expected
+
+
+@pytest.mark.parametrize("code", sorted(NO_ANSWER | NO_COORDINATOR))
+def test_what_passes_by_itself_is_waited_for_as_a_cluster_that_is_away(code: str) -> None:
+    assert isinstance(raised("a", "h:1", "ListGroups", JavaError(code, ""), 1.0), ClusterUnreachable)
+    assert item_fault(JavaError(code, "")).retriable
+
+
+@pytest.mark.parametrize("code", sorted(LOGIN | {"CLUSTER_AUTHORIZATION_FAILED"}))
+def test_what_somebody_must_grant_is_a_missing_right(code: str) -> None:
+    assert isinstance(raised("a", "h:1", "ListGroups", JavaError(code, ""), 1.0), RightsMissing)
+
+
+def test_a_broker_that_is_too_old_is_no_trouble_of_the_cluster() -> None:
+    assert isinstance(raised("a", "h:1", "X", JavaError("UNSUPPORTED_VERSION", "no"), 1.0), NotSupported)
+
+
+@pytest.mark.parametrize("code", sorted(NO_ANSWER))
+def test_what_was_not_answered_may_have_happened(code: str) -> None:
+    assert item_fault(JavaError(code, "")).unknown
+
+
+def test_no_other_fault_may_have_happened() -> None:
+    assert not any(item_fault(JavaError(code, "")).unknown for code in {*OTHER_NAMES.values()} - NO_ANSWER)
