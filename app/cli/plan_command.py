@@ -70,7 +70,7 @@ def plan(
     force: ForceOption = False,
     kind: KindsOption = None,
 ) -> None:
-    """What `apply` would do now; writes nothing. Exit 3: changes are pending."""
+    """What `apply` would do now; writes nothing. Exit 3: changes are pending, or held."""
     if out is not None:
         check_writable(out)
     settings = with_overrides(config, flow)
@@ -86,7 +86,7 @@ def plan(
         for row in planned:
             print_plan(row.plan, row.paused)
     _say_trouble(planned)
-    pending = any(row.plan.changes for row in planned)
+    pending = _is_held(planned) or any(row.plan.changes for row in planned)
     raise typer.Exit(FAILED if failed or _troubled(planned) else PENDING if pending else DONE)
 
 
@@ -125,7 +125,11 @@ def apply(
             print_outcomes(row.plan, outcomes, row.paused)
     _say_trouble(planned)
     broken = any(outcome.error for _, outcomes in done for outcome in outcomes)
-    raise typer.Exit(FAILED if failed or broken or _troubled(planned) else DONE)
+    raise typer.Exit(FAILED if failed or broken or _troubled(planned) else PENDING if _is_held(planned) else DONE)
+
+
+def _is_held(planned: Sequence[Planned]) -> bool:
+    return any(row.compared.trouble.held for row in planned)
 
 
 def _chosen(kinds: list[Kind] | None) -> list[Kind]:
@@ -195,6 +199,8 @@ def _say_trouble(planned: Sequence[Planned]) -> None:
         for name, error in row.troubles:
             if str(error) not in said:
                 complain(f"{name}: {error}")
+        for why in row.compared.trouble.held.values():
+            complain(f"held: {why}")
         for reason, kinds in kinds_by_reason(row.compared.trouble.unsupported.items()).items():
             complain(f"{row.one.flow.flow.name}: {kinds}: left alone: {reason}")
 

@@ -27,13 +27,14 @@ MECHANISM = "SCRAM-SHA-512"
 PASSWORD = "a s3cret of this test"
 
 
-def apply(config: Path, user: str) -> None:
-    """`lockstep apply` in a process that has the user's password in its environment."""
+def apply(config: Path, user: str, *options: str, code: int = 0) -> str:
+    """`lockstep apply` in a process that has the user's password in its environment. What it says."""
     environment = os.environ | {f"LOCKSTEP_CREDENTIAL_{user.upper()}": PASSWORD}
-    command = [sys.executable, "-m", "app.main", "apply", "--yes", "--config", str(config)]
+    command = [sys.executable, "-m", "app.main", "apply", "--yes", *options, "--config", str(config)]
     run = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False, timeout=90)
-    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.returncode == code, run.stdout + run.stderr
     assert PASSWORD not in run.stdout + run.stderr
+    return run.stdout + run.stderr
 
 
 def of(cluster: KafkaCluster, principal: str) -> set[AclBinding]:
@@ -74,3 +75,25 @@ def test_acls_and_their_user_come_over_and_go_again(clusters: Clusters, unique: 
         wait_for(lambda: of(a, principal) == {prefix}, SOON, "the ACL to be gone")
         apply(config, unique)
         wait_for(lambda: of(b, principal) == {prefix_there}, SOON, "the ACL to be revoked")
+
+
+def test_acls_that_only_the_file_stopped_naming_stay_until_somebody_forces_it(
+    clusters: Clusters, unique: str, tmp_path: Path
+) -> None:
+    topic, principal, name = f"{unique}-orders", f"User:{unique}", f"{unique}held"
+    keys = {"sync.full.acl.enabled": "true", "lockstep.acl.principals": unique}
+    read = AclBinding(TOPIC, topic, LITERAL, principal, "*", "READ", ALLOW)
+    there = AclBinding(TOPIC, f"{name}.{topic}", LITERAL, principal, "*", "READ", ALLOW)
+    with client_of(clusters.a) as a, client_of(clusters.b) as b:
+        create(a, topic, 1, {})
+        a.acls.create([read])
+        wait_for(lambda: of(a, principal) == {read}, SOON, "the ACL to be seen")
+        config = write_properties(tmp_path, clusters.a, clusters.b, topic, source=name, **keys)
+        apply(config, unique)
+        wait_for(lambda: of(b, principal) == {there}, SOON, "the ACL on the target")
+        config = write_properties(tmp_path, clusters.a, clusters.b, f"{unique}-ordesr", source=name, **keys)
+        assert "held:" in apply(config, unique, code=3)
+        assert of(b, principal) == {there}
+        apply(config, unique, "--force")
+        wait_for(lambda: not of(b, principal), SOON, "the ACL to be revoked")
+        a.acls.delete([read])

@@ -175,3 +175,31 @@ def test_what_a_changed_mapping_calls_otherwise_is_held_until_somebody_confirms_
         report = world.run_pass(after=POLL)
     assert GROUP.key not in {one.key for one in world.target_acls.bindings}
     assert not report.trouble.held
+
+
+def test_command_looks_up_at_once_and_shows_what_is_held_as_refused() -> None:
+    world = in_step()
+    renamed(world, {"topics.exclude": "orders"})
+    world.reviewed = True
+    world.restart()
+    compared = world.reconcile.compare(everything=True)
+    held = {one.key for one in compared.plan.refused if one.kind is Kind.ACL}
+    assert held == {acl("ALLOW READ User:alice TOPIC a.orders").key, GROUP.key}
+    assert not compared.plan.changes
+    assert Kind.ACL in compared.trouble.held
+    lose_alice(world)
+    compared = world.reconcile.compare(everything=True)
+    gone = {one.key for one in compared.plan.changes if one.kind is Kind.ACL}
+    assert gone == held
+    assert not compared.trouble.held
+
+
+def test_run_once_knows_that_another_pass_would_delete_something() -> None:
+    world = in_step()
+    assert not world.reconcile.looks_again
+    lose_alice(world)
+    world.run_pass(after=POLL)
+    assert world.reconcile.looks_again
+    for _ in range(4):
+        world.run_pass(after=POLL)
+    assert not world.reconcile.looks_again

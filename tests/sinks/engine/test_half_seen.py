@@ -28,7 +28,8 @@ def test_deletion_limit_is_a_share_of_what_is_there_not_of_what_was() -> None:
         world.source_acls.bindings.discard(granted(number))  # type: ignore[arg-type]  # a binding
     for number in range(12, 40):
         world.target_acls.bindings.discard(granted(number, "a."))  # type: ignore[arg-type]  # a binding
-    world.run_pass(after=3)
+    report = world.run_until_deleted(after=3)
+    assert "11 of 12" in report.trouble.faulted[Kind.ACL]
     assert len(world.target_acls.bindings) == 12
 
 
