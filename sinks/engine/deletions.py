@@ -194,7 +194,8 @@ class Deletions:
         `found`: what the plan was joined from. `force`: a person confirms what the settings leave out, and any number.
         """
         compared = frozenset[Kind]().union(*(controller.kinds for controller, _ in found))
-        for kind in context.confirming - compared:
+        for kind in context.confirming:
+            # Also where it could not be compared: a deletion that waits never asks for one pass after the other.
             self._seen[kind].postponed = context.now + LOOKS_AGAIN_S
         before = [one for kind, one in self._standing.items() if kind not in compared]
         self._standing = {kind: one for kind, one in self._standing.items() if kind not in compared}
@@ -226,8 +227,9 @@ class Deletions:
         wanted, source = comparison.wanted, self._flow.source
         standing = self._standing[kind] = _Standing()
         seen.absence.observe(deletions, wanted.shown if wanted else 0, context.now)
-        seen.looked = {key: found for key, found in seen.looked.items() if key in deletions}
-        seen.others = None
+        looked, seen.looked, seen.others = seen.looked, {}, None
+        if wanted is None or not wanted.shown:
+            seen.unclaimed.observe((), 0, context.now)
         if not deletions:
             return set()
         if wanted is None or wanted.kind is not kind:
@@ -242,6 +244,7 @@ class Deletions:
         ready = {one.key for one in free}
         if not self._reviewed:
             ready &= seen.absence.lasting(context.now)
+        seen.looked = {key: said for key, said in looked.items() if key in ready}
         sightings = self._looked_up(seen, controller, ready, context, look_up, force)
         if self._is_renamed(kind, context.ledger):
             sightings = {key: Sighting.RENAMED if said is Sighting.GONE else said for key, said in sightings.items()}

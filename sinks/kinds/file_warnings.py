@@ -62,9 +62,8 @@ def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
     if not found:
         return []
     names = ", ".join(found[:SHOWN]) + (", …" if len(found) > SHOWN else "")
-    has = number_of(len(found), f"topic of {flow.source} has a copy on {flow.target}", f"topics of {flow.source} have")
-    copies = "" if len(found) == 1 else f" copies on {flow.target}"
-    return [f"{has}{copies}, and the properties file does not name them: they are not kept in step ({names})"]
+    left = f"{number_of(len(found), 'topic', 'topics')} of {flow.source}"
+    return [f"the properties file leaves out {left} with a copy on {flow.target}, not kept in step: {names}"]
 
 
 def file_warnings(settings: FlowSettings, listed: Listed) -> tuple[str, ...]:

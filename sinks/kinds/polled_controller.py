@@ -87,6 +87,7 @@ class PolledController:
         self._flow, self._rules, self._watches = flow, rules, watches
         self._backoff, self._created = Backoff(), RecentCreations(rules.kind)
         self._inputs: Hashable | None = None
+        self._lacks_inputs = False
         self._polled: float | None = None
         self._dirty = self._untried = self._signalled = self._doubtful = False
         # The broker that was watched may be ahead of the one that is read, and a watch reports a difference once. So
@@ -106,6 +107,7 @@ class PolledController:
         # A signal comes once: while the kind rests it is kept.
         self._signalled |= context.signalled > 0
         inputs = None if self._rules.kind in context.idle else self._rules.inputs(context)
+        self._lacks_inputs = inputs is None
         if inputs is None:
             return False
         self._dirty |= inputs != self._inputs or self._backoff.is_due(context.now)
@@ -249,6 +251,9 @@ class PolledController:
         return ControllerStatus(refused, self._last.errors, unsupported, due=self._due(context))
 
     def _due(self, context: PassContext) -> float:
+        if self._lacks_inputs:
+            # Another kind's pass brings them, or none.
+            return float("inf")
         if self._dirty and not self._rests():
             return context.now
         polled = context.now if self._polled is None else self._polled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from sinks.kinds.acls.principals import PRINCIPALS, PrincipalFilter, PrincipalMa
 from sinks.kinds.quotas.controller import PORT
 from sinks.kinds.quotas.memory_quotas import MemoryQuotas
 from sinks.kinds.quotas.quota_port import Entity
+from streaming.flow import Flow
 from tests.sinks.builders import World, flow_settings, put_topic
 from tests.sinks.kinds.acls.acl_builders import acl
 
@@ -203,3 +205,40 @@ def test_run_once_knows_that_another_pass_would_delete_something() -> None:
     for _ in range(4):
         world.run_pass(after=POLL)
     assert not world.reconcile.looks_again
+
+
+def take_all(world: World) -> None:
+    """The source shows nothing any more."""
+    world.source_acls.bindings = set()
+
+
+def deny(world: World) -> None:
+    """The source shows no ACL and no user to us any more."""
+    world.source_acls.denied = world.source_users.denied = {"describe"}
+
+
+def claim_it(world: World) -> None:
+    """Another flow wants all of it."""
+    other = Flow("c", "b")
+    for kind in (Kind.ACL, Kind.SCRAM_USER, Kind.CLIENT_QUOTA):
+        ours = world.ledger().owned(kind)
+        world.claims.publish(other, kind, ours)
+
+
+@pytest.mark.parametrize("then", [take_all, deny, claim_it])
+@pytest.mark.parametrize("cause", ["source", "file"])
+def test_deletion_that_waits_asks_for_no_pass_after_the_other(then: Callable[[World], None], cause: str) -> None:
+    world = in_step()
+    if cause == "source":
+        lose_alice(world)
+    else:
+        renamed(world, {"topics.exclude": "orders"})
+        for _ in range(3):
+            world.run_pass(after=POLL)
+    world.run_pass(after=1.0)
+    then(world)
+    for _ in range(12):
+        report = world.run_pass(after=POLL)
+        world.run_pass(after=0.1)
+        report = world.run_pass(after=0.1)
+        assert report.due > report.now
