@@ -16,6 +16,7 @@ from typing import Any
 from app.local.java_gateway import process_jvm
 from app.settings import Settings
 from sinks.engine.audit import Audit, process_identity
+from sinks.engine.audit_events import audit_seal
 from sinks.engine.guard import Guard, former_ledger
 from sinks.engine.leadership import Identity
 from sinks.engine.lease import Lease
@@ -72,7 +73,8 @@ def client_mistakes(settings: Settings, flow: FlowSettings) -> list[LockstepErro
 
 def audit(flow: FlowSettings, target: KafkaCluster) -> Audit:
     """The audit topic of a flow."""
-    return Audit(flow.internal.audit, target, flow.safety.audit_factor, process_identity())
+    seal = audit_seal(flow.flow.name, flow.safety.ledger_secret)
+    return Audit(flow.internal.audit, target, flow.safety.audit_factor, process_identity(), seal=seal)
 
 
 def ledger(flow: FlowSettings, target: Cluster, *, to_write: bool, permit: Callable[[], None] = lambda: None) -> Ledger:

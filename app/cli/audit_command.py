@@ -18,9 +18,11 @@ from app.cli.options import DEFAULT_CONFIG, ConfigOption, FlowOption, OutputOpti
 from app.cli.output import Output, complain, print_json, print_line, print_table
 from app.cli.time_options import parse_since
 from app.wiring import both_clusters
-from sinks.engine.audit_events import EVENT_KINDS, Event, events_of, read_audit
+from sinks.engine.audit_events import EVENT_KINDS, Event, audit_seal, events_of, read_audit
+from sinks.engine.seal import Seal
 from sinks.engine.times import utc_now, utc_text
 from sinks.faults import ClusterUnreachable
+from sinks.flow_settings import FlowSettings
 from sinks.kafka.ports.cluster import Reader, Tail
 from sinks.printable import one_line
 from streaming.nearest import nearest
@@ -37,7 +39,10 @@ ResourceOption = Annotated[
     typer.Option("--resource", metavar="NAME", help="Only events whose key has this in it; * and ? stand for letters."),
 ]
 
-EVENT_COLUMNS = ("at", "flow", "who", "op", "kind", "key", "before", "after", "result", "error")
+SIGNED_WORDS = {True: "yes", False: "NO", None: None}
+"""Whether an event carries the signature of lockstep.ledger.secret; None without that secret."""
+
+EVENT_COLUMNS = ("at", "flow", "who", "op", "kind", "key", "before", "after", "result", "error", "signed")
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,11 @@ def audit(
         if follow:
             for _, target in ends:
                 target.cluster_id()
-            tails = [stack.enter_context(closing(t.follow_log(one.internal.audit))) for one, t in ends]
+            tails = [(stack.enter_context(closing(t.follow_log(one.internal.audit))), _seal(one)) for one, t in ends]
             _follow(tails, [AnswerWatch(target) for _, target in ends], wanted, output)
             return
-        events = [event for one, t in ends for event in read_audit(one.internal.audit, t) if wanted.has(event)]
+        read = (event for one, t in ends for event in read_audit(one.internal.audit, t, _seal(one)))
+        events = [event for event in read if wanted.has(event)]
     events.sort(key=lambda event: event.at)
     if output is Output.JSON:
         print_json({"events": [_as_json(event) for event in events]})
@@ -117,11 +123,17 @@ class AnswerWatch:
         self._silent = False
 
 
-def _follow(tails: Sequence[Tail], watches: Sequence[AnswerWatch], wanted: EventFilter, output: Output) -> None:
+def _seal(flow: FlowSettings) -> Seal:
+    return audit_seal(flow.flow.name, flow.safety.ledger_secret)
+
+
+def _follow(
+    tails: Sequence[tuple[Tail, Seal]], watches: Sequence[AnswerWatch], wanted: EventFilter, output: Output
+) -> None:
     checked_at = time.monotonic()
     while True:
-        for tail in tails:
-            for event in filter(wanted.has, events_of(tail.next(FOLLOW_SECONDS))):
+        for tail, seal in tails:
+            for event in filter(wanted.has, events_of(tail.next(FOLLOW_SECONDS), seal)):
                 if output is Output.JSON:
                     print_line(orjson.dumps(_as_json(event)).decode())
                 else:
@@ -147,7 +159,7 @@ def _as_json(event: Event) -> dict[str, Any]:
         # Another hand wrote it, or another version.
         key = list(event.key)
     sides = {"before": _value(event.before), "after": _value(event.after)}
-    return event.as_dict() | {"key": key, "at": utc_text(event.at)} | sides
+    return event.as_dict() | {"key": key, "at": utc_text(event.at), "signed": event.signed} | sides
 
 
 def _value(side: str | None) -> Any:
@@ -174,7 +186,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
 def _row(event: Event) -> tuple[object, ...]:
     flow = f"{event.source}->{event.target}"
     change = (event.who, event.op, event.kind, " ".join(event.key), _side(event.before), _side(event.after))
-    return utc_text(event.at), flow, *change, event.result, event.error
+    return utc_text(event.at), flow, *change, event.result, event.error, SIGNED_WORDS[event.signed]
 
 
 def _side(side: str | None) -> str | None:

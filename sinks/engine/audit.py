@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 import logging
+import os
+import pwd
 import socket
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from sinks.engine.audit_events import (
     FAILOVER,
     PAUSE,
     RESUME,
+    UNSIGNED,
     CredentialWrite,
     Event,
     SettingChange,
@@ -30,6 +32,7 @@ from sinks.engine.audit_events import (
 )
 from sinks.engine.model import Key, Kind, Op, Outcome
 from sinks.engine.plan import Plan, Refusal
+from sinks.engine.seal import Seal
 from sinks.engine.times import utc_now
 from sinks.kafka.ports.cluster import Cluster, Record
 from streaming.errors import LockstepError
@@ -42,8 +45,13 @@ AUDIT_TOPIC_CONFIGS: Mapping[str, str] = {"cleanup.policy": "delete", "retention
 
 
 def process_identity() -> str:
-    """`user@host` of this process."""
-    return f"{getpass.getuser()}@{socket.gethostname()}"
+    """`user@host` of this process: the user that it runs as, whatever its environment says, and the host's own name."""
+    uid = os.geteuid()
+    try:
+        user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        user = str(uid)
+    return f"{user}@{socket.gethostname()}"
 
 
 MOST_WAITING_EVENTS = 10_000
@@ -68,7 +76,9 @@ class Audit:
         factor: int | None,
         who: str,
         now: Callable[[], datetime] = utc_now,
+        seal: Seal = UNSIGNED,
     ) -> None:
+        self._seal = seal
         self._topic, self._writer, self._factor, self._who, self._now = topic, writer, factor, who, now
         self._created = False
         self._waiting: deque[Record] = deque(maxlen=MOST_WAITING_EVENTS)
@@ -148,7 +158,7 @@ class Audit:
         return {"at": self._now(), "source": flow.source, "target": flow.target, "who": self._who, "digest": digest}
 
     def _append(self, events: Sequence[Event]) -> None:
-        left = deque((record_key(event), EVENT_SCHEMA.encode(event.as_dict())) for event in events)
+        left = deque(self._record(event) for event in events)
         try:
             self.flush()
             while left:
@@ -156,6 +166,10 @@ class Audit:
                 self.flush()
         finally:
             self._wait(left)
+
+    def _record(self, event: Event) -> Record:
+        key, at = record_key(event), round(event.at.timestamp() * 1000)
+        return key, self._seal.wrap(key, EVENT_SCHEMA.encode(event.as_dict()), at)
 
     def _wait(self, records: Collection[Record]) -> None:
         self.dropped += max(0, len(self._waiting) + len(records) - MOST_WAITING_EVENTS)

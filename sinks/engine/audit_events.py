@@ -14,6 +14,8 @@ from sinks.compact_json import compact_json
 from sinks.engine.avro import SingleObject
 from sinks.engine.model import Key, Kind, Op, Outcome, Value, key_as_json, value_as_json
 from sinks.engine.plan import Refusal
+from sinks.engine.seal import Seal, unsealed
+from sinks.faults import LedgerUntrusted
 from sinks.kafka.ports.cluster import Reader, Record
 from streaming.errors import LockstepError
 
@@ -55,9 +57,21 @@ class CredentialWrite(NamedTuple):
     error: str | None = None
 
 
+UNSIGNED = Seal("audit")
+"""Writes events as they are, and knows of none whether it is signed."""
+
+
+def audit_seal(flow: str, secret: str | None) -> Seal:
+    """What signs and checks the events of a flow. An entry of the ledger is no event, although the secret is one."""
+    return Seal(f"audit of {flow}", secret)
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One row of the audit topic, with the fields of its schema."""
+    """One row of the audit topic, with the fields of its schema.
+
+    `signed`: whether whoever wrote it had the flow's secret; None where this reader has none.
+    """
 
     at: datetime
     source: str
@@ -71,6 +85,7 @@ class Event:
     digest: str
     result: str
     error: str | None
+    signed: bool | None = None
 
     @property
     def named_key(self) -> dict[str, Any]:
@@ -84,8 +99,9 @@ class Event:
         return {} if self.op in (PAUSE, RESUME) else key_as_json(Kind(self.kind), self.key)
 
     def as_dict(self) -> dict[str, Any]:
-        """By field name, the key as a list."""
-        return {name: getattr(self, name) for name in self.__slots__} | {"key": list(self.key)}
+        """The fields of the schema by name, the key as a list."""
+        names = (name for name in self.__slots__ if name != "signed")
+        return {name: getattr(self, name) for name in names} | {"key": list(self.key)}
 
 
 def of_outcome(outcome: Outcome) -> dict[str, Any]:
@@ -158,23 +174,34 @@ def record_key(event: Event) -> bytes:
     return compact_json([event.kind, *event.key])
 
 
-def read_audit(topic: str, reader: Reader) -> list[Event]:
+def read_audit(topic: str, reader: Reader, seal: Seal = UNSIGNED) -> list[Event]:
     """Every event there is, oldest first."""
-    return events_of(reader.read_log(topic))
+    return events_of(reader.read_log(topic), seal)
 
 
-def events_of(records: Iterable[Record]) -> list[Event]:
+def _is_signed(seal: Seal, key: bytes, value: bytes) -> bool | None:
+    if not seal.signs:
+        return None
+    try:
+        seal.unwrap(key, value)
+    except LedgerUntrusted:
+        return False
+    return True
+
+
+def events_of(records: Iterable[Record], seal: Seal = UNSIGNED) -> list[Event]:
     """The events in records of an audit topic; what is none, for others may write there, is counted in the log."""
     events, foreign = [], 0
-    for _, value in records:
-        if value is None:
+    for key, value in records:
+        data = unsealed(value)
+        if value is None or data is None:
             continue
         try:
-            fields = EVENT_SCHEMA.decode(value)
+            fields = EVENT_SCHEMA.decode(data)
         except LockstepError:
             foreign += 1
         else:
-            events.append(Event(**fields | {"key": tuple(fields["key"])}))
+            events.append(Event(**fields | {"key": tuple(fields["key"])}, signed=_is_signed(seal, key, value)))
     if foreign:
         log.warning("%d records of the audit topic are no events of this version, and are left out", foreign)
     return events

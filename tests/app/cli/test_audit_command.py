@@ -11,7 +11,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.audit_command import AnswerWatch, EventFilter, _as_json, _row, _wanted
+from app.cli.audit_command import EVENT_COLUMNS, AnswerWatch, EventFilter, _as_json, _row, _wanted
 from app.cli.time_options import BEGINNING
 from sinks.engine.audit_events import EVENT_KINDS, PAUSE, SETTING, Event
 from sinks.engine.model import Kind
@@ -89,7 +89,7 @@ def test_what_is_nested_deeper_than_any_value_of_ours_is_shown_as_text_and_ends_
 
 
 def test_people_see_the_values_without_quotes() -> None:
-    at, flow, *_, key, before, after, result, error = _row(event())
+    at, flow, *_, key, before, after, result, error, _ = _row(event())
     assert (at, flow, key) == ("2026-11-22T12:00:00Z", "a->b", "a.orders retention.ms")
     assert (before, after, result, error) == ("1", "2", "applied", None)
 
@@ -111,4 +111,4 @@ def test_who_follows_hears_once_that_a_cluster_is_silent_and_that_it_answers_aga
 def test_every_event_can_be_shown(kind: str, key: list[str], side: str | None) -> None:
     odd = event(kind, tuple(key), side, side)
     assert _as_json(odd)["kind"] == kind
-    assert len(_row(odd)) == 10
+    assert len(_row(odd)) == len(EVENT_COLUMNS)

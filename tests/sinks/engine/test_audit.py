@@ -7,12 +7,13 @@ from contextlib import suppress
 import pytest
 
 from sinks.engine.audit import AUDIT_TOPIC_CONFIGS, MOST_WAITING_EVENTS, Audit, process_identity
-from sinks.engine.audit_events import EVENT_KINDS, CredentialWrite, read_audit
+from sinks.engine.audit_events import EVENT_KINDS, CredentialWrite, audit_seal, read_audit
 from sinks.engine.ledger import Ledger
 from sinks.engine.model import Kind, Op, Outcome
 from sinks.engine.plan import Refusal, make_plan
 from sinks.engine.recorder import Recorder
-from sinks.faults import ClusterUnreachable, ItemFault
+from sinks.engine.seal import Seal
+from sinks.faults import ClusterUnreachable, ItemFault, LedgerUntrusted
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from tests.sinks.builders import FLOW, NOON, World, config_change, put_topic, set_config, topic_change, world_in_step
 
@@ -199,3 +200,31 @@ def test_audit_topic_that_somebody_deleted_is_made_anew_and_no_event_is_lost() -
             world.run_pass()
         world.run_pass()
         assert [event.after for event in world.events()] == [f'"{value}"']
+
+
+SECRET = "a secret of this flow"
+
+
+def test_an_event_that_who_has_no_secret_wrote_is_told_apart(cluster: MemoryCluster) -> None:
+    change, seal = config_change("a.t", "retention.ms", "1", None), audit_seal("a->b", SECRET)
+    plan = make_plan(FLOW, [change])
+    Audit(TOPIC, cluster, 1, "tester@here", lambda: NOON, seal).record(plan, [Outcome(change)])
+    Audit(TOPIC, cluster, 1, "forger@there", lambda: NOON).record(plan, [Outcome(change)])
+    other = audit_seal("a->b", "the secret of another")
+    Audit(TOPIC, cluster, 1, "guesser@there", lambda: NOON, other).record(plan, [Outcome(change)])
+    found = {event.who: event.signed for event in read_audit(TOPIC, cluster, seal)}
+    assert found == {"tester@here": True, "forger@there": False, "guesser@there": False}
+    assert [event.signed for event in read_audit(TOPIC, cluster)] == [None, None, None]
+
+
+def test_an_entry_of_the_ledger_is_no_signed_event(cluster: MemoryCluster) -> None:
+    ledger, audits = Seal("a->b", SECRET), audit_seal("a->b", SECRET)
+    signed = ledger.wrap(b"key", b"data", 1)
+    with pytest.raises(LedgerUntrusted):
+        audits.unwrap(b"key", signed)
+
+
+def test_who_is_the_user_that_the_process_runs_as(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "somebody-else")
+    monkeypatch.setenv("USER", "somebody-else")
+    assert not process_identity().startswith("somebody-else")
