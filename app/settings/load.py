@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -116,6 +117,7 @@ def _check_lines(
         check_servers(properties, settings, findings)
     check_shared_servers(properties, clusters, enabled, findings)
     _check_http(properties, findings)
+    _check_samples(properties, findings)
     for flow in enabled:
         check_mm2_lines(properties, flow, findings)
 
@@ -217,3 +219,16 @@ def _check_http(properties: Properties, findings: Findings) -> None:
             f"is no loopback address, so others can ask the job: set {HTTP_TOKEN.name}, best as a reference such as "
             "${env:LOCKSTEP_HTTP_TOKEN}",
         )
+
+
+SAMPLE = "replace-me"
+"""What the secrets of conf/kubernetes begin with, for everybody to read."""
+
+SECRET_KEY = re.compile("secret|token|password|jaas", re.IGNORECASE)
+
+
+def _check_samples(properties: Properties, findings: Findings) -> None:
+    """A secret of the samples protects nothing."""
+    for entry in properties.by_key.values():
+        if SAMPLE in entry.value and (entry.is_referred or SECRET_KEY.search(entry.key)):
+            findings.mistake(entry, "holds a secret of the sample, which everybody can read: put one of your own there")

@@ -38,3 +38,23 @@ def test_a_token_that_a_header_cannot_carry_or_anyone_can_guess_is_a_mistake_tha
         loaded(tmp_path, f"lockstep.http.token={token}\n")
     assert token not in str(caught.value)
     assert TOKEN not in repr(loaded(tmp_path, f"lockstep.http.token={TOKEN}\n"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "lockstep.http.token=replace-me-with-a-long-random-one",
+        "lockstep.ledger.secret=replace-me-with-a-long-random-one",
+        'a.sasl.jaas.config=o.a.k.ScramLoginModule required username="x" password="replace-me";',
+        "a.ssl.keystore.password=${env:KEYSTORE}",
+    ],
+)
+def test_a_secret_of_the_samples_is_a_mistake(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "m.properties"
+    path.write_text(f"{BASE}{line}\n")
+    with pytest.raises(ConfigurationError, match="holds a secret of the sample"):
+        load(path, environ={"KEYSTORE": "replace-me"})
+
+
+def test_a_topic_may_have_any_name(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "topics=replace-me\n").flows
