@@ -11,11 +11,18 @@ from app.cli.failover_options import DryRunOption, OneFlowOption
 from app.cli.failover_output import one_flow, saying
 from app.cli.options import DEFAULT_CONFIG, ConfigOption, OutputOption
 from app.cli.output import DONE, PENDING, Output, print_json, print_line, print_table
+from app.cli.rights_command import check_rights
 from app.cli.time_options import seconds
 from app.failover_session import FailoverCall, failover_session, group_rows
+from app.rights.failover_rights import rights_on_names
+from app.rights.rights_check import RightVerdict
+from app.rights.rights_table import On
+from app.settings import Settings
+from app.wiring import both_clusters
 from sinks.failover.drill import DRILL_PREFIX, Drill, DrillResult
 from sinks.failover.drill_names import check_drill_name
 from sinks.failover.scene import Scene
+from sinks.faults import RightsMissing
 from streaming.errors import WrongUsage
 
 TopicOption = Annotated[str | None, typer.Option("--topic", help="Name of the drill's topic; `topics` must match it.")]
@@ -46,13 +53,19 @@ def drill(
 
     if dry:
         with failover_session(settings, chosen, FailoverCall("drill"), writes=False) as scene:
-            _foretell(drill_of(scene), output)
+            made = drill_of(scene)
+            made.check()
+            _check_rights(settings, made)
+            _foretell(made, output)
         return
     with (
         saying(FailoverCall("drill"), chosen) as call,
         failover_session(settings, chosen, call) as scene,
     ):
-        result = drill_of(scene).run()
+        made = drill_of(scene)
+        made.check()
+        _check_rights(settings, made)
+        result = made.run()
     document = {"source": chosen.flow.source, "target": chosen.flow.target} | result.as_json()
     if output is Output.JSON:
         print_json({"flows": [document]})
@@ -62,9 +75,26 @@ def drill(
     raise typer.Exit(DONE if result.agrees else PENDING)
 
 
+def _check_rights(settings: Settings, made: Drill) -> None:
+    """Raises RightsMissing with the rights that both clusters say are missing: half done, a drill leaves things behind.
+
+    What brokers do not tell of a topic that is not there yet (READ, WRITE, DELETE) shows once it is made.
+    """
+    flow = made.scene.settings
+    names = {On.DRILL_TOPIC: (made.topic,), On.DRILL_COPY: (made.there.topic,), On.DRILL_GROUPS: made.groups}
+    with both_clusters(settings, flow) as clusters:
+        findings = check_rights(settings, flow, clusters, rights_on_names(flow, names))
+    missing = [one.right for one in findings if one.verdict is RightVerdict.MISSING]
+    if missing:
+        said = [f"{one.operation} on {one.resource_type} {one.resource_name} of {one.cluster}" for one in missing]
+        raise RightsMissing(
+            f"the drill would be refused, since rights are missing: {', '.join(said)}. Nothing was written. "
+            "`lockstep rights --failover` prints what grants them"
+        )
+
+
 def _foretell(made: Drill, output: Output) -> None:
-    """Prints what it would do. Raises WrongUsage where it could not begin."""
-    made.check()
+    """Prints what it would do."""
     flow, copy = made.scene.settings.flow, made.there.topic
     if output is Output.JSON:
         rows = [{"command": "drill", "step": step, "does": does} for step, does in made.steps().items()]

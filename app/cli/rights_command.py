@@ -149,11 +149,17 @@ def check_rights(
         made = {right.resource_name for right in mine if right.operation == "CREATE"} & named
         if any(right.operation == "CREATE" and right.resource_name not in named for right in mine):
             made.add(probe)
-        groups = (
-            {PROBED_NAME, *_groups(flow, clusters)} if any(one.resource_type == "GROUP" for one in required) else set()
-        )
+        groups = _asked_groups(flow, clusters, required)
         allowed[alias] = ask_allowed(cluster.admin, topics | named, made, groups)
     return right_findings(required, allowed, visible, probe)
+
+
+def _asked_groups(flow: FlowSettings, clusters: FlowClusters, required: Sequence[Right]) -> set[str]:
+    of_groups = [right for right in required if right.resource_type == "GROUP"]
+    named = {right.resource_name for right in of_groups if right.pattern_type == "LITERAL"} - {EVERY}
+    if len(named) == len({right.resource_name for right in of_groups}):
+        return named
+    return {PROBED_NAME, *named, *_groups(flow, clusters)}
 
 
 def _groups(flow: FlowSettings, clusters: FlowClusters) -> list[str]:

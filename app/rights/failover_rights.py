@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from app.rights.flow_rights import Right, drill_copy_prefix, rights_of_flow
 from app.rights.rights_table import FlowSide, On, RightRule
 from sinks.engine.model import Kind
@@ -94,6 +96,26 @@ def failover_rights(settings: FlowSettings) -> list[Right]:
 def drill_rights(settings: FlowSettings) -> list[Right]:
     """What a drill needs beside them, sorted."""
     return rights_of_flow(settings, DRILL_RULES)
+
+
+def rights_on_names(settings: FlowSettings, names: Mapping[On, Collection[str]]) -> list[Right]:
+    """What a drill needs on the topics and groups that it will make, by name: the names need not match a prefix."""
+    flow = settings.flow
+    of_drill = [
+        Right(
+            flow.source if rule.side is FlowSide.SOURCE else flow.target,
+            "GROUP" if rule.on is On.DRILL_GROUPS else "TOPIC",
+            name,
+            "LITERAL",
+            operation,
+            rule.why,
+        )
+        for rule in DRILL_RULES
+        for name in names[rule.on]
+        for operation in rule.operations
+    ]
+    fences = [right for right in failover_rights(settings) if right.cluster == flow.source]
+    return [*of_drill, *(right for right in fences if right.resource_type == "CLUSTER")]
 
 
 DRILL_EXAMPLE = "practice"

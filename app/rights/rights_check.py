@@ -51,8 +51,7 @@ def _check(right: Right, allowed: Allowed, replicated: Collection[str], probe: s
 
 
 def _of_groups(right: Right, allowed: Allowed) -> RightFinding:
-    of_prefix = right.resource_name if right.pattern_type == "PREFIXED" else ""
-    groups = {group: words for group, words in allowed.groups.items() if group.startswith(of_prefix)}
+    groups = {group: words for group, words in allowed.groups.items() if _matches(right, group)}
     seen = {group: words for group, words in groups.items() if isinstance(words, frozenset)}
     hidden = sum(words == "GROUP_AUTHORIZATION_FAILED" for words in groups.values())
     lacking = sorted(group for group, words in seen.items() if right.operation not in words)
@@ -63,6 +62,12 @@ def _of_groups(right: Right, allowed: Allowed) -> RightFinding:
     if not seen:
         return RightFinding(right, RightVerdict.UNKNOWN, "there is no group yet")
     return RightFinding(right, RightVerdict.GRANTED)
+
+
+def _matches(right: Right, group: str) -> bool:
+    if right.pattern_type == "PREFIXED":
+        return group.startswith(right.resource_name)
+    return right.resource_name in (EVERY, group)
 
 
 def _of_topic(right: Right, allowed: Allowed) -> RightFinding:

@@ -12,7 +12,7 @@ from sinks.failover.fence_notes import own_fences
 from sinks.failover.fence_proof import FenceBroken
 from sinks.failover.fence_rules import fence_acls, shown
 from sinks.failover.fencing import FenceCopied, FenceUnclear, NoAuthorizer
-from sinks.failover.open_transactions import NotDrained, await_decided
+from sinks.failover.open_transactions import NotDrained, check_decided
 from sinks.failover.record import FailoverRecord, NotNow
 from sinks.failover.scene import Scene
 from sinks.failover.states import Command, State, Step
@@ -203,7 +203,7 @@ def _check_whole(scene: Scene) -> None:
         _check_denied(scene, every)
     hold_fence(scene)
     pairs = wanted_pairs(scene)
-    await_decided(scene, pairs, scene.choices.drain_within if scene.choices.abort_transactions else 0.0)
+    check_decided(scene, pairs)
     if missing := missing_records(scene, pairs):
         raise NotDrained(describe_missing(missing, 0))
 

@@ -174,7 +174,7 @@ class Drill:
     def _predict(self, result: DrillResult, source: RecordReader, target: RecordReader) -> None:
         scene = self.scene
         middle, end = self.records // 2, self.records
-        names = self._group_names()
+        names = self.groups
         scene.source.groups.commit({names[0]: {self.here: middle}, names[1]: {self.here: end}})
         self._write(1)
         seen = target.ends([self.there]).items[self.there].end
@@ -214,7 +214,7 @@ class Drill:
         self._wait(arrived, f"MM2 to copy {self.topic}: it looks for new topics every refresh.topics.interval.seconds")
 
     def _groups(self, result: DrillResult, source: RecordReader, target: RecordReader) -> None:
-        rows = [row for row in self.group_rows(self._group_names()) if row.where == self.there]
+        rows = [row for row in self.group_rows(self.groups) if row.where == self.there]
         for row in rows:
             wanted = all_records(source, {self.here: row.at})[self.here]
             at = row.goes_on_at
@@ -222,7 +222,9 @@ class Drill:
             twice, skipped = len(not_among(got, wanted)), len(not_among(wanted, got))
             result.groups.append(GroupDrill(row.group, row.error_bound, twice, skipped))
 
-    def _group_names(self) -> tuple[str, str]:
+    @property
+    def groups(self) -> tuple[str, str]:
+        """The two groups whose offsets it commits."""
         return f"{self.topic}-middle", f"{self.topic}-end"
 
     def _timed(self, result: DrillResult, name: str, step: Callable[[], None]) -> None:

@@ -169,12 +169,19 @@ def end_transactions(transactions: Transactions, seen: OpenSeen) -> list[str]:
     return lines + [f"not aborted: {problem}" for problem in seen.problems]
 
 
-def await_decided(scene: Scene, partitions: Collection[TopicPartition], within: float) -> None:
+def check_decided(scene: Scene, partitions: Collection[TopicPartition]) -> None:
+    """As `await_decided`, but waits only for transactions that it ends itself. Raises NotDrained."""
+    within = scene.choices.drain_within if scene.choices.abort_transactions else 0.0
+    await_decided(scene, partitions, WaitLines(scene.say, scene.waiting.clock, within))
+
+
+def await_decided(scene: Scene, partitions: Collection[TopicPartition], lines: WaitLines) -> None:
     """Waits until no transaction is open in these partitions of the source, which was open when it began to wait.
 
-    On request it ends them, once. Raises NotDrained after so many seconds, with their names.
+    On request it ends them, once. `lines`: of the wait that this is part of. Raises NotDrained when that is over, with
+    their names.
     """
-    lines, asked = WaitLines(scene.say, scene.waiting.clock, within), False
+    asked = False
     with (
         closing(scene.source.records("read_uncommitted")) as records,
         closing(scene.source.records("read_committed")) as committed,
@@ -185,7 +192,7 @@ def await_decided(scene: Scene, partitions: Collection[TopicPartition], within: 
                 asked = True
                 end_open(scene, left.open)
             elif lines.is_over:
-                raise NotDrained(_still_open(scene, left, within))
+                raise NotDrained(_still_open(scene, left, lines.within))
             elif lines.is_due:
                 lines.go_on(_left_open(scene, left))
             ends = {where: ends[where] for where in (*left.open, *left.unknown)}

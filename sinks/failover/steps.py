@@ -27,7 +27,7 @@ from sinks.failover.fence_rules import fence_acls, shown, topics_of
 from sinks.failover.moved_clients import WrittenSince
 from sinks.failover.moved_clients import written_since as written_on_target
 from sinks.failover.open_transactions import NotDrained as NotDrained
-from sinks.failover.open_transactions import await_decided, last_writers, tell_open
+from sinks.failover.open_transactions import await_decided, check_decided, last_writers, tell_open
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.states import ENDED, TRANSITIONS, Command, State, Step
 from sinks.failover.unplanned import Prediction, counted, keep_divergence, predict
@@ -194,9 +194,9 @@ def _await_records(scene: Scene) -> None:
 
 
 def _await_last(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> None:
-    # First: what a reader of committed records gets of the source is all only then.
-    await_decided(scene, pairs, scene.choices.drain_within)
     left, lines = dict(pairs), WaitLines(scene.say, scene.waiting.clock, scene.choices.drain_within)
+    # First: what a reader of committed records gets of the source is all only then.
+    await_decided(scene, pairs, lines)
     while missing := missing_records(scene, left):
         if lines.is_over:
             raise NotDrained(describe_missing(missing, scene.choices.drain_within))
@@ -231,7 +231,7 @@ HALF_PROMOTED = (
 def _refuse_open(scene: Scene) -> None:
     """A transaction that opened between the last check and the promotion stops it. Raises NotDrained."""
     try:
-        await_decided(scene, wanted_pairs(scene), 0.0)
+        check_decided(scene, wanted_pairs(scene))
     except NotDrained as error:
         raise _half_promoted(scene, str(error)) from error
 

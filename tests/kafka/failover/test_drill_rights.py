@@ -8,17 +8,22 @@ from pathlib import Path
 import pytest
 
 from app.local.broker import RESTRICTED
+from app.local.waiting import wait_for
 from app.rights.failover_rights import drill_rights, failover_rights
 from app.rights.flow_rights import Right, rights_of_flow
 from app.settings import load
 from sinks.kafka.ports.acl_binding import AclBinding
-from tests.kafka.failover.failovers import SOURCE, TARGET, Flow, properties, write_file
+from tests.kafka.failover.failovers import SOON, SOURCE, TARGET, Flow, properties, write_file
 
 
 def granted(right: Right) -> AclBinding:
     """As an ACL."""
     user = f"User:{RESTRICTED[0]}"
     return AclBinding(right.resource_type, right.resource_name, right.pattern_type, user, "*", right.operation, "ALLOW")
+
+
+def topics(flow: Flow) -> set[str]:
+    return {name for cluster in (flow.a, flow.b) for name in cluster.list_topics() if "failover-drill-" in name}
 
 
 @pytest.fixture
@@ -50,3 +55,24 @@ def test_a_drill_needs_no_more_rights_than_are_printed(flow: Flow, restricted: P
     found = flow.asked("drill", "--records", "100", "--within", "60", config=restricted)
     assert (found["agrees"], found["fence_stops_this_principal"]) == (True, True)
     assert found["topic"] not in flow.a.list_topics()
+
+
+@pytest.mark.parametrize("begin", [("--dry-run",), ()], ids=["dry run", "run"])
+@pytest.mark.parametrize(("resource_type", "operation"), [("TOPIC", "CREATE"), ("GROUP", "READ"), ("CLUSTER", "ALTER")])
+def test_a_drill_that_lacks_a_right_is_refused_before_it_writes_and_by_a_dry_run_as_well(
+    flow: Flow, restricted: Path, resource_type: str, operation: str, begin: tuple[str, ...]
+) -> None:
+    user = f"User:{RESTRICTED[0]}"
+    taken = [
+        acl
+        for acl in flow.a.acls.describe()
+        if (acl.resource_type, acl.operation, acl.principal) == (resource_type, operation, user)
+    ]
+    assert taken
+    flow.a.acls.delete(taken)
+    wait_for(lambda: not set(taken) & set(flow.a.acls.describe()), SOON, "the right to be gone")
+    refused = flow.run("drill", "--records", "100", *begin, config=restricted)
+    assert refused.returncode == 1
+    assert f"{operation} on {resource_type} " in refused.stderr
+    assert f" of {SOURCE}" in refused.stderr
+    assert not topics(flow)
