@@ -10,10 +10,10 @@ import typer
 from typer.testing import CliRunner
 
 from app.cli.rights_command import commands, rights
-from app.rights.failover_rights import failover_rights
+from app.rights.failover_rights import failover_rights, rights_on_names
 from app.rights.flow_rights import Right, rights_of_flow
 from app.rights.rights_check import RightFinding, RightVerdict, right_findings
-from app.rights.rights_table import RIGHT_RULES
+from app.rights.rights_table import RIGHT_RULES, On
 from app.settings import Settings, load
 from sinks.kafka.ports.acls import Allowed
 
@@ -203,3 +203,24 @@ def test_what_a_drill_needs_is_printed_with_a_failovers_rights_as_optional_and_o
     assert not any("failover-drill-" in right.resource_name for right in failover_rights(settings.flows[0]))
     (writes,) = (line for line in of_drill if "--operation Write" in line)
     assert writes.endswith("--topic failover-drill- --resource-pattern-type prefixed")
+
+
+def test_what_a_drill_needs_is_asked_of_the_names_that_it_will_make(tmp_path: Path) -> None:
+    (flow,) = settings_of(tmp_path).flows
+    names = {On.DRILL_TOPIC: ("d",), On.DRILL_COPY: ("a.d",), On.DRILL_GROUPS: ("d-middle", "d-end")}
+    asked = rights_on_names(flow, names)
+    everything = frozenset({"ALTER", "DESCRIBE", "READ"})
+    allowed = {
+        "a": Allowed(everything, {}, {"d": False}, {"d-middle": everything, "d-end": frozenset({"DESCRIBE"})}),
+        "b": Allowed(everything, {}, {}, {"d-middle": everything, "d-end": everything}),
+    }
+    found = right_findings(asked, allowed, {"a": [], "b": []}, PROBE)
+    missing = {
+        (one.right.cluster, one.right.resource_name, one.right.operation)
+        for one in found
+        if one.verdict is RightVerdict.MISSING
+    }
+    assert missing == {("a", "d", "CREATE"), ("a", "d-end", "READ")}
+    unknown = {one.right.operation for one in found if one.verdict is RightVerdict.UNKNOWN}
+    assert {"DELETE", "READ", "WRITE"} <= unknown
+    assert ("a", "kafka-cluster", "ALTER") in {(one.cluster, one.resource_name, one.operation) for one in asked}
