@@ -26,7 +26,7 @@ def test_a_cutover_under_producers_that_go_on_writing_loses_no_record(flow: Flow
     assert (done["state"], done["why"]) == ("PROMOTED", "a test")
     assert copies == ends
     assert ends[0] > 1
-    assert flow.asked("status")["kinds"]["topic"]["task"] == "PAUSED"
+    assert flow.asked("status", code=4)["kinds"]["topic"]["task"] == "PAUSED"
 
 
 def test_a_drill_measures_what_it_predicted_and_leaves_nothing_behind(flow: Flow, unique: str) -> None:
@@ -39,7 +39,7 @@ def test_a_drill_measures_what_it_predicted_and_leaves_nothing_behind(flow: Flow
     assert found["loss"]["predicted"] == found["loss"]["measured"]
     assert {row["skipped"] for row in found["groups"]} == {0}
     assert len(found["groups"]) == 2
-    assert flow.asked("status")["failover"]["last_drill"]["topic"] == topic
+    assert flow.asked("status", code=4)["failover"]["last_drill"]["topic"] == topic
     assert not [acl for acl in flow.a.acls.describe() if acl.resource_name == topic]
     wait_for(lambda: topic not in flow.a.list_topics(), SOON, "the topic to be gone")
 
