@@ -76,6 +76,14 @@ def test_record_behind_those_that_retention_took_unread_is_no_answer(until: int 
     assert "lost the records behind it" in str(answer.reason)
 
 
+def test_on_the_way_back_records_that_the_target_lost_unread_are_not_passed_on_the_source() -> None:
+    source, target = numbered(*range(5)), numbered(*range(5)).cut(4)
+    asked = Question(THERE, 1, HERE, 0, None, back=True)
+    answers = find([asked], MemoryRecords("b", {THERE: target}), MemoryRecords("a", {HERE: source}), AMPLE)
+    assert answers[asked].offset is None
+    assert "a.t-0 lost the records behind it" in str(answers[asked].reason)
+
+
 def test_record_at_the_log_start_itself_is_found() -> None:
     assert found(question(4), numbered(*range(6)).cut(4), numbered(*range(6))) == SearchResult(4)
 
