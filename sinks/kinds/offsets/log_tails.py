@@ -18,6 +18,7 @@ class LogTails:
         self._truncated_at: dict[TopicPartition, int] = {}
         self._unlocated: set[TopicPartition] = set()
         self._committed: dict[GroupPartition, int] = {}
+        self._still_untrue: dict[GroupPartition, int] = {}
         self._generations: dict[TopicPartition, int] = {}
         self._topic_generations: dict[str, int] = {}
 
@@ -44,6 +45,11 @@ class LogTails:
             self._unlocated.discard(where)
             self._truncated_at[where] = min(at, self._truncated_at[where])
             return
+        before = self._truncated_at.get(where)
+        if before is not None:
+            # An earlier truncation made these untrue, wherever this one is.
+            known = self._committed.items()
+            self._still_untrue |= {key: offset for key, offset in known if key[1] == where and offset > before}
         self._truncated_at[where] = at
         self._generations[where] = self._generations.get(where, 0) + 1
         self._committed = {key: offset for key, offset in self._committed.items() if key[1] != where}
@@ -66,7 +72,7 @@ class LogTails:
         if at is None or committed is None:
             return False
         first = self._committed.setdefault((group, where), committed)
-        return committed > at and first == committed
+        return (committed > at and first == committed) or self._still_untrue.get((group, where)) == committed
 
     def forget(self, topic: str) -> None:
         """A topic that was recreated, or is gone."""
@@ -76,3 +82,4 @@ class LogTails:
                 del known[where]
         self._unlocated = {where for where in self._unlocated if where.topic != topic}
         self._committed = {key: offset for key, offset in self._committed.items() if key[1].topic != topic}
+        self._still_untrue = {key: offset for key, offset in self._still_untrue.items() if key[1].topic != topic}

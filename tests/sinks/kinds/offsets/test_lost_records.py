@@ -110,6 +110,14 @@ class Mirrored:
 @given(MOVES)
 @example([Move("cut", (SOURCE, 0.6))])
 @example([Move("compact", (SOURCE, {3, 4}))])
+@example(
+    [
+        Move("truncate_source", (1,)),
+        Move("produce", (2,)),
+        Move("copy", (1,)),
+        Move("truncate_source", (1,)),
+    ]
+)
 @example([Move("restart_mm2", (8,)), Move("truncate_target", (2,)), Move("copy", (1,)), Move("cut", (SOURCE, 0.6))])
 def test_no_group_is_placed_behind_a_record_of_the_target_that_it_has_not_read(moves: list[Move]) -> None:
     mirrored = Mirrored()
