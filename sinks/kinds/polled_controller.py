@@ -112,6 +112,8 @@ class PolledController:
             return False
         self._dirty |= inputs != self._inputs or self._backoff.is_due(context.now)
         self._inputs = inputs
+        # What the target took and did not show counts as ours until a comparison finds that it never will.
+        self._dirty |= context.everything and bool(self._created.missed)
         if context.everything and self._differed is not None:
             self._dirty = True
             if context.now - self._differed >= LAGS:

@@ -90,3 +90,15 @@ def test_kind_of_which_nothing_is_left_is_polled_no_more_often_than_before(
     for _ in range(60):
         world.run_pass(after=1.0)
     assert 3 <= len(asked) <= 7
+
+
+def test_what_was_removed_before_anybody_saw_it_is_let_go_of_although_nothing_else_changes() -> None:
+    world = World(flow_settings(enabled=[Kind.TOPIC, Kind.ACL]), source_acls=MemoryAcls("a", {READ, OTHER}))
+    put_topic(world.source, "x")
+    world.run_pass()
+    assert THERE in world.target_acls.bindings
+    world.target_acls.bindings.discard(THERE)
+    world.source_acls.bindings.discard(READ)
+    for _ in range(10):
+        world.run_pass(after=60.0)
+    assert THERE.key not in world.ledger().owned(Kind.ACL)

@@ -34,7 +34,15 @@ from streaming.flow import Flow
 from tests.sinks.builders import NOON, World
 from tests.sinks.machine.hazards import Crash, FaultyCluster, Hazard, Written
 from tests.sinks.machine.knowledge import intended_long_ago
-from tests.sinks.machine.surroundings import SETTLES_WITHIN, Difference, Heard, unexplained, without_event, world_of
+from tests.sinks.machine.surroundings import (
+    QUIET_PASSES,
+    SETTLES_WITHIN,
+    Difference,
+    Heard,
+    unexplained,
+    without_event,
+    world_of,
+)
 
 SECRET = "hush"
 """Begins every password."""
@@ -220,8 +228,7 @@ class Stage(RuleBasedStateMachine):
             self.pass_of_all()
             # One flow may follow what another saw in the round before.
             quiet = 0 if self.left() or self.writes > before else quiet + 1
-            # What would be deleted is looked at several times.
-            if quiet == 3 * len(self.worlds()):
+            if quiet == QUIET_PASSES:
                 break
         assert not self.left(), f"not equal after {SETTLES_WITHIN} passes: {self.left()}"
         for world in (*self.worlds(), *self.worlds()):

@@ -21,9 +21,13 @@ from tests.sinks.memory_flow import Clock
 
 Difference = tuple[Kind, Key]
 
-SETTLES_WITHIN = 12
+SETTLES_WITHIN = 20
 """Passes of a minute each, once nothing goes wrong any more: refused changes wait five minutes at most, a topic's
 absence a minute."""
+
+QUIET_PASSES = 6
+"""So many of them without a write are the end: what would be deleted is looked at several times, and what was created
+and never shown counts as there for five minutes."""
 
 
 @dataclass
