@@ -16,14 +16,15 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from app.cli.output import DONE, STALE
 from app.local.jars import PROJECT
+from app.local.java_gateway import process_jvm
 from app.local.local_cluster import LocalCluster
 from app.local.waiting import wait_for
 from app.wiring import open_cluster
-from bench.client_restart import APIS, GROUP, LIMIT, Client
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable
 from sinks.kafka.kafka_cluster import KafkaCluster
 from sinks.kafka.ports.cluster import TopicSpec
@@ -42,7 +43,11 @@ SOON = 60.0
 SHORT = {"default.api.timeout.ms": "2000"}
 """So that requests time out while the brokers are away."""
 
-TOPIC = "restarted"
+TOPIC, GROUP = "restarted", "restart-group"
+AWAY = 60.0
+"""Seconds."""
+
+MOST_OF_A_CORE = 0.05
 HERE = TopicPartition(TOPIC, 0)
 
 REPLICATED = dict.fromkeys(("offsets.topic.replication.factor", "transaction.state.log.replication.factor"), "3")
@@ -158,18 +163,25 @@ def test_a_crash_of_one_broker_of_three_stops_nothing_for_long(stage: Stage) -> 
         wait_for(lambda: not stage.unanswered(), AGAIN, f"every request to be answered with broker {number}")
 
 
-@pytest.mark.parametrize("stage", ONE, indirect=True)
-def test_the_pinned_client_itself_outlives_a_restart(stage: Stage) -> None:
-    """One AdminClient for all of it, whose requests may wait longer than the brokers are away."""
-    waits = 60.0
-    client = Client(sys.executable, stage.local.bootstrap, waits)
-    assert set(client.answered_after(time.monotonic())) == set(APIS)
-    stage.local.kill()
-    stage.local.start()
-    # One after the other: the second is asked once the first was answered, which may wait that long.
-    answered = client.answered_after(time.monotonic(), limit=waits + LIMIT)
-    assert set(answered) == set(APIS), f"the client ended with {client.exit_code}"
-    assert client.close() == 0
+@pytest.mark.parametrize("stage", THREE, indirect=True)
+def test_a_leader_that_is_away_for_a_minute_costs_next_to_nothing(stage: Stage) -> None:
+    """Its partition's end is asked for again and again meanwhile."""
+    alone = [TopicPartition("alone", number) for number in range(3)]
+    assert stage.client.create_topics({"alone": TopicSpec(3, 1)}) == {"alone": None}
+    groups = stage.client.groups
+    wait_for(lambda: groups.latest(alone).items.keys() == {*alone}, SOON, "each partition to have a leader")
+    os.kill(stage.local.pids[0], signal.SIGKILL)
+    wait_for(lambda: len(groups.latest(alone).errors) == 1, SOON, "one partition to have none")
+    processes = [psutil.Process(), psutil.Process(process_jvm().jvm.java.lang.ProcessHandle.current().pid())]
+    began, used = time.monotonic(), sum(sum(one.cpu_times()[:2]) for one in processes)
+    while time.monotonic() < began + AWAY:
+        assert len(groups.latest(alone).items) == 2
+        # As often as a job asks; not a wait for something.
+        time.sleep(1.0)
+    used = sum(sum(one.cpu_times()[:2]) for one in processes) - used
+    stage.local.start_node(1)
+    wait_for(lambda: not stage.unanswered(), AGAIN, "every request to be answered with that broker")
+    assert used / (time.monotonic() - began) < MOST_OF_A_CORE
 
 
 @pytest.mark.parametrize("stage", ONE, indirect=True)

@@ -32,8 +32,6 @@ from sinks.kafka.reachability import reachability
 from sinks.kafka.request_timeout import ONE, WHOLE, request_timeout
 from streaming.errors import LockstepError
 
-CLOSES_WITHIN_MS = 15_000
-
 SLOW_AFTER_MS = 500
 """Milliseconds after which a request is slow."""
 

@@ -71,10 +71,6 @@ class JavaRows:
             return lang.Class.forName(PARSERS[name][0]).getField("TYPE").get(None)
         return lang.Void.TYPE if name == "void" else lang.Class.forName(name, True, self._loader)
 
-    def constant(self, enum: str, name: str) -> Any:
-        """One of an enum's."""
-        return next(one for one in self.type(enum).getEnumConstants() if one.name() == name)
-
     def texts(self, words: Iterable[str]) -> Any:
         """A Java list of strings."""
         return self._json.list_of(list(words))
@@ -202,7 +198,7 @@ class JavaRows:
 
     def _waiter(self) -> Any:
         """A handle from a list of futures to `KafkaFuture.allOf`."""
-        none = self._gateway.new_array(self._jvm.org.apache.kafka.common.KafkaFuture, 0)
+        none = self._jvm.java.lang.reflect.Array.newInstance(self.type(FUTURE), 0)
         to_array = self._virtual("java.util.Collection", "toArray", "[Ljava.lang.Object;", ["[Ljava.lang.Object;"])
         collected = self._handles.insertArguments(to_array, 1, self._objects([none]))
         many = none.getClass()

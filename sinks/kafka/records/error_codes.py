@@ -1,4 +1,4 @@
-"""librdkafka's errors as ours: one table says which are an item's, which stop a request, which pass by themselves."""
+"""Errors of reading and writing records as ours: which stop a request, and which pass by themselves."""
 
 from __future__ import annotations
 
@@ -18,14 +18,8 @@ UNREACHABLE = frozenset(
         KafkaError.BROKER_NOT_AVAILABLE,
     }
 )
-UNANSWERED = frozenset({KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT})
-"""What says no more than that no answer came."""
-
 DENIED_CLUSTER = frozenset({KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 LOGIN = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL})
-REFUSED_LOGIN = LOGIN - {KafkaError._SSL}
-"""What a broker answers; a handshake that breaks off is also what one does that ends."""
-
 REFUSED_CERTIFICATE = re.compile(r"(tls|ssl)v?\S* alert", re.IGNORECASE)
 """In the text of a connection that broke off: the broker does not take the client's certificate, or wants one."""
 
@@ -74,14 +68,3 @@ def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
     if error.code() in UNREACHABLE | NO_COORDINATOR or error.retriable():
         return ClusterUnreachable(f"{text}; {where_it_is(alias)}")
     return LockstepError(text)
-
-
-def no_answer(alias: str, servers: str, api: str, seconds: float) -> ClusterUnreachable:
-    """The exception for a request of which nothing else is known; `seconds`: how long it was waited for."""
-    asked = f"cluster {alias}: {servers} gave no answer to {api} within {seconds:.2g} s"
-    return ClusterUnreachable(f"{asked}; {where_it_is(alias)}")
-
-
-def stops_request(error: KafkaError) -> bool:
-    """Whether an error that came back for one item says that none of the request was carried out."""
-    return error.code() in UNREACHABLE | DENIED_CLUSTER | LOGIN
