@@ -72,6 +72,7 @@ class JavaAdmin:
         self._reachability = reachability(alias, self.servers)
         self._lock = threading.Lock()
         self._opened: list[Any] = []
+        self._closed = False
         self._rows: JavaRows | None = None
         self._jsons: dict[str, FieldJson] = {}
 
@@ -93,6 +94,9 @@ class JavaAdmin:
     def clients(self, number: int) -> list[Any]:
         """So many of them: a broker answers the requests of a connection one by one."""
         with self._lock:
+            if self._closed:
+                # Nobody would close another one.
+                raise ClusterUnreachable(f"cluster {self.alias}: its client is closed")
             while len(self._opened) < number:
                 self._opened.append(java_admin(self.alias, self.jvm, self.properties))
             return self._opened[:number]
@@ -191,11 +195,11 @@ class JavaAdmin:
     def close(self) -> None:
         """Lets go of the clients, without waiting for what is under way."""
         with self._lock:
-            opened, self._opened = self._opened, []
+            self._closed, opened, self._opened = True, self._opened, []
         for client in opened:
             try:
                 client.close(self.jvm.java.time.Duration.ZERO)
-            except Py4JError:
+            except (Py4JError, LockstepError):
                 # With the JVM its clients are gone.
                 return
 
@@ -240,7 +244,7 @@ def gone(alias: str, api: str, error: BaseException | None) -> LockstepError:
     """The exception for a JVM that does not answer: it ended, or its client is of a version that lacks the method."""
     said = str(error).splitlines()[0] if error is not None and str(error) else "it ended"
     return LockstepError(
-        f"cluster {alias}: {api}: the Java process that asks it gave no answer ({said}); start this program again"
+        f"cluster {alias}: {api}: the Java process that asks clusters gave no answer ({said}); start this program again"
     )
 
 
