@@ -104,13 +104,17 @@ def lost_line(one: Mapping[str, Any]) -> str:
 
 
 def _at_risk(made: Mapping[str, Any]) -> str:
+    loss = made.get("failover_loss")
+    if made["trouble"] and loss and loss["source_seen"]:
+        known = "not known" if loss["records"] is None else f"at most {number_of(loss['records'], 'record')}"
+        return f"{made['trouble']}; a failover loses {known} of those that were seen at {loss['source_seen']}"
     if made["trouble"]:
         return str(made["trouble"])
     if made["records_at_risk"] is None:
         return "how many records are at risk is not known"
     most = "" if made["exact"] else "at most "
     age = f", the oldest {made['seconds_at_risk']} s old" if made["records_at_risk"] else ""
-    return f"{most}{number_of(made['records_at_risk'], 'record')} at risk{age}"
+    return f"{most}{number_of(made['records_at_risk'], 'record')} at risk then{age}; what came since is not counted"
 
 
 def _drift(kind: Mapping[str, Any]) -> object:

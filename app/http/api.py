@@ -166,6 +166,8 @@ class Api:
 
     async def status(self, _: Request) -> Response:
         """The document of `lockstep status`."""
+        for task in self._tasks.values():
+            task.note_watched()
         flows = [task.status().as_json() for _, task in sorted(self._tasks.items())]
         return as_json({"flows": flows, "file": self._file()})
 

@@ -66,6 +66,7 @@ class FlowApi:
         return as_json(self._flow(self._named(request)))
 
     def _flow(self, flow: Flow) -> dict[str, Any]:
+        self._tasks[flow].note_watched()
         status, history = self._tasks[flow].status(), self._histories[flow]
         verdicts = history.groups().verdicts
         found = readiness(status, verdicts, history.passes, self._tasks[flow].failover_rules)

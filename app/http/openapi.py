@@ -36,8 +36,14 @@ def _page(row: Schema) -> Schema:
     return _object(total=COUNT, found=COUNT, offset=COUNT, limit=COUNT, values=values, rows=_list(row))
 
 
-FINDING = _object(about=TEXT, reason=TEXT, remedy=TEXT, blocks={"type": "boolean"})
-READINESS = _object(answer={"enum": ["yes", "no", "unknown"]}, headline=TEXT, findings=_list(FINDING))
+BOOLEAN = {"type": "boolean"}
+FINDING = _object(about=TEXT, reason=TEXT, remedy=TEXT, blocks=BOOLEAN, blocks_failover=BOOLEAN)
+ANSWER = {"enum": ["yes", "no", "unknown", "done"]}
+READINESS = {
+    **_object(answer=ANSWER, headline=TEXT, failover=_object(answer=ANSWER, headline=TEXT), findings=_list(FINDING)),
+    "description": "Two questions. answer and headline: could the flow be cut over now, which loses nothing? failover: "
+    "could the target take over without the source, and what would that lose? done: it has taken over.",
+}
 CHECK = _object(name=TEXT, result=TEXT, figure=TEXT, limit=TEXT, remedy=TEXT)
 PREFLIGHT_SCHEMA = {
     "type": ["object", "null"],
@@ -52,6 +58,16 @@ PREFLIGHT_SCHEMA = {
         "read_twice": COUNT,
         "not_well": _list(CHECK),
         "trouble": MAYBE_TEXT,
+        "failover_loss": {
+            "type": ["object", "null"],
+            "description": "What a failover loses, also where the source gives no answer; null: not looked for.",
+            "properties": {
+                "records": MAYBE_NUMBER,
+                "exact": BOOLEAN,
+                "source_seen": MAYBE_TEXT,
+                "partitions_not_known": COUNT,
+            },
+        },
     },
 }
 FILE = {
@@ -71,6 +87,13 @@ FAILOVER_SCHEMA = {
         "at": MAYBE_TEXT,
         "preflight": PREFLIGHT_SCHEMA,
         "last_drill": {"type": ["object", "null"], "description": "The document of `lockstep drill`, with who and at."},
+        "lost_before_copying": {
+            "description": "Records, at most, that the source's retention took before MM2 copied them.",
+            **_object(
+                records=COUNT,
+                topics=_list(_object(topic=TEXT, records=COUNT, partitions_not_known=COUNT, since=TEXT)),
+            ),
+        },
     },
 }
 STATUS = {

@@ -5,18 +5,20 @@ It tells of what Lockstep keeps, and of what the last preflight saw of records a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
 from app.http.remedies import advice
 from sinks.engine.status import FlowState, FlowStatus, Task, silence
+from sinks.engine.times import utc_now, utc_text
 from sinks.engine.verify_status import STALLED, Comparing
-from sinks.failover.checks import CheckResult, group_check, kind_check
+from sinks.failover.checks import COUNTED, CheckResult, group_check, kind_check
 from sinks.failover.in_step import in_step_of_status
-from sinks.failover.preflight import FailoverStatus
-from sinks.failover.states import State
+from sinks.failover.preflight import FailoverLoss, FailoverStatus
+from sinks.failover.states import Command, State
 from sinks.flow_settings import FailoverRules
 from sinks.kinds.controller import GroupSummary
 from sinks.kinds.offsets.verdicts import Verdict
@@ -27,8 +29,10 @@ GOES_ON = "docs/failover.md says what leads on from there"
 
 
 class ReadinessAnswer(str, Enum):
-    """UNKNOWN: nothing was compared yet, or another process leads the flow, and compares it."""
+    """UNKNOWN: nothing was compared yet, or another process leads the flow, and compares it. DONE: the target has taken
+    over."""
 
+    DONE = "done"
     YES = "yes"
     NO = "no"
     UNKNOWN = "unknown"
@@ -36,53 +40,160 @@ class ReadinessAnswer(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class ReadinessFinding:
-    """`about`: the flow, or a kind. `blocks`: whether it is a reason against a failover now."""
+    """`about`: the flow, or a kind. `blocks`: whether it is a reason against a cutover now; `blocks_failover`: against
+    a failover without the source as well."""
 
     about: str
     reason: str
     blocks: bool = True
     remedy: str = ""
+    blocks_failover: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """One row, with what to do."""
         remedy = self.remedy or advice(self.reason)
-        return {"about": self.about, "reason": self.reason, "remedy": remedy, "blocks": self.blocks}
+        blocks = {"blocks": self.blocks, "blocks_failover": self.blocks_failover}
+        return {"about": self.about, "reason": self.reason, "remedy": remedy, **blocks}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to one question, and a sentence for it."""
+
+    answer: ReadinessAnswer
+    headline: str
+
+    def as_json(self) -> dict[str, Any]:
+        """For the page."""
+        return {"answer": self.answer.value, "headline": self.headline}
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The answer, a sentence for it, and what was found."""
+    """Two questions. `answer`, `headline`: could the flow be cut over now, which loses nothing? `failover`: could the
+    target take over without the source, and what would that lose? And what was found."""
 
     answer: ReadinessAnswer
     headline: str
+    failover: Answered
     findings: tuple[ReadinessFinding, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """For the page."""
         found = [finding.as_json() for finding in self.findings]
-        return {"answer": self.answer.value, "headline": self.headline, "findings": found}
+        cutover = Answered(self.answer, self.headline)
+        return {**cutover.as_json(), "failover": self.failover.as_json(), "findings": found}
 
 
 def readiness(
-    status: FlowStatus, verdicts: Mapping[str, int], passes: int, rules: FailoverRules | None = None
+    status: FlowStatus,
+    verdicts: Mapping[str, int],
+    passes: int,
+    rules: FailoverRules | None = None,
+    now: datetime | None = None,
 ) -> Readiness:
     """`verdicts`: partitions of groups by verdict. `passes`: how many came to their end since the job started. `rules`:
-    the flow's, None: the defaults."""
+    the flow's, None: the defaults. `now`: None: the clock's."""
+    if taken := _taken_over(status):
+        state = ReadinessFinding("failover", _state_of(status), blocks=False, remedy=GOES_ON)
+        return Readiness(taken.answer, taken.headline, taken, (state,))
     found = tuple(_findings(status, verdicts, rules or FailoverRules()))
-    if status.state is not FlowState.ERROR and any(kind.task is Task.STANDBY for kind in status.kinds.values()):
-        return Readiness(ReadinessAnswer.UNKNOWN, status.reason or "Another process leads the flow", found)
+    cutover = _cutover(status, found, passes)
+    return Readiness(cutover.answer, cutover.headline, _failover(status, found, passes, now or utc_now()), found)
+
+
+def _state_of(status: FlowStatus) -> str:
+    return f"the flow is {status.failover.record.describe()}"
+
+
+def _taken_over(status: FlowStatus) -> Answered | None:
+    """Where the target has taken over, or is half done with it."""
+    record, target = status.failover.record, status.flow.target
+    if status.failover.unknown is not None or not record.has_ended:
+        return None
+    at = f" since {record.begun.at}" if record.begun.at else ""
+    if record.doing in (Command.PROMOTE, Command.FAIL_OVER):
+        doing = f"{target} takes over: `{record.doing.typed}` is half done. Run it again to its end"
+        return Answered(ReadinessAnswer.NO, doing)
+    how = TAKEN_OVER.get(record.state)
+    said = (
+        f"{target} has taken over{at}, by {how}"
+        if how
+        else f"{target} has taken over. The way back: {record.state}{at}"
+    )
+    return Answered(ReadinessAnswer.DONE, said)
+
+
+TAKEN_OVER: Mapping[State, str] = {State.PROMOTED: "`lockstep cutover`", State.FAILED_OVER: "`lockstep failover`"}
+"""How the target took over."""
+
+
+def _cutover(status: FlowStatus, found: Sequence[ReadinessFinding], passes: int) -> Answered:
+    if another := _of_another(status):
+        return another
     if status.state is not FlowState.ERROR and not passes:
-        return Readiness(ReadinessAnswer.UNKNOWN, "The first comparison is not over yet", found)
+        return Answered(ReadinessAnswer.UNKNOWN, NOT_COMPARED)
     blocking = [finding for finding in found if finding.blocks]
-    if not blocking:
-        remarks = f", with {_count(len(found), 'remark')}" if found else ""
-        return Readiness(
-            ReadinessAnswer.YES, f"All that Lockstep keeps is in step, and MirrorMaker 2 is heard{remarks}", found
-        )
+    if blocking:
+        return Answered(ReadinessAnswer.NO, _reasons(status, blocking))
+    remarks = f", with {_count(len(found), 'remark')}" if found else ""
+    return Answered(
+        ReadinessAnswer.YES,
+        f"All that Lockstep keeps is in step, and MirrorMaker 2 is heard{remarks}: it loses nothing",
+    )
+
+
+NOT_COMPARED = "The first comparison is not over yet"
+
+
+def _of_another(status: FlowStatus) -> Answered | None:
+    """Where another process leads the flow."""
+    if status.state is FlowState.ERROR or all(kind.task is not Task.STANDBY for kind in status.kinds.values()):
+        return None
+    return Answered(ReadinessAnswer.UNKNOWN, status.reason or "Another process leads the flow")
+
+
+def _reasons(status: FlowStatus, blocking: Sequence[ReadinessFinding]) -> str:
+    """The first, and how many more."""
     first, more = blocking[0], len(blocking) - 1
     about = "" if first.about == status.flow.name else f"{first.about}: "
-    others = f"; and {_count(more, 'reason')} more" if more else ""
-    return Readiness(ReadinessAnswer.NO, f"{about}{first.reason}{others}", found)
+    return f"{about}{first.reason}" + (f"; and {_count(more, 'reason')} more" if more else "")
+
+
+def _failover(status: FlowStatus, found: Sequence[ReadinessFinding], passes: int, now: datetime) -> Answered:
+    """Without the source: it may be gone, and MM2 with it."""
+    made, flow = status.failover.preflight, status.flow
+    if another := _of_another(status):
+        return another
+    stopped = status.state in (FlowState.ERROR, FlowState.NO_JOB)
+    if made is None or (stopped and made.trouble is None):
+        asks = f"`lockstep failover --dry-run` asks {flow.target}"
+        why = status.reason if stopped else "The job has counted no records yet"
+        return Answered(ReadinessAnswer.UNKNOWN, f"{why}. What it would lose is not known here: {asks}")
+    if made.loss is None:
+        return Answered(ReadinessAnswer.NO, made.trouble or "What it would lose is not known")
+    if blocking := [finding for finding in found if finding.blocks_failover]:
+        return Answered(ReadinessAnswer.NO, _reasons(status, blocking))
+    if made.loss.records is None:
+        of = f" of {_count(made.loss.unknown, 'partition')}" if made.loss.unknown else ""
+        return Answered(
+            ReadinessAnswer.UNKNOWN, f"What it would lose is not known{of}: `lockstep failover --dry-run` names them"
+        )
+    loses = _loses(made.loss, made.at, flow.source, now)
+    if not passes:
+        return Answered(ReadinessAnswer.UNKNOWN, f"{loses}. {NOT_COMPARED}: what else differs is not known")
+    return Answered(ReadinessAnswer.YES, loses)
+
+
+def _loses(loss: FailoverLoss, at: datetime, source: str, now: datetime) -> str:
+    """A figure is as old as what it was counted from: what came to the source since is not in it."""
+    seen = loss.source_seen or at
+    most = "" if loss.exact else "at most "
+    age = max(0, round((now - seen).total_seconds()))
+    return (
+        f"It would lose {most}{_count(loss.records or 0, 'record')} of those that {source} had {age} s ago, "
+        "and what came since without being copied"
+    )
 
 
 def _remedy_of(status: FlowStatus) -> str:
@@ -96,12 +207,17 @@ def _findings(status: FlowStatus, verdicts: Mapping[str, int], rules: FailoverRu
     trouble = STATES[status.state](status)
     if trouble is not None:
         yield ReadinessFinding(flow, trouble, remedy=_remedy_of(status))
+    compared = [one.last_success for one in status.kinds.values() if one.last_success is not None]
+    if status.state is FlowState.ERROR and compared:
+        last = f"what Lockstep keeps was last in step at {utc_text(min(compared))}"
+        yield ReadinessFinding(flow, last, blocks=False, remedy="it is compared again once both clusters answer")
     if status.reason and status.reason != trouble:
         yield ReadinessFinding(flow, status.reason, blocks=False)
     yield from _of_kinds(status, rules)
     groups = group_check({Verdict(word): count for word, count in verdicts.items()}, rules)
     if groups.result is not CheckResult.OK:
-        yield ReadinessFinding("groups", groups.figure, groups.result is CheckResult.FAILED, groups.remedy)
+        blocks = groups.result is CheckResult.FAILED
+        yield ReadinessFinding("groups", groups.figure, blocks, groups.remedy, blocks)
     yield from _of_preflight(status.failover, status.reason or "")
     yield from _of_records(status)
     if status.effective:
@@ -124,7 +240,8 @@ def _of_kinds(status: FlowStatus, rules: FailoverRules) -> Iterator[ReadinessFin
         detail = f": {one.reason}" if one.reason else ""
         reason = fault or f"{_count(drift, 'difference')} not mended{detail}"
         if (fault or drift) and reason not in seen:
-            yield ReadinessFinding(kind.value, reason, check.result is not CheckResult.OK)
+            blocks = check.result is not CheckResult.OK
+            yield ReadinessFinding(kind.value, reason, blocks, blocks_failover=blocks)
         seen.add(fault)
 
 
@@ -136,15 +253,16 @@ def _of_preflight(failover: FailoverStatus, said: str) -> Iterator[ReadinessFind
         remedy = "it is known again once the ledger can be read"
         yield ReadinessFinding("failover", f"whether one is under way is not known{why}", blocks=False, remedy=remedy)
     elif record.state is not State.MIRRORING or record.doing is not None:
-        yield ReadinessFinding("failover", f"the flow is {record.describe()}", blocks=record.has_ended, remedy=GOES_ON)
+        yield ReadinessFinding("failover", f"the flow is {record.describe()}", blocks=False, remedy=GOES_ON)
     if made is None:
         return
-    if made.trouble:
-        yield ReadinessFinding("preflight", f"nobody can tell what a failover would lose: {made.trouble}")
-    for check in made.of_clusters:
+    if made.trouble and made.trouble not in said:
+        yield ReadinessFinding("preflight", f"the clusters cannot be observed: {made.trouble}")
+    for check in (*made.of_clusters, *(one for one in made.of_target if one not in made.of_clusters)):
         if check.result is not CheckResult.OK:
             blocks = check.result is not CheckResult.WARNING
-            yield ReadinessFinding(check.name, check.figure, blocks, check.remedy)
+            stops = blocks and (check in made.of_target or check.name == COUNTED)
+            yield ReadinessFinding(check.name, check.figure, blocks, check.remedy, stops)
 
 
 HARMLESS_TO_READERS = frozenset({Difference.DUPLICATE, Difference.EXTRA})
@@ -164,9 +282,8 @@ def _of_records(status: FlowStatus) -> Iterator[ReadinessFinding]:
                 f"{count:,} {noun_of(count, 'partition stands', 'partitions stand')} still while the source moves",
             )
         else:
-            yield ReadinessFinding(
-                "records", f"{_count(count, 'record')} {kind}", blocks=kind not in HARMLESS_TO_READERS
-            )
+            blocks = kind not in HARMLESS_TO_READERS
+            yield ReadinessFinding("records", f"{_count(count, 'record')} {kind}", blocks, blocks_failover=blocks)
 
 
 def _count(number: int, noun: str) -> str:

@@ -7,16 +7,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import datetime, timezone
+from functools import partial
 
 from app.failover_facts import ReadinessSurvey
 from app.http.page_history import FlowHistory
 from app.settings import Settings
-from app.wiring import both_clusters, ledger
+from app.wiring import both_clusters, guard, ledger
 from sinks.engine.flow_task import FlowTask
+from sinks.engine.status import FlowState
 from sinks.engine.times import utc_now
+from sinks.failover.checks import ReadinessFacts
 from sinks.failover.in_step import in_step_of_status
 from sinks.failover.journal import mirrors
-from sinks.failover.preflight import Preflight, preflight_of
+from sinks.failover.preflight import FailoverLoss, Preflight, preflight_of
+from sinks.failover.unplanned import Prediction, remembered
+from sinks.faults import ClusterUnreachable
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.listing import Listed
 from sinks.kinds.topics.rules import desired_topics
@@ -27,6 +34,9 @@ log = logging.getLogger(__name__)
 
 TICK = 1.0
 """Seconds between two questions whether one is due."""
+
+WATCHED_INTERVAL = 5.0
+"""Seconds between two preflights while somebody looks at the page or the status."""
 
 LARGEST_SHARE = 0.1
 """Of the time that a flow's preflights may take: of thousands of partitions that all move, one takes as long as dozens
@@ -51,7 +61,9 @@ class PreflightWatch:
     ) -> None:
         """`settings`: those that are in force."""
         self._task, self._history, self._settings, self._clock = task, history, settings, clock
-        self._due = float("-inf")
+        self._began, self._ended = float("-inf"), float("-inf")
+        self._last: Preflight | None = None
+        self._in_error = False
         self._trouble: str | None = None
         self._flow: FlowSettings | None = None
         self._survey: ReadinessSurvey | None = None
@@ -65,11 +77,21 @@ class PreflightWatch:
             self.close()
             self._task.note_preflight(None)
             return
-        if self._clock() < self._due or not self._history.passes:
+        in_error = self._task.status().state is FlowState.ERROR
+        if not self._is_due(flow.failover.preflight_interval, in_error) or not (self._history.passes or in_error):
             return
-        began = self._clock()
-        self._task.note_preflight(self._made(settings, flow))
-        self._due = next_preflight(began, self._clock(), flow.failover.preflight_interval)
+        self._began, self._in_error = self._clock(), in_error
+        made = self._made(settings, flow)
+        self._last = made if made.trouble is None else self._last
+        self._task.note_preflight(made)
+        self._ended = self._clock()
+
+    def _is_due(self, interval: float, in_error: bool) -> bool:
+        """Whoever looks at the page sees no old figure. A flow that stops, or goes on, has another answer."""
+        if self._task.is_watched:
+            interval = min(interval, WATCHED_INTERVAL)
+        due = next_preflight(self._began, self._ended, interval)
+        return self._clock() >= due or (in_error is not self._in_error and self._clock() >= self._ended + TICK)
 
     def _is_led(self) -> bool:
         """By this process, and in step: of a flow that has ended there is nothing to fail over."""
@@ -79,6 +101,8 @@ class PreflightWatch:
         began = self._clock()
         try:
             made = self._observe(settings, flow, began)
+        except ClusterUnreachable as error:
+            return self._without_source(settings, flow, str(error), began)
         except LockstepError as error:
             return self._failed(str(error), began)
         except Exception as error:
@@ -87,12 +111,31 @@ class PreflightWatch:
         self._trouble = None
         return made
 
-    def _observe(self, settings: Settings, flow: FlowSettings, began: float) -> Preflight:
+    def _open(self, settings: Settings, flow: FlowSettings) -> ReadinessSurvey:
         if flow is not self._flow or self._survey is None:
             self.close()
             clusters = self._opened.enter_context(both_clusters(settings, flow))
-            survey = ReadinessSurvey(settings, flow, clusters, by_job=True)
-            self._flow, self._survey, self._clusters = flow, survey, clusters
+            self._flow, self._survey = flow, ReadinessSurvey(settings, flow, clusters, by_job=True)
+            self._clusters = clusters
+        return self._survey
+
+    def _without_source(self, settings: Settings, flow: FlowSettings, trouble: str, began: float) -> Preflight:
+        """A cluster gives no answer. Where that is the source: what a failover without it loses."""
+        made = self._failed(trouble, began)
+        try:
+            self._open(settings, flow)
+            clusters = self._clusters
+            guarded = guard(flow, clusters.source, clusters.target)
+            opened = guarded.open_for_target(partial(ledger, flow, clusters.target, to_write=False), to_write=False)
+            loss = loss_of(remembered(opened, flow, clusters.ports[1]))
+        except LockstepError as error:
+            log.debug("%s: what a failover would lose is not known: %s", flow.flow.name, error)
+            return made
+        of_target = self._last.of_target if self._last else ()
+        return replace(made, loss=loss, of_target=of_target, seconds=self._clock() - began)
+
+    def _observe(self, settings: Settings, flow: FlowSettings, began: float) -> Preflight:
+        survey = self._open(settings, flow)
         status, groups = self._task.status(), self._history.groups()
         # Who describes the target's replicas has listed its topics.
         source, replicas = self._clusters.source.list_topics(), self._clusters.target.brokers.replicas()
@@ -100,11 +143,22 @@ class PreflightWatch:
         # Read anew, and only where topics may be moving: it is the passes' own otherwise.
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
         in_step = in_step_of_status(status, groups)
-        facts = self._survey.observe(
-            listed, in_step, status.heartbeat_age_seconds, known, replicas, status.failover.lost
-        )
-        self._task.note_counted(self._survey.positions)
-        return preflight_of(facts, utc_now(), self._clock() - began)
+        facts = survey.observe(listed, in_step, status.heartbeat_age_seconds, known, replicas, status.failover.lost)
+        self._task.note_counted(survey.positions)
+        loss = self._completed(flow, facts) if facts.untold and not facts.missing_reads else None
+        return preflight_of(facts, utc_now(), self._clock() - began, loss)
+
+    def _completed(self, flow: FlowSettings, facts: ReadinessFacts) -> FailoverLoss | None:
+        """Of a source that answers in part: with what was seen last of the partitions that it does not tell of."""
+        target = self._clusters.ports[1]
+        seen = remembered(ledger(flow, self._clusters.target, to_write=False), flow, target)
+        silent = {where: seen.arrivals[where] for where in facts.untold if where in seen.arrivals}
+        if seen.at_ms is None or len(silent) < len(facts.untold):
+            return None
+        loss = loss_of(replace(seen, arrivals=silent))
+        if loss.records is None:
+            return loss
+        return replace(loss, records=loss.records + sum(one.records for one in facts.losses.values()))
 
     def _failed(self, trouble: str, began: float) -> Preflight:
         if trouble != self._trouble:
@@ -116,6 +170,12 @@ class PreflightWatch:
         """Lets go of the clients."""
         self._survey = None
         self._opened.close()
+
+
+def loss_of(found: Prediction) -> FailoverLoss:
+    """As the page has it."""
+    seen = None if found.at_ms is None else datetime.fromtimestamp(found.at_ms / 1000, timezone.utc)
+    return FailoverLoss(found.records, found.exact, seen, len(found.unknown))
 
 
 @contextmanager

@@ -35,6 +35,10 @@ STANDS_BY_FOR = 1.0
 """Seconds until a flow that another process leads asks whether it may lead."""
 
 
+WATCHED_FOR = 10.0
+"""Seconds for which somebody who looked counts as looking."""
+
+
 class FlowTask:
     """`step` and `take_in` belong to the threads of passes; everything else may be called from any.
 
@@ -57,6 +61,7 @@ class FlowTask:
         self._passes = 0
         self._known = KnownStatus(reconcile.settings)
         self._preflight: Preflight | None = None
+        self._watched_at = float("-inf")
         self.beside_another = False
         self.verify: VerifyStatus | None = None
 
@@ -193,6 +198,15 @@ class FlowTask:
         if made is not None or self._preflight is not None:
             self._preflight = made
             self._metrics.preflight(self.flow, made)
+
+    def note_watched(self) -> None:
+        """Somebody looks at the page or the status now. From any thread."""
+        self._watched_at = self._clock()
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody looked a moment ago."""
+        return self._clock() < self._watched_at + WATCHED_FOR
 
     def note_counted(self, positions: Positions) -> None:
         """How far partitions were copied, as that preflight counted."""

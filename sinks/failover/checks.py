@@ -155,6 +155,9 @@ def _missing_records(facts: ReadinessFacts) -> Iterator[Check]:
         yield Check("records that nobody can tell of", result, shown(named, 3), "none", remedy)
 
 
+COUNTED = "records not copied"
+
+
 def _counted(facts: ReadinessFacts) -> Check:
     records = sum(loss.records for loss in facts.losses.values())
     ages = [loss.age for loss in facts.losses.values() if loss.records and loss.age is not None]
@@ -164,7 +167,7 @@ def _counted(facts: ReadinessFacts) -> Check:
     figure = f"{most}{records}" + (f", the oldest {max(ages):.1f} s old: {shown(topics)}" if ages else "")
     limit = f"{facts.rules.max_loss}, or none older than {facts.rules.max_loss_age:g} s"
     remedy = "MM2 lags: give it more tasks, or wait; a failover now would lose these" if over else ""
-    return Check("records not copied", CheckResult.FAILED if over else CheckResult.OK, figure, limit, remedy)
+    return Check(COUNTED, CheckResult.FAILED if over else CheckResult.OK, figure, limit, remedy)
 
 
 def kind_check(kind: Kind, drift: int, refused: int, fault: str | None, rules: FailoverRules) -> Check:
@@ -325,6 +328,9 @@ FROM_CLUSTERS: Sequence[Question] = (
     _flags,
 )
 """What is asked of both clusters themselves: no comparison of a kind says it."""
+
+OF_TARGET: Sequence[Question] = (_unsynced_groups, _target)
+"""Of these, what stands in the way of a failover without the source as well."""
 
 CHECKS: Sequence[Question] = (_heartbeat, _missing_records, _lost, _kinds, _groups, *FROM_CLUSTERS[2:])
 """All questions, in the order in which they are shown."""

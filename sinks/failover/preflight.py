@@ -8,17 +8,41 @@ from datetime import datetime
 from typing import Any
 
 from sinks.engine.times import utc_text
-from sinks.failover.checks import FROM_CLUSTERS, Check, CheckResult, ReadinessFacts, is_ready, readiness
+from sinks.failover.checks import FROM_CLUSTERS, OF_TARGET, Check, CheckResult, ReadinessFacts, is_ready, readiness
 from sinks.failover.last_drill import LastDrill
 from sinks.failover.lost_before_copying import LostRecords, lost_as_json
 from sinks.failover.record import FailoverRecord
 
 
 @dataclass(frozen=True)
+class FailoverLoss:
+    """What a failover loses. `records`: None: not known, of so many `unknown` partitions. Not `exact`: at most so many.
+    `source_seen`: when the ends that it is counted from were seen; None: by the preflight itself."""
+
+    records: int | None
+    exact: bool = False
+    source_seen: datetime | None = None
+    unknown: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """For status and page."""
+        return {
+            "records": self.records,
+            "exact": self.exact,
+            "source_seen": utc_text(self.source_seen) if self.source_seen else None,
+            "partitions_not_known": self.unknown,
+        }
+
+
+@dataclass(frozen=True)
 class Preflight:
     """`at`: when it was over, after `seconds`. `checks`: all of them; `of_clusters`: those that say what no comparison
     of a kind does. `records`: that a failover now would lose, the oldest of them `age` seconds old; None: nobody can
-    tell. Not `exact`: at most so many. `trouble`: why nothing could be observed."""
+    tell. Not `exact`: at most so many. `trouble`: why the clusters could not be observed.
+
+    `loss`: of a failover, also where the source gives no answer, wholly or in part; None: not looked for. `of_target`:
+    of the checks those that such a failover depends on, as they were seen last.
+    """
 
     at: datetime
     seconds: float
@@ -29,6 +53,8 @@ class Preflight:
     exact: bool = True
     read_twice: int = 0
     trouble: str | None = None
+    loss: FailoverLoss | None = None
+    of_target: Sequence[Check] = ()
 
     @property
     def ready(self) -> bool | None:
@@ -47,22 +73,27 @@ class Preflight:
             "read_twice": self.read_twice,
             "not_well": [check.as_json() for check in self.checks if check.result is not CheckResult.OK],
             "trouble": self.trouble,
+            "failover_loss": self.loss.as_json() if self.loss else None,
         }
 
 
-def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float) -> Preflight:
-    """Of what was seen."""
+def preflight_of(facts: ReadinessFacts, at: datetime, seconds: float, loss: FailoverLoss | None = None) -> Preflight:
+    """Of what was seen. `loss`: None: what was counted."""
     losses = facts.losses.values()
-    ages = [loss.age for loss in losses if loss.age is not None]
+    ages = [one.age for one in losses if one.age is not None]
+    records = sum(one.records for one in losses) if facts.countable else None
+    exact = all(one.exact for one in losses)
     return Preflight(
         at,
         seconds,
         readiness(facts),
         readiness(facts, FROM_CLUSTERS),
-        records=sum(loss.records for loss in losses) if facts.countable else None,
+        records=records,
         age=max(ages, default=0.0) if facts.countable else None,
-        exact=all(loss.exact for loss in losses),
+        exact=exact,
         read_twice=facts.read_twice,
+        loss=loss or FailoverLoss(records, exact, unknown=len(facts.untold)),
+        of_target=readiness(facts, OF_TARGET),
     )
 
 

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from sinks.engine.ledger import Ledger
 from sinks.failover.arrival import Arrival, pairs_of, sharing, unlisted
 from sinks.failover.divergence import Divergence, arrivals_at_takeover, as_at_takeover, keep_divergences
 from sinks.failover.fence_rules import check_names, fenced_topics, shown
@@ -21,6 +22,8 @@ from sinks.failover.source_end_offsets import EndOffsets
 from sinks.failover.states import Command, State
 from sinks.failover.tails import Behind
 from sinks.faults import ClusterUnreachable
+from sinks.flow_settings import FlowSettings
+from sinks.kafka.ports.cluster_ports import ClusterPorts
 from sinks.kinds.offsets.stored_histories import stored_histories
 from streaming.mm2.records import TopicPartition
 from streaming.number_of import number_of
@@ -130,17 +133,22 @@ def _completed(scene: Scene, found: Prediction) -> Prediction:
 
 
 def _remembered(scene: Scene, seen: EndOffsets = MappingProxyType({})) -> Prediction:
-    """From what the ledger keeps of the source. `seen`: ends that it shows still."""
-    ledger = scene.journal.ledger
+    return remembered(scene.journal.ledger, scene.settings, scene.target, seen)
+
+
+def remembered(
+    ledger: Ledger, settings: FlowSettings, target: ClusterPorts, seen: EndOffsets = MappingProxyType({})
+) -> Prediction:
+    """What a failover loses, from what the ledger keeps of the source, and from the copies. `seen`: ends that the
+    source shows still. Raises ClusterUnreachable, RightsMissing, LockstepError."""
     kept = {topic: with_ends(one, seen.get(topic, ())) for topic, one in kept_end_offsets(ledger).items()}
     if not kept:
         return Prediction({}, {}, {}, None, is_known=False)
-    policy, alias = scene.settings.policy, scene.settings.flow.source
-    remote = {topic: policy.format_remote_topic(alias, topic) for topic in kept}
+    remote = {topic: settings.policy.format_remote_topic(settings.flow.source, topic) for topic in kept}
     # What a transaction of MM2's that it did not end brought is taken back.
-    with closing(scene.target.records("read_committed")) as target:
+    with closing(target.records("read_committed")) as records:
         # Where clients have moved already, what they wrote there is no record of the source.
-        found = predicted(kept, dict(stored_histories(ledger)), as_at_takeover(ledger, target), remote)
+        found = predicted(kept, dict(stored_histories(ledger)), as_at_takeover(ledger, records), remote)
     shared = _sharing_a_name(remote)
     found |= sharing(shared, {topic: len(kept[topic].ends) for topic in shared})
     ends = {topic: one.ends for topic, one in kept.items()}

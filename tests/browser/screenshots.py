@@ -16,7 +16,7 @@ from tests.browser.chromium import picture
 Picture = tuple[str, str, tuple[int, int], tuple[str, ...]]
 DARK = "--blink-settings=preferredColorScheme=0"
 PICTURES: tuple[Picture, ...] = (
-    ("page-overview.png", "/", (1200, 1240), ()),
+    ("page-overview.png", "/", (1200, 1640), ()),
     ("page-flow-dark.png", f"/flow/{TROUBLED.name}", (1200, 900), (DARK,)),
     ("page-groups.png", f"/flow/{WELL.name}/offsets?verdict=TOO_OLD", (1200, 640), ()),
     ("page-hour-dark.png", f"/flow/{MM2_DOWN.name}/history", (1200, 1180), (DARK,)),

@@ -46,7 +46,7 @@ def tab_to(page: Driven, words: str) -> None:
 
 
 def test_the_first_tab_leads_past_the_head_of_the_page(page: Driven, server: Server) -> None:
-    page.open(server.address, "Could I fail over now?")
+    page.open(server.address, "Could the target take over now?")
     page.press("Tab")
     assert page.focused == "To the content"
     page.press("Enter")
@@ -54,7 +54,7 @@ def test_the_first_tab_leads_past_the_head_of_the_page(page: Driven, server: Ser
 
 
 def test_a_flow_and_its_tabs_are_opened_with_enter(page: Driven, server: Server) -> None:
-    page.open(f"{server.address}/?again", "Could I fail over now?")
+    page.open(f"{server.address}/?again", "Could the target take over now?")
     tab_to(page, TROUBLED.name.replace("->", " → "))
     assert page.says("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.press("Enter")

@@ -13,6 +13,7 @@ from app.http.page import page_files
 from app.local.waiting import wait_for
 from sinks.engine.metrics import Metrics
 from tests.app.http.flows_shown import (
+    BEGINNING,
     HOSTILE,
     MM2_DOWN,
     TARGET_DOWN,
@@ -22,6 +23,7 @@ from tests.app.http.flows_shown import (
     every_state,
     one_in_step,
     records_differ,
+    switching,
 )
 from tests.browser.chromium import WITHIN, Seen, chromium, look_at
 
@@ -67,11 +69,14 @@ def look(shown: Shown, address: str, tmp_path: Path) -> Look:
 def test_the_first_view_says_for_each_flow_whether_it_could_fail_over(look: Look) -> None:
     seen = look("/")
     for words in (
-        "Could I fail over now?",
-        "YES madrid → oslo All that Lockstep keeps is in step",
-        "NO madrid → lima the cluster lima at 10.0.0.7:9092 gives no answer",
-        "NO oslo → madrid no heartbeat for",
-        "UNKNOWN rome → lima The first comparison is not over yet",
+        "Could the target take over now?",
+        "madrid → oslo YES Cut over, and lose nothing? All that Lockstep keeps is in step",
+        "YES Fail over without the source? It would lose 2 records of those that madrid had",
+        "madrid → lima NO Cut over, and lose nothing? the cluster lima at 10.0.0.7:9092 gives no answer",
+        "NO Fail over without the source? the cluster lima at 10.0.0.7:9092 gives no answer",
+        "oslo → madrid NO Cut over, and lose nothing? no heartbeat for",
+        "NO Fail over without the source? records not copied: 8120",
+        "rome → lima UNKNOWN Cut over, and lose nothing? The first comparison is not over yet",
         "acl PAUSED, scram-user FAULTED",
     ):
         assert words in seen.text
@@ -82,7 +87,7 @@ def test_the_first_view_says_for_each_flow_whether_it_could_fail_over(look: Look
 def test_a_flow_that_is_stopped_has_no_kind_in_green(look: Look) -> None:
     seen = look(f"/flow/{TARGET_DOWN.name}")
     assert 'class="word good"' not in seen.html
-    assert "it goes on by itself" in seen.text
+    assert "check that the cluster is up" in seen.text
 
 
 def test_a_kind_has_one_reason_and_a_refusal_what_to_do_and_names_stay_text(look: Look) -> None:
@@ -130,6 +135,22 @@ def test_a_job_without_flows_and_one_in_step_look_like_that(tmp_path: Path) -> N
         assert "✓ 1/1" in look_at(address, tmp_path / "one").html
 
 
+def test_a_source_that_is_gone_and_a_target_that_took_over_have_answers_of_their_own(tmp_path: Path) -> None:
+    switched = switching()
+    for address in served(switched):
+        seen = look_at(f"{address}/#/", tmp_path / "switching")
+        assert seen.complaints == []
+        for words in (
+            "NO Cut over, and lose nothing? the cluster madrid at 10.0.0.5:9092 gives no answer",
+            "YES Fail over without the source? It would lose at most 120 records of those that madrid had",
+            "rome → lima DONE Taken over. lima has taken over since",
+        ):
+            assert words in seen.text, words
+        taken = look_at(f"{address}/#/flow/{BEGINNING.name}", tmp_path / "taken")
+        assert "lockstep plan" not in taken.text
+        assert "docs/failover.md says what leads on from there" in taken.text
+
+
 def test_how_the_records_stand_is_said_with_what_differs_and_what_is_stalled(tmp_path: Path) -> None:
     differing = records_differ()
     for address in served(differing):
@@ -137,7 +158,7 @@ def test_how_the_records_stand_is_said_with_what_differs_and_what_is_stalled(tmp
         seen = look_at(f"{address}/#/flow/{WELL.name}", tmp_path / "records")
         assert seen.complaints == []
         for words in (
-            "NO Could oslo take over from madrid now?",
+            "Could oslo take over from madrid now? NO Cut over, and lose nothing?",
             "Records RUNNING",
             "995 VERIFIED, 3 DIFFERENT, 1 STALLED, 1 UNVERIFIABLE",
             "compared through 2 min ago",
@@ -156,7 +177,7 @@ def test_with_a_token_the_page_works_for_who_gives_it_as_a_password(tmp_path: Pa
     for address in served(well, TOKEN):
         well.beat(WELL)
         seen = look_at(address.replace("http://", f"http://me:{TOKEN}@"), tmp_path / "token")
-        assert "YES madrid → oslo" in seen.text
+        assert "madrid → oslo YES" in seen.text
 
 
 def test_a_job_that_is_gone_is_said_and_what_is_shown_is_old(tmp_path: Path) -> None:
@@ -174,4 +195,4 @@ def test_a_job_that_is_gone_is_said_and_what_is_shown_is_old(tmp_path: Path) -> 
     loading.join(WITHIN)
     assert "the job does not answer; what is shown is" in found[0].text
     assert '<body class="stale">' in found[0].html
-    assert "YES madrid → oslo" in found[0].text
+    assert "madrid → oslo YES" in found[0].text

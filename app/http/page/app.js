@@ -80,7 +80,7 @@ function view(here) {
 }
 
 function about({ version, spark_ui: spark, flows }) {
-  const yes = flows.filter(({ readiness }) => readiness.answer === "yes").length;
+  const yes = flows.filter(({ readiness }) => ["yes", "done"].includes(readiness.answer)).length;
   document.title = `${yes === flows.length ? "✓" : "✗"} ${yes}/${flows.length} Lockstep`;
   const links = spark ? el("a", { href: spark, rel: "noreferrer" }, "Spark") : null;
   morph(document.getElementById("about"), el("span", { id: "about" }, links, `Lockstep ${version}`));

@@ -19,7 +19,7 @@ export function flowView(flow, route, found, overview) {
   const shown = { kinds, changes, refused, offsets, topics, history }[route.tab];
   return el("div", {},
     el("h1", {}, el("a", { href: "#/" }, "Flows"), ` / ${flow.source} → ${flow.target} `, el("span", { class: tone(flow.state) }, flow.state)),
-    answer(flow, overview.now, `Could ${flow.target} take over from ${flow.source} now?`),
+    answer(flow, overview.now, flow.readiness.answer === "done" ? `${flow.source} → ${flow.target}` : `Could ${flow.target} take over from ${flow.source} now?`),
     findings(flow.readiness.findings),
     el("nav", { class: "tabs", "aria-label": "Parts of this flow" }, ...tabs(flow, route)),
     shown(flow, route, found, overview));

@@ -50,11 +50,14 @@ function arrow(flow, at, isPair) {
   const angle = (Math.atan2(end.y - bent.y, end.x - bent.x) * 180) / Math.PI;
   // Nearer to the source, so that words of arrows that cross in the middle do not lie on each other.
   const along = (one) => 0.36 * begin[one] + 0.48 * bent[one] + 0.16 * end[one];
-  const words = `${flow.name}: ${flow.state}. ${flow.readiness.headline}`;
-  const shade = flow.state === "LIVE" ? tone(flow.readiness.answer) : tone(flow.state);
+  const { answer, headline, failover } = flow.readiness;
+  const isDone = answer === "done";
+  const words = isDone ? `${flow.name}: ${headline}` : `${flow.name}: ${flow.state}. Cutover: ${headline}. Failover: ${failover.headline}`;
+  const shade = flow.state === "LIVE" || isDone ? tone(answer) : tone(flow.state);
+  const said = isDone ? "taken over" : flow.state === "LIVE" && shade !== "good" ? "LIVE, not ready" : flow.state;
   return svg("a", { href: `#/flow/${encodeURIComponent(flow.name)}`, class: shade, "aria-label": words },
     svg("title", {}, words),
     svg("path", { d: `M${begin.x} ${begin.y} Q${bent.x} ${bent.y} ${end.x} ${end.y}` }),
     svg("path", { class: "head", d: "M0 0 L-11 -5 L-11 5 Z", transform: `translate(${end.x} ${end.y}) rotate(${angle})` }),
-    svg("text", { x: along("x"), y: along("y") - 6 }, flow.state === "LIVE" && shade !== "good" ? "LIVE, not ready" : flow.state));
+    svg("text", { x: along("x"), y: along("y") - 6 }, said));
 }

@@ -5,35 +5,46 @@ import { table } from "./table.js";
 
 export const link = (flow, tab = "") => `#/flow/${encodeURIComponent(flow.name)}${tab && `/${tab}`}`;
 
-/** What a failover now would cost, and whether one was practised: by the last preflight and the last drill. */
+/** What else a switch costs, by the last preflight, and whether one was practised. */
 function cost({ failover }, now) {
   const made = failover?.preflight;
   const lines = [];
-  if (made) {
-    const lost = made.records_at_risk === null ? "nobody can tell how many records a failover now would lose"
-      : `a failover now would lose ${made.exact ? "" : "at most "}${count(made.records_at_risk, "record")}${made.records_at_risk ? `, the oldest ${duration(made.seconds_at_risk)} old` : ""}`;
-    const twice = made.read_twice ? `; a group reads at most ${made.read_twice.toLocaleString("en")} twice` : "";
-    lines.push(`${lost}${twice} (preflight ${ago(made.checked, now)})`);
-  }
+  if (made?.records_at_risk) lines.push(`the oldest record that waited was ${duration(sinceThen(made.seconds_at_risk, made.checked, now))} old by now`);
+  if (made?.read_twice) lines.push(`a group reads at most ${made.read_twice.toLocaleString("en")} twice`);
+  if (made) lines.push(`preflight ${ago(made.checked, now)}`);
   const drill = failover?.last_drill;
   if (drill) lines.push(`last drill ${ago(drill.at, now)}: ${drill.error ?? (drill.agrees ? "as predicted" : "not as predicted")}`);
   return lines.length ? el("p", { class: "cost" }, lines.join("; ")) : null;
 }
 
-/** The answer for one flow: the word, a sentence, and what it would cost. */
+/** An age that was so many seconds at a time of the job, as it is now. */
+const sinceThen = (seconds, at, now) => seconds + Math.max(0, (Date.parse(now) - Date.parse(at)) / 1000);
+
+/** Red is what no command mends now; a flow that can fail over, and not be cut over, is no more than poor. */
+export function shade({ answer: cutover, failover }) {
+  const tones = [tone(cutover), tone(failover.answer)];
+  return tones.every((one) => one === "good") ? "good" : tones.every((one) => one === "bad") ? "bad" : "poor";
+}
+
+function question(asked, { answer: word, headline }) {
+  return [el("span", { class: `word ${tone(word)}` }, word.toUpperCase()), el("p", {}, el("strong", {}, asked), ` ${headline}`)];
+}
+
+/** Two answers for one flow, each a word and a sentence, and what else it would cost. Once it is done there is one. */
 export function answer(flow, now, inside = null) {
-  const { answer: word, headline } = flow.readiness;
-  return el("div", { class: `answer ${tone(word)}` },
-    el("span", { class: `word ${tone(word)}` }, word.toUpperCase()),
+  const { answer: word, headline, failover } = flow.readiness;
+  const asked = word === "done" ? question("Taken over.", { answer: word, headline })
+    : [...question("Cut over, and lose nothing?", { answer: word, headline }), ...question("Fail over without the source?", failover)];
+  return el("div", { class: `answer ${shade(flow.readiness)}` },
     el("span", { class: "flow" }, inside ?? el("a", { href: link(flow) }, `${flow.source} → ${flow.target}`)),
-    el("p", {}, headline),
-    cost(flow, now));
+    ...asked,
+    word === "done" ? null : cost(flow, now));
 }
 
 export function overview({ flows, now }) {
   if (!flows.length) return el("p", { class: "empty" }, "This job has no flow. Enable one in its file: a->b.enabled = true.");
   return el("div", {},
-    el("h1", {}, "Could I fail over now?"),
+    el("h1", {}, "Could the target take over now?"),
     el("ul", { class: "answers" }, ...flows.map((flow) => el("li", {}, answer(flow, now)))),
     el("h2", {}, "Flows"),
     graph(flows),

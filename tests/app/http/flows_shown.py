@@ -21,10 +21,11 @@ from sinks.engine.times import utc_now, utc_text
 from sinks.engine.verify_status import STALLED, Comparing, VerifyStatus
 from sinks.failover.checks import Check, CheckResult
 from sinks.failover.last_drill import LastDrill
-from sinks.failover.preflight import FailoverStatus, Preflight
+from sinks.failover.preflight import FailoverLoss, FailoverStatus, Preflight
 from sinks.failover.record import Begun, FailoverRecord
 from sinks.failover.states import State
 from sinks.faults import ClusterUnreachable, ItemFault
+from sinks.flow_settings import FailoverRules
 from sinks.kinds.controller import GroupSummary
 from sinks.kinds.listing import Listed
 from sinks.kinds.offsets.direction import GroupOffset, count_verdicts, worst_bounds
@@ -49,15 +50,19 @@ class Shown:
 
     tasks: dict[Flow, FlowTask] = field(default_factory=dict)
     histories: dict[Flow, FlowHistory] = field(default_factory=dict)
+    scripts: dict[Flow, ScriptedPass] = field(default_factory=dict)
 
     def add(self, flow: Flow, report: Report | None, error: Exception | None = None, beat: float | None = 1.4) -> None:
         """A flow after one pass that reported this or ended so; `beat`: its newest heartbeat is so many seconds old."""
         script, history = ScriptedPass(), FlowHistory()
-        script.settings, script.error = flow_settings(flow=flow), error
+        # The groups of which the record is gone are no reason against a failover here, but a remark.
+        script.settings = replace(flow_settings(flow=flow), failover=FailoverRules(max_groups_skipping=4))
+        script.error = error
         task = FlowTask(script, Metrics("0"))  # type: ignore[arg-type]
-        self.tasks[flow], self.histories[flow] = task, history
+        self.tasks[flow], self.histories[flow], self.scripts[flow] = task, history, script
         if report is not None:
-            script.report = replace(report, failover=_failover(flow))
+            is_its_own = report.failover != Report(report.plan).failover
+            script.report = report if is_its_own else replace(report, failover=_failover(flow))
         if report is not None or error is not None:
             now = round((time.time() - (beat or 0)) * 1000)
             task.step(Heartbeats(now, 180) if beat is not None else None)
@@ -65,6 +70,11 @@ class Shown:
         if report is not None and error is None:
             history.passed(report)
         _hour(history, flow, beat)
+
+    def fail(self, flow: Flow, error: Exception) -> None:
+        """The next pass of a flow that was well ends so."""
+        self.scripts[flow].error = error
+        self.tasks[flow].step(None)
 
     def beat(self, *flows: Flow) -> None:
         """A new heartbeat of these flows."""
@@ -84,7 +94,7 @@ def _preflight(flow: Flow) -> Preflight:
     if flow == TARGET_DOWN:
         return Preflight(utc_now(), 5.0, trouble="the cluster lima at 10.0.0.7:9092 gives no answer")
     if flow != MM2_DOWN:
-        return Preflight(utc_now(), 0.3, records=2, age=0.4, read_twice=2)
+        return Preflight(utc_now(), 0.3, records=2, age=0.4, read_twice=2, loss=FailoverLoss(2, True))
     lost = Check(
         "records not copied",
         CheckResult.FAILED,
@@ -92,7 +102,7 @@ def _preflight(flow: Flow) -> Preflight:
         "0, or none older than 60 s",
         "MM2 lags: give it more tasks, or wait; a failover now would lose these",
     )
-    return Preflight(utc_now(), 0.3, (lost,), (lost,), records=8120, age=93.6)
+    return Preflight(utc_now(), 0.3, (lost,), (lost,), records=8120, age=93.6, loss=FailoverLoss(8120, True))
 
 
 def _hour(history: FlowHistory, flow: Flow, beat: float | None) -> None:
@@ -171,6 +181,19 @@ def every_state() -> Shown:
     shown.add(TARGET_DOWN, Report(Plan(TARGET_DOWN)), unreachable)
     shown.add(TROUBLED, _troubled())
     shown.add(BEGINNING, None, beat=None)
+    return shown
+
+
+def switching() -> Shown:
+    """A job whose one source is gone, and of whose other flow the target has taken over."""
+    shown, gone = Shown(), "the cluster madrid at 10.0.0.5:9092 gives no answer"
+    shown.add(WELL, _well())
+    shown.fail(WELL, ClusterUnreachable(gone))
+    loss = FailoverLoss(120, False, utc_now() - timedelta(seconds=12))
+    shown.tasks[WELL].note_preflight(Preflight(utc_now(), 2.1, trouble=gone, loss=loss))
+    begun = Begun("ann@ops1", utc_text(utc_now() - timedelta(hours=2)), "move to lima")
+    taken = Report(Plan(BEGINNING), failover=FailoverStatus(FailoverRecord(State.PROMOTED, begun=begun)))
+    shown.add(BEGINNING, taken, beat=7200.0)
     return shown
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from app.http.readiness import ReadinessAnswer, readiness
+from app.http.readiness import GOES_ON, Readiness, ReadinessAnswer, readiness
 from app.http.remedies import OTHERWISE, advice
 from sinks.engine.effective_drift import DifferingConfig, DriftGroup
 from sinks.engine.model import Kind, Op
@@ -16,11 +18,11 @@ from sinks.engine.status import Failing, FlowState, FlowStatus, KindStatus, Task
 from sinks.engine.times import utc_now
 from sinks.engine.verify_status import STALLED, VerifyStatus
 from sinks.failover import checks
-from sinks.failover.checks import Check, CheckResult, ReadinessFacts
+from sinks.failover.checks import COUNTED, Check, CheckResult, ReadinessFacts
 from sinks.failover.in_step import in_step_of_status
-from sinks.failover.preflight import FailoverStatus, Preflight
-from sinks.failover.record import FailoverRecord
-from sinks.failover.states import State
+from sinks.failover.preflight import FailoverLoss, FailoverStatus, Preflight
+from sinks.failover.record import Begun, FailoverRecord
+from sinks.failover.states import Command, State
 from sinks.flow_settings import FailoverRules
 from sinks.kinds.controller import GroupSummary
 from streaming.flow import Flow
@@ -92,14 +94,103 @@ def test_a_preflight_that_could_not_look_is_a_no() -> None:
     assert "no right to read" in readiness(preflighted(trouble="no right to read x"), {}, 1).headline
 
 
+def test_a_fence_is_said_and_stops_nothing() -> None:
+    found = readiness(replace(IN_STEP, failover=FailoverStatus(FailoverRecord(State.FENCED))), {}, 1)
+    assert (found.answer, found.findings[0].reason) == (ReadinessAnswer.YES, "the flow is FENCED")
+
+
+def ended(state: State, doing: Command | None = None) -> Readiness:
+    """After the target took over, with MM2 and the source switched off."""
+    record = FailoverRecord(state, doing, begun=Begun("ann@ops", "2026-11-22T11:00:00Z"))
+    kinds = {Kind.ACL: KindStatus(Task.UNKNOWN, "the flow has ended")}
+    status = replace(IN_STEP, state=FlowState.ERROR, reason="a: no answer", kinds=kinds)
+    return readiness(replace(status, failover=FailoverStatus(record)), {}, 1)
+
+
 @pytest.mark.parametrize(
-    ("state", "answer"), [(State.FENCED, ReadinessAnswer.YES), (State.FAILED_OVER, ReadinessAnswer.NO)]
+    ("state", "words"),
+    [
+        (State.PROMOTED, "b has taken over since 2026-11-22T11:00:00Z, by `lockstep cutover`"),
+        (State.FAILED_OVER, "b has taken over since 2026-11-22T11:00:00Z, by `lockstep failover`"),
+        (State.REVERSING, "b has taken over. The way back: REVERSING since 2026-11-22T11:00:00Z"),
+    ],
 )
-def test_a_failover_under_way_is_said_and_one_that_ended_the_flow_is_a_no(
-    state: State, answer: ReadinessAnswer
+def test_after_the_takeover_both_answers_are_done_and_what_leads_on_is_said(state: State, words: str) -> None:
+    found = ended(state)
+    assert (found.answer, found.headline, found.failover.headline) == (ReadinessAnswer.DONE, words, words)
+    assert [(one.blocks, one.remedy) for one in found.findings] == [(False, GOES_ON)]
+
+
+def test_a_takeover_that_is_half_done_asks_for_its_command_again() -> None:
+    found = ended(State.FAILING_OVER, Command.FAIL_OVER)
+    assert found.failover.answer is ReadinessAnswer.NO
+    assert "`failover` is half done. Run it again" in found.headline
+
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+OFFLINE = Check("offline on the target", CheckResult.FAILED, "a.x-0", "0", "bring it back")
+
+
+def without_source(made: Preflight | None, passes: int = 1, verdicts: Mapping[str, int] | None = None) -> Readiness:
+    """The source gives no answer, 12 s after it was seen last."""
+    kinds = as_far_as_known({Kind.ACL: replace(ACTIVE, last_success=NOON)}, FlowState.ERROR, NOON)
+    status = replace(IN_STEP, state=FlowState.ERROR, reason="a: no answer", kinds=kinds)
+    shown = replace(status, failover=FailoverStatus(preflight=made))
+    return readiness(shown, verdicts or {}, passes, now=NOON + timedelta(seconds=12))
+
+
+def from_memory(records: int | None = 3, **more: Any) -> Preflight:
+    """What a job makes of a source that is gone."""
+    return Preflight(NOON, 0.1, trouble="a: no answer", loss=FailoverLoss(records, False, NOON, 2), **more)
+
+
+def test_source_that_is_gone_is_no_reason_against_a_failover_which_says_what_it_loses() -> None:
+    found = without_source(from_memory())
+    assert (found.answer, found.headline) == (ReadinessAnswer.NO, "a: no answer")
+    assert found.failover.answer is ReadinessAnswer.YES
+    assert "at most 3 records of those that a had 12 s ago" in found.failover.headline
+    assert ("a->b", "what Lockstep keeps was last in step at 2026-11-22T12:00:00Z") in [
+        (one.about, one.reason) for one in found.findings
+    ]
+
+
+@pytest.mark.parametrize(
+    ("made", "passes", "verdicts", "answer", "words"),
+    [
+        (None, 1, {}, ReadinessAnswer.UNKNOWN, "failover --dry-run"),
+        (Preflight(NOON, 0.1, loss=FailoverLoss(0, True)), 1, {}, ReadinessAnswer.UNKNOWN, "not known here"),
+        (Preflight(NOON, 0.1, trouble="b: no answer"), 1, {}, ReadinessAnswer.NO, "b: no answer"),
+        (from_memory(None), 1, {}, ReadinessAnswer.UNKNOWN, "of 2 partitions"),
+        (from_memory(), 0, {}, ReadinessAnswer.UNKNOWN, "at most 3 records"),
+        (from_memory(of_target=(OFFLINE,)), 1, {}, ReadinessAnswer.NO, "offline on the target: a.x-0"),
+        (from_memory(), 1, {"TOO_OLD": 1}, ReadinessAnswer.NO, "groups"),
+    ],
+)
+def test_what_is_not_known_or_stops_the_target_is_no_yes_without_the_source(
+    made: Preflight | None, passes: int, verdicts: dict[str, int], answer: ReadinessAnswer, words: str
 ) -> None:
-    found = readiness(replace(IN_STEP, failover=FailoverStatus(FailoverRecord(state))), {}, 1)
-    assert (found.answer, found.findings[0].reason) == (answer, f"the flow is {state}")
+    found = without_source(made, passes, verdicts).failover
+    assert found.answer is answer
+    assert words in found.headline
+
+
+def test_mm2_that_is_down_stops_a_cutover_alone() -> None:
+    status = replace(preflighted(loss=FailoverLoss(200, True)), state=FlowState.STALE, reason="no heartbeat for 94 s")
+    found = readiness(status, {}, 1)
+    assert (found.answer, found.failover.answer) == (ReadinessAnswer.NO, ReadinessAnswer.YES)
+
+
+def test_a_loss_that_is_over_its_limit_stops_a_failover_while_the_source_answers() -> None:
+    over = Check(COUNTED, CheckResult.FAILED, "7, the oldest 90 s old")
+    found = readiness(preflighted(of_clusters=(over,), loss=FailoverLoss(7, True)), {}, 1)
+    assert found.failover.answer is ReadinessAnswer.NO
+
+
+def test_a_figure_is_as_old_as_its_preflight() -> None:
+    made = Preflight(NOON, 0.1, records=0, loss=FailoverLoss(0, True))
+    status = replace(IN_STEP, failover=FailoverStatus(preflight=made))
+    found = readiness(status, {}, 1, now=NOON + timedelta(seconds=40)).failover
+    assert found.headline.startswith("It would lose 0 records of those that a had 40 s ago, and what came since")
 
 
 @pytest.mark.parametrize("state", list(FlowState))
