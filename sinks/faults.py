@@ -6,8 +6,9 @@ kind or a whole flow is raised.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from streaming.errors import LockstepError
@@ -21,6 +22,19 @@ DENIED = frozenset(
     }
 )
 """Codes of faults for which a right is missing; the last one where a whole request was denied."""
+
+
+JAVA_CLASSES = re.compile(r"^(?:(?:[a-z]\w*\.)+[A-Z]\w*: )+")
+"""What Java puts before the message of an exception that wraps others."""
+
+INTERNALS = re.compile(r"\bRequest\(processor=|\b(?:org\.apache\.kafka|java|kafka)(?:\.\w+)+")
+"""In a message: the broker's own objects and classes, which tell an operator nothing."""
+
+
+def broker_text(said: str | None) -> str:
+    """What a broker or a client says of an error, in words for an operator; empty where nothing of it is."""
+    text = JAVA_CLASSES.sub("", said or "").strip()
+    return "" if text == "null" or INTERNALS.search(text) else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,12 @@ class ItemFault:
     def is_denied(self) -> bool:
         """Whether a right is missing, so that it passes as soon as somebody grants it."""
         return self.code in DENIED
+
+    def needing(self, operation: str, resource_type: str, name: str) -> ItemFault:
+        """With the right that is missing in place of what the broker said; other faults as they are."""
+        if not self.is_denied:
+            return self
+        return replace(self, message=f"{operation} on {resource_type} {name} is missing")
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" if self.message else self.code

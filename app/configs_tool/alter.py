@@ -191,7 +191,9 @@ def _value(name: str, own: Mapping[str, str | None], known: Levels) -> str:
 
 
 def _refused(alteration: Alteration, fault: ItemFault) -> LockstepError:
-    reason = without_secrets(said(fault), _secrets(alteration))
+    entity = alteration.entity
+    resource = ("TOPIC", entity.name) if entity.type is ResourceType.TOPIC else ("CLUSTER", "kafka-cluster")
+    reason = without_secrets(said(fault.needing("ALTER_CONFIGS", *resource)), _secrets(alteration))
     kind = WrongUsage if fault.code in MEND else LockstepError
     return kind(f"{named(alteration.entity)}: refused: {reason}; nothing was written")
 

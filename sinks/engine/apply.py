@@ -66,7 +66,7 @@ def apply_steps(
                 return
             sent = True
             sends(changes)
-            yield AppliedStep(kind, writers[kind].write(changes))
+            yield AppliedStep(kind, [_naming_right(outcome) for outcome in writers[kind].write(changes)])
         except LockstepError as error:
             silences = isinstance(error, ClusterUnreachable) and not isinstance(error, CoordinatorUnavailable)
             if not silences and stops_flow(error):
@@ -80,6 +80,17 @@ def apply_steps(
             yield AppliedStep(kind, [Outcome(change, here) for change in changes], None if silences else error)
     if raised_at_the_end is not None:
         raise raised_at_the_end
+
+
+def _naming_right(outcome: Outcome) -> Outcome:
+    """Where a right is missing: which one, on what."""
+    change, fault = outcome.change, outcome.error
+    if fault is None or not fault.is_denied:
+        return outcome
+    named = dict(zip(change.kind.row.key_fields, change.key, strict=True))
+    denied = fault.code.removesuffix("_AUTHORIZATION_FAILED")
+    resource = (denied, named[denied.lower()]) if denied.lower() in named else ("CLUSTER", "kafka-cluster")
+    return replace(outcome, error=fault.needing(change.kind.row.written_with[change.op], *resource))
 
 
 def _requests(plan: Plan) -> Iterator[tuple[Kind, Sequence[Change]]]:

@@ -14,7 +14,6 @@ LEDGER_TOPIC_CONFIGS: Mapping[str, str] = {
     "min.cleanable.dirty.ratio": "0.1",
 }
 TOPIC_GONE = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_OR_PARTITION"})
-TOPIC_DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
 
 def is_there(topic: str, reader: Reader) -> bool:
@@ -28,8 +27,8 @@ def is_there(topic: str, reader: Reader) -> bool:
     if partitions is None and fault is not None and fault.code in TOPIC_GONE and reader.confirmed_absent([topic]):
         return False
     if fault is not None and fault.code not in TOPIC_GONE:
-        grant = f": grant DESCRIBE_CONFIGS on {topic}" if fault.code == TOPIC_DENIED else ""
-        raise RightsMissing(f"cluster {reader.alias}: the configs of {topic} cannot be read ({fault}){grant}")
+        said = fault.needing("DESCRIBE_CONFIGS", "TOPIC", topic)
+        raise RightsMissing(f"cluster {reader.alias}: the configs of {topic} cannot be read ({said})")
     if partitions is not None and partitions > 1:
         raise LedgerUntrusted(
             f"{topic} on the cluster {reader.alias} has {partitions} partitions, and Lockstep makes it with one: it "

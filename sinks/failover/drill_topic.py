@@ -52,7 +52,8 @@ class DrillTopic:
             raise
         if fault is not None:
             self._made = None if fault.unknown else False
-            raise LockstepError(f"{self.topic} cannot be made on {self.scene.source.alias}: {fault}")
+            said = fault.needing("CREATE", "TOPIC", self.topic)
+            raise LockstepError(f"{self.topic} cannot be made on {self.scene.source.alias}: {said}")
         self._made = True
 
     def is_seen(self) -> bool:
@@ -122,8 +123,10 @@ class DrillTopic:
 
 
 def _delete(ports: ClusterPorts, name: str) -> list[str]:
+    said: object = None
     try:
-        fault: object = ports.cluster.delete_topics([name])[name]
+        if fault := ports.cluster.delete_topics([name])[name]:
+            said = fault.needing("DELETE", "TOPIC", name)
     except LockstepError as error:
-        fault = error
-    return [] if fault is None else [f"{name} is left on {ports.alias}: {fault}; {REMOVE.format(name=name)}"]
+        said = error
+    return [f"{name} is left on {ports.alias}: {said}; {REMOVE.format(name=name)}"] if said else []

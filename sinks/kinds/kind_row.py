@@ -90,6 +90,7 @@ class KindRow:
     - `owned`: whether Lockstep owns what it creates. Only what it owns is ever deleted.
     - `limited`: whether the deletion limit counts it. `together`: all operations leave in one request.
     - `content`: it moves all the time, as records do: in no digest, and a mere update is no audit event.
+    - `written_with`: the operation of Kafka's ACLs that each of ours needs.
     - `enabled_by`: one of these properties is enough; none: the settings decide otherwise.
     - `in_a_request`: so many changes reach its writer together; None: as many as of most kinds.
     - `interval_key`: MM2's property for how often it is polled. `needs_java`: only Java's Admin can ask for it.
@@ -102,6 +103,7 @@ class KindRow:
     package: str
     key_fields: tuple[str, ...]
     order: Mapping[Any, int]
+    written_with: Mapping[Op, str] = field(default_factory=dict)
     owned: bool = True
     limited: bool = True
     together: bool = False

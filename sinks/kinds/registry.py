@@ -44,6 +44,7 @@ class Kind(str, Enum):
             key_fields=("topic",),
             # An update is the growth of its partitions; they never shrink.
             order={Op.CREATE: 0, Op.UPDATE: 10, Op.DELETE: 200},
+            written_with={Op.CREATE: "CREATE", Op.UPDATE: "ALTER", Op.DELETE: "DELETE"},
             data=True,
             enabled_by=(Switch("refresh.topics.enabled"),),
             interval_key="refresh.topics.interval.seconds",
@@ -66,6 +67,7 @@ class Kind(str, Enum):
             package="topics",
             key_fields=("topic", "name"),
             order={Op.CREATE: 20, Op.UPDATE: 21, Op.DELETE: 22},
+            written_with=dict.fromkeys(Op, "ALTER_CONFIGS"),
             # The configs of a remote topic are its source's (KIP-894), so none of them is ours, and no limit counts.
             owned=False,
             limited=False,
@@ -90,6 +92,7 @@ class Kind(str, Enum):
             ),
             # An ACL is its key: there is nothing to update.
             order={(Op.CREATE, DENY): 80, (Op.CREATE, ALLOW): 81, (Op.DELETE, ALLOW): 82, (Op.DELETE, DENY): 83},
+            written_with=dict.fromkeys(Op, "ALTER"),
             of_principals=True,
             enabled_by=(Switch("sync.topic.acls.enabled"), Switch("sync.full.acl.enabled")),
             rights=(
@@ -104,6 +107,7 @@ class Kind(str, Enum):
             package="users",
             key_fields=("user", "mechanism"),
             order={Op.CREATE: 60, Op.UPDATE: 61, Op.DELETE: 190},
+            written_with=dict.fromkeys(Op, "ALTER"),
             of_principals=True,
             versioned=True,
             rights=(
@@ -125,6 +129,7 @@ class Kind(str, Enum):
             # The broker "" is all of them: the cluster-wide default.
             key_fields=("broker", "name"),
             order={Op.CREATE: 40, Op.UPDATE: 41, Op.DELETE: 42},
+            written_with=dict.fromkeys(Op, "ALTER_CONFIGS"),
             needs_java=True,
             enabled_by=(Switch("lockstep.sync.broker.configs.enabled"),),
             rights=(
@@ -142,6 +147,7 @@ class Kind(str, Enum):
             key_fields=("user", "client_id", "ip", "name"),
             nullable=frozenset({"user", "client_id", "ip"}),
             order={Op.CREATE: 50, Op.UPDATE: 51, Op.DELETE: 52},
+            written_with=dict.fromkeys(Op, "ALTER_CONFIGS"),
             # An entity is all or nothing, whatever becomes of each of its quotas.
             together=True,
             of_principals=True,
@@ -168,6 +174,7 @@ class Kind(str, Enum):
             numbers=frozenset({"partition"}),
             # Offsets only move forward. They are the group's, never ours.
             order={Op.CREATE: 100, Op.UPDATE: 101},
+            written_with=dict.fromkeys(Op, "READ"),
             owned=False,
             content=True,
             enabled_by=(Switch("sync.group.offsets.enabled"),),

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sinks.faults import ClusterUnreachable, ItemFault, NotSupported, RightsMissing, where_it_is
+from sinks.faults import ClusterUnreachable, ItemFault, NotSupported, RightsMissing, broker_text, where_it_is
 from streaming.errors import LockstepError
 
 WRAPPERS = ("ExecutionException", "CompletionException")
@@ -97,7 +97,7 @@ def java_error(text: str) -> JavaError:
     code = "BROKER_NOT_AVAILABLE" if NO_BROKERS in message else OTHER_NAMES.get(simple)
     if code is None:
         code = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", simple.removesuffix("Exception")).upper()
-    return JavaError(code, "" if message == "null" else message)
+    return JavaError(code, broker_text(message))
 
 
 def item_fault(error: JavaError) -> ItemFault:
@@ -112,7 +112,7 @@ def stops_request(code: str) -> bool:
 
 def raised(alias: str, servers: str, api: str, error: JavaError, waited: float) -> LockstepError:
     """The exception for an error that concerns a whole request; `waited`: seconds."""
-    text = f"cluster {alias}: {api}: {error.code}: {error.message}"
+    text = ": ".join(filter(None, (f"cluster {alias}", api, error.code, error.message)))
     if error.code in LOGIN:
         return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")
     if error.code == DENIED_CLUSTER:

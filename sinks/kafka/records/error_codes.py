@@ -6,7 +6,7 @@ import re
 
 from confluent_kafka import KafkaError, KafkaException
 
-from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing, where_it_is
+from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing, broker_text, where_it_is
 from streaming.errors import LockstepError
 
 UNREACHABLE = frozenset(
@@ -55,12 +55,14 @@ def error_of(exception: BaseException) -> KafkaError | None:
 def item_fault(error: KafkaError) -> ItemFault:
     """What became of one item."""
     code = error.code()
-    return ItemFault(error.name(), error.str(), code in RETRIABLE_CODES or error.retriable(), code in UNKNOWN_RESULT)
+    return ItemFault(
+        error.name(), broker_text(error.str()), code in RETRIABLE_CODES or error.retriable(), code in UNKNOWN_RESULT
+    )
 
 
 def raised(alias: str, doing: str, error: KafkaError) -> LockstepError:
     """The exception for an error that concerns a whole request."""
-    text = f"cluster {alias}: {doing}: {error.name()}: {error.str()}"
+    text = ": ".join(filter(None, (f"cluster {alias}", doing, error.name(), broker_text(error.str()))))
     if error.code() in LOGIN or REFUSED_CERTIFICATE.search(error.str()):
         return RightsMissing(f"{text}; check the security settings of `{alias}.` in the properties file")
     if error.code() in DENIED_CLUSTER:

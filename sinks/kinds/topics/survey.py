@@ -171,7 +171,7 @@ def _note_fault(found: _Found, kind: Kind, topic: str, alias: str, name: str, fa
         found.again.add(topic)
         return
     found.denied += fault.code in DENIED_TOPIC
-    found.unobserved[topic] = Unobserved(kind, f"{name} on {alias}: {fault}")
+    found.unobserved[topic] = Unobserved(kind, f"{name} on {alias}: {fault.needing('DESCRIBE_CONFIGS', 'TOPIC', name)}")
 
 
 def _raise_if_unobserved(settings: FlowSettings, found: _Found, total: int) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from sinks.engine import apply
 from sinks.engine.apply import AppliedStep, apply_steps
 from sinks.engine.model import Change, Kind, Outcome
-from sinks.engine.plan import make_plan
+from sinks.engine.plan import Plan, make_plan
 from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing, WrongCluster
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
@@ -171,6 +171,35 @@ def test_mode_that_the_file_requires_and_the_broker_lacks_stops_the_flow_once_th
         (Kind.TOPIC, False),
     ]
     assert "a.gone" not in cluster.topics
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "right"),
+    [
+        (config_change("a.x", "retention.ms", None, "1"), "TOPIC_AUTHORIZATION_FAILED", "ALTER_CONFIGS on TOPIC a.x"),
+        (topic_change("a.x", None, 1), "TOPIC_AUTHORIZATION_FAILED", "CREATE on TOPIC a.x"),
+        (topic_change("a.x", 1, 2), "TOPIC_AUTHORIZATION_FAILED", "ALTER on TOPIC a.x"),
+        (topic_change("a.x", 1, None), "TOPIC_AUTHORIZATION_FAILED", "DELETE on TOPIC a.x"),
+        (Change(Kind.GROUP_OFFSET, ("g", "a.x", "0"), None, 5), "GROUP_AUTHORIZATION_FAILED", "READ on GROUP g"),
+        (Change(Kind.GROUP_OFFSET, ("g", "a.x", "0"), None, 5), "TOPIC_AUTHORIZATION_FAILED", "READ on TOPIC a.x"),
+        (
+            Change(Kind.BROKER_CONFIG, ("", "log.retention.ms"), None, "1"),
+            "CLUSTER_AUTHORIZATION_FAILED",
+            "ALTER_CONFIGS on CLUSTER kafka-cluster",
+        ),
+    ],
+)
+def test_denied_change_says_which_right_is_missing_on_what(change: Change, code: str, right: str) -> None:
+    class Denying:
+        def write(self, changes: Sequence[Change]) -> list[Outcome]:
+            return [Outcome(one, ItemFault(code, "Request(processor=1) is not authorized")) for one in changes]
+
+    plan = Plan(FLOW, (change,))
+    (step,) = apply_steps(plan, {change.kind: Denying()})
+    (outcome,) = step.outcomes
+    assert outcome.error is not None
+    assert outcome.error.message.endswith(f"{right} is missing")
+    assert "processor" not in str(outcome.error)
 
 
 def test_denied_request_fails_the_rest_of_its_kind_and_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:

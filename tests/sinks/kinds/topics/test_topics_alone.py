@@ -41,7 +41,9 @@ def test_topic_whose_configs_may_not_be_read_keeps_no_other_from_growing(world: 
     report = world.run_pass(everything=True)
     assert world.target.list_topics()["a.x"] == 3
     assert "a.secret" not in world.target.topics
-    assert [str(error.reason) for error in report.plan.errors] == [f"secret on a: {DENIED}"]
+    assert [str(error.reason) for error in report.plan.errors] == [
+        f"secret on a: {DENIED.needing('DESCRIBE_CONFIGS', 'TOPIC', 'secret')}"
+    ]
 
 
 def test_configs_are_not_polled(world: World) -> None:

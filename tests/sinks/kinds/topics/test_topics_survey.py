@@ -112,7 +112,8 @@ def test_topic_that_may_not_be_described_is_named_and_not_planned(side: str) -> 
     assert seen.plan.changes == (CREATED, GROWN)
     (error,) = seen.plan.errors
     place = "y on a" if on_source else "a.y on b"
-    assert error.reason == f"{place}: TOPIC_AUTHORIZATION_FAILED: Topic authorization failed"
+    name = place.partition(" ")[0]
+    assert error.reason == f"{place}: TOPIC_AUTHORIZATION_FAILED: DESCRIBE_CONFIGS on TOPIC {name} is missing"
     assert seen.unobserved == {"y": error}
 
 
