@@ -151,26 +151,6 @@ def test_without_the_right_to_alter_every_change_fails_with_its_reason(
     assert f"a.{unique}-orders" not in client(clusters.b).list_topics()
 
 
-def test_a_missing_right_is_named_with_its_topic_in_what_apply_says_in_the_audit_and_in_configs(
-    clusters: Clusters, tmp_path: Path, unique: str
-) -> None:
-    topic = f"a.{unique}-orders"
-    client(clusters.a).create_topics({f"{unique}-orders": TopicSpec(1, 1, (("retention.ms", "1000"),))})
-    client(clusters.b).create_topics({topic: TopicSpec(1, 1)})
-    values = properties(clusters, unique) | as_user("b", clusters.b, "restricted")
-    for operation in ("DESCRIBE", "DESCRIBE_CONFIGS", "CREATE", "READ", "WRITE"):
-        allow(clusters.b, unique, operation)
-    wait_for(lambda: topic in client(clusters.b).list_topics(), 10, "the topic to show")
-    run = lockstep(tmp_path, values, "apply", "--yes", "--kind", "topic-config")
-    missing = f"ALTER_CONFIGS on TOPIC {topic} is missing"
-    assert missing in run.stdout + run.stderr
-    assert missing in lockstep(tmp_path, values, "audit", "-o", "json").stdout
-    words = ("configs", "--alter", "--entity-type", "topics", "--entity-name", topic, "--add-config", "retention.ms=2")
-    told = lockstep(tmp_path, values, *words, "--cluster", "b")
-    assert missing in told.stdout + told.stderr
-    assert "Request(" not in run.stdout + run.stderr + told.stdout + told.stderr
-
-
 def test_a_wrong_password_says_whose_settings_to_check(clusters: Clusters, tmp_path: Path, unique: str) -> None:
     values = properties(clusters, unique) | as_user("a", clusters.a, "restricted")
     values["a.sasl.jaas.config"] = JAAS.format("restricted").replace("restricted-secret", "wrong-word")

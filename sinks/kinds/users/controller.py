@@ -9,7 +9,7 @@ from sinks.kinds.acls.survey import named_principals, principals_of
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext, Sighting
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
-from sinks.kinds.users.survey import look_up_users, survey_users
+from sinks.kinds.users.survey import look_up_revoked, look_up_users, survey_revoked, survey_users
 from sinks.kinds.users.writer import UserWriter
 
 REST = 10.0
@@ -42,7 +42,9 @@ def assemble(assembly: Assembly) -> Assembled:
     """The kind `scram-user` of one flow."""
     provider = assembly.settings.provider
     if provider is None:
-        return Assembled()
+        # Without a provider that the file asks for, nothing is known of users.
+        revokes = assembly.is_enabled(Kind.ACL) and not assembly.settings.acls.full
+        return _revoking(assembly) if revokes else Assembled()
     named = NamedByAcls(assembly)
 
     def inputs(context: PassContext) -> Hashable | None:
@@ -70,3 +72,23 @@ def assemble(assembly: Assembly) -> Assembled:
     )
     writer = UserWriter(assembly.target.users, provider)
     return Assembled([PolledController(assembly.settings.flow, rules)], {Kind.SCRAM_USER: writer})
+
+
+def _revoking(assembly: Assembly) -> Assembled:
+    """Takes away the users that Lockstep made, where `sync.full.acl.enabled` was turned off."""
+    settings, source, target = assembly.settings, assembly.source, assembly.target
+
+    def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
+        principals = named_principals(settings, source.acls, target.acls, context.listed)
+        return {} if principals is None else look_up_revoked(source.users, principals, keys)
+
+    rules = Rules(
+        kind=Kind.SCRAM_USER,
+        survey=lambda context: survey_revoked(settings, target.users, context.ledger),
+        look_up=look_up,
+        rest=REST,
+        signalled_rest=REST,
+        needs="reading SCRAM users needs DESCRIBE on the CLUSTER of both sides",
+    )
+    writer = UserWriter(target.users, None)
+    return Assembled([PolledController(settings.flow, rules)], {Kind.SCRAM_USER: writer})

@@ -18,6 +18,7 @@ from sinks.kinds.users.credentials import CredentialProvider, known_versions
 from sinks.kinds.users.rules import (
     NOT_OURS,
     PRINCIPAL,
+    DesiredUsers,
     alike_users,
     desired_users,
     plan_users,
@@ -63,6 +64,31 @@ def survey_users(
     items = "SCRAM user that its ACLs name"
     shown = Wanted(Kind.SCRAM_USER, desired.wanted, len(upstream), items, owned | written.keys())
     return Surveyed(plan, present, shown, alike=alike)
+
+
+def survey_revoked(settings: FlowSettings, target: UserReader, ledger: Ledger) -> Surveyed:
+    """The plan where the file asks for no SCRAM users any more: those that Lockstep made go, as the ACLs do that it
+    made with them. Asks no cluster where there are none. Raises as `survey_users`."""
+    acls, kind = settings.acls, Kind.SCRAM_USER
+    created, begun = ledger.owned(kind), ledger.unsettled(kind)
+    # The file decides here, and not what the source shows.
+    wanted = Wanted(kind, (), 1, "SCRAM user", created)
+    if not created | begun:
+        return Surveyed(make_plan(settings.flow, []), None, wanted)
+    there = target.describe({user for user, _ in created | begun})
+    present = {(user, mechanism) for user, mechanisms in there.items() for mechanism in mechanisms}
+    owned = {key for key in created if f"{PRINCIPAL}{key[0]}" not in acls.protected}
+    changes, _ = plan_users(DesiredUsers(), there, ledger.versions(kind), owned, acls.deletes)
+    return Surveyed(make_plan(settings.flow, changes, existing={kind: len(owned & present)}), present, wanted)
+
+
+def look_up_revoked(source: UserReader, named: NamedPrincipals, keys: Collection[Key]) -> dict[Key, Sighting]:
+    """Whether the source still has these users of the target, so that only the file left them out."""
+    asked = {user for user, _ in keys}
+    names = {known_as: user for known_as, user in users_of(named.all).items() if user in asked}
+    upstream = source.describe(names.keys()) if names else {}
+    there = {(names[known_as], mechanism) for known_as, ways in upstream.items() for mechanism in ways}
+    return {key: Sighting.LEFT_OUT if key in there else Sighting.GONE for key in keys}
 
 
 def look_up_users(

@@ -15,7 +15,8 @@ CHANGED = ItemFault("CREDENTIAL_PROVIDER", "the password was changed while it wa
 class UserWriter:
     """Writes changes of the kind `scram-user` that have one operation."""
 
-    def __init__(self, target: Users, provider: CredentialProvider) -> None:
+    def __init__(self, target: Users, provider: CredentialProvider | None) -> None:
+        """`provider`: None for who only deletes."""
         self._target, self._provider = target, provider
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
@@ -40,7 +41,7 @@ class UserWriter:
     def _password(self, change: Change) -> Upsertion | ItemFault:
         """What to write; a fault where the provider does not know the password that was planned with."""
         user, mechanism = change.key
-        if not isinstance(change.after, ScramSpec):
+        if self._provider is None or not isinstance(change.after, ScramSpec):
             return CHANGED
         try:
             credential = self._provider.credential(change.after.known_as or user)
