@@ -21,7 +21,13 @@ _READS_THE_CHECKPOINT = re.compile(
 )
 """Frames of Spark's classes that read a checkpoint: its metadata, the logs of offsets and commits, what is in them."""
 
-_GAP = re.compile(r"IllegalStateException: batch \d+ doesn't exist")
+_CONTRADICTION = re.compile(
+    r"IllegalStateException: batch \d+ doesn't exist"
+    r"|\sat scala\.Predef\$\.(?:assert|require)\([\w.:]*\)\s+(?:at [^\n]*\s+){0,2}?"
+    r"at org\.apache\.spark\.sql\.[\w.]*\.MicroBatchExecution\.initializeExecution\("
+)
+"""What Spark says where the log of offsets lacks a batch. Spark 4.3 asserts it at the start (the second form)."""
+
 _TAKEN = re.compile(r"CONCURRENT_STREAM_LOG_UPDATE\].*detected for (\d+)")
 """A batch that is to be written and is there. So it is where offsets were lost and commits were not."""
 
@@ -102,7 +108,7 @@ class Restarts:
         found = _TAKEN.search(trace)
         before, self._taken = self._taken, found[1] if found else None
         again = found is not None and before == found[1]
-        damaged = again or bool(_READS_THE_CHECKPOINT.search(trace) or _GAP.search(trace))
+        damaged = again or bool(_READS_THE_CHECKPOINT.search(trace) or _CONTRADICTION.search(trace))
         return QueryFailure(root_cause(trace), damaged and not _MACHINE.search(trace), suspect=found is not None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from app.local.jar_sets import CLIENTS_VERSION, JarSet
+from app.local.jar_sets import NEWEST_CONNECTOR, JarSet
 
 CHECKSUMS: Final = Path(__file__).resolve().parent / "checksums"
 
@@ -15,8 +15,8 @@ OLD_CLASSES: Final = JarSet(
 """Classes that Kafka 4 no longer has."""
 
 MIRROR_CLIENT: Final = JarSet(
-    f"connect-mirror-client-{CLIENTS_VERSION}",
-    (("org.apache.kafka", "connect-mirror-client", CLIENTS_VERSION),),
+    f"connect-mirror-client-{NEWEST_CONNECTOR.clients}",
+    (("org.apache.kafka", "connect-mirror-client", NEWEST_CONNECTOR.clients),),
     True,
     CHECKSUMS,
 )

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 KAFKA: Final = "4.3.1"
 """The version of brokers, tools and MM2."""
-
-CONNECTOR_VERSION: Final = "4.0.0"
-"""The version of Spark's Kafka connector: the newest of 4.x whose parts can all be had."""
-
-CLIENTS_VERSION: Final = "3.9.0"
-"""The version of Kafka's clients that the connector needs."""
 
 PROJECT: Final = Path(__file__).resolve().parent.parent.parent
 CHECKSUMS: Final = Path(__file__).resolve().parent / "checksums"
@@ -57,19 +52,45 @@ KAFKA_JARS: Final = JarSet(
         ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
     ),
 )
-CONNECTOR_JARS: Final = JarSet(
-    f"spark-kafka-{CONNECTOR_VERSION}",
-    (
-        ("org.apache.spark", "spark-sql-kafka-0-10_2.13", CONNECTOR_VERSION),
-        ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", CONNECTOR_VERSION),
-        ("org.apache.kafka", "kafka-clients", CLIENTS_VERSION),
-        ("org.apache.commons", "commons-pool2", "2.12.0"),
-    ),
-    alone=True,
-)
-"""All that pyspark does not bring itself."""
 
-SETS: Final = (KAFKA_JARS, CONNECTOR_JARS)
+
+@dataclass(frozen=True)
+class Connector:
+    """Versions of Spark's Kafka connector and of what it needs that pyspark does not bring."""
+
+    version: str
+    clients: str
+    pool: str
+
+    @property
+    def jars(self) -> JarSet:
+        """The jars, as they are fetched."""
+        return JarSet(
+            f"spark-kafka-{self.version}",
+            (
+                ("org.apache.spark", "spark-sql-kafka-0-10_2.13", self.version),
+                ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", self.version),
+                ("org.apache.kafka", "kafka-clients", self.clients),
+                ("org.apache.commons", "commons-pool2", self.pool),
+            ),
+            alone=True,
+        )
+
+
+NEWEST_SPARK: Final = "4.3"
+"""The version of Spark that images, samples and tests have."""
+
+# Of 4.1 and later, Maven Central has the connector's token provider for 4.1.1 and 4.2.0 alone.
+CONNECTORS: Final[Mapping[str, Connector]] = {
+    "4.1": Connector("4.1.1", "3.9.1", "2.12.1"),
+    "4.2": Connector("4.2.0", "3.9.2", "2.13.1"),
+    NEWEST_SPARK: Connector("4.2.0", "3.9.2", "2.13.1"),
+}
+"""By the version of Spark, without its last number, the newest connector that works with it."""
+
+NEWEST_CONNECTOR: Final = CONNECTORS[NEWEST_SPARK]
+
+SETS: Final = (KAFKA_JARS, *{connector.version: connector.jars for connector in CONNECTORS.values()}.values())
 
 
 def home() -> Path:

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
 
-from app.local.jar_sets import CONNECTOR_JARS, KAFKA, KAFKA_JARS, PROJECT, JarSet, home
+from app.local.jar_sets import CONNECTORS, KAFKA, KAFKA_JARS, PROJECT, Connector, JarSet, home
 from app.local.java import java
 from sinks.lock_file import locked
 from streaming.errors import LockstepError
@@ -56,8 +56,24 @@ def kafka_jars(root: Path | None = None) -> list[Path]:
 
 
 def connector_jars(root: Path | None = None) -> list[Path]:
-    """Spark's Kafka connector, about 10 MB; as `kafka_jars`."""
-    return fetched(CONNECTOR_JARS, root)
+    """The Kafka connector for the Spark that is installed, about 10 MB; as `kafka_jars`."""
+    return fetched(connector_for(spark_version()).jars, root)
+
+
+def connector_for(spark: str) -> Connector:
+    """The newest connector for a version of Spark, `4.3.0` say. Raises LockstepError where none is known."""
+    connector = CONNECTORS.get(".".join(spark.split(".")[:2]))
+    if connector is None:
+        raise LockstepError(
+            f"No Kafka connector is known for Spark {spark}: Lockstep runs on Spark {', '.join(CONNECTORS)}. Install "
+            f"one of these, or name a connector yourself with --packages or --jars"
+        )
+    return connector
+
+
+def spark_version() -> str:
+    """Of the pyspark that this Python has, found without importing it. Raises LockstepError where there is none."""
+    return pyspark_jar("spark-core_*.jar").stem.split("-")[2]
 
 
 def fetched(jars: JarSet, root: Path | None = None) -> list[Path]:
@@ -98,7 +114,7 @@ def pyspark_jar(pattern: str) -> Path:
     folders = spec.submodule_search_locations if spec else None
     found = next((jar for folder in folders or () for jar in Path(folder).glob(f"jars/{pattern}")), None)
     if found is None:
-        raise LockstepError(f"pyspark came without its jar {pattern}: install pyspark 4.0 from PyPI")
+        raise LockstepError(f"pyspark came without its jar {pattern}: install pyspark from PyPI")
     return found
 
 

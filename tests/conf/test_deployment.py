@@ -16,7 +16,7 @@ import yaml
 from app.cli.output import WRONG_USAGE
 from app.http.protection import HEALTH, READY
 from app.job.submit_options import defaults
-from app.local.jar_sets import CONNECTOR_JARS, CONNECTOR_VERSION, PROJECT
+from app.local.jar_sets import NEWEST_CONNECTOR, NEWEST_SPARK, PROJECT
 from app.properties import keys
 from app.settings import load
 
@@ -111,9 +111,9 @@ def test_an_operator_starts_spark_with_the_projects_own_defaults_and_jars(applic
     assert {name: given.get(name) for name in expected} == expected
     assert defaults()[MEMORY] in (given.get(MEMORY), application["spec"].get("driver", {}).get("memory"))
     jars = {Path(jar).name for jar in given["spark.jars"].split(",")}
-    assert jars == set(CONNECTOR_JARS.expected())
-    assert f"/jars/{CONNECTOR_JARS.name}/" in given["spark.jars"]
-    assert CONNECTOR_VERSION in str(list(found(application, "sparkVersion")))
+    assert jars == set(NEWEST_CONNECTOR.jars.expected())
+    assert f"/jars/{NEWEST_CONNECTOR.jars.name}/" in given["spark.jars"]
+    assert f"{NEWEST_SPARK}." in str(list(found(application, "sparkVersion")))
 
 
 def test_nothing_runs_as_root() -> None:

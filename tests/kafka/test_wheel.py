@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.local.jar_sets import CONNECTOR_JARS, PROJECT
+from app.local.jar_sets import NEWEST_CONNECTOR, PROJECT
 from tests.conftest import Clusters
 from tests.kafka.staging import client_of, create, wait_until_shown, write_properties
 
@@ -60,7 +60,7 @@ def _run(command: list[str], folder: Path, **own: str) -> subprocess.CompletedPr
 
 def poisoned_home(folder: Path) -> Mapping[str, str]:
     """Variables of a user whose Maven has seen the connector's POMs, and never fetched their jars."""
-    for organisation, name, version in CONNECTOR_JARS.artifacts:
+    for organisation, name, version in NEWEST_CONNECTOR.jars.artifacts:
         there = folder / ".m2" / "repository" / Path(*organisation.split(".")) / name / version
         there.mkdir(parents=True)
         (there / f"{name}-{version}.pom").write_text(POM.format(organisation, name, version))
@@ -87,7 +87,7 @@ def test_a_wheel_works_in_an_empty_folder_whatever_mavens_cache_holds(
         assert ran.returncode == 0, ran.stderr
         assert "4 of 4 jars" in ran.stderr
         wait_until_shown(target, f"a.{topic}", 2, {"retention.ms": "3600000"})
-        assert len(list((folder / ".lockstep" / "jars" / CONNECTOR_JARS.name).glob("*.jar"))) == 4
+        assert len(list((folder / ".lockstep" / "jars" / NEWEST_CONNECTOR.jars.name).glob("*.jar"))) == 4
         again = lockstep("plan")
         assert again.returncode == 0, again.stdout
 

@@ -21,7 +21,7 @@ from app.job.submit_options import (
 from app.local.jar_sets import PROJECT
 from streaming.errors import LockstepError
 
-CONNECTOR = [Path("/jars/spark-sql-kafka-0-10_2.13-4.0.0.jar"), Path("/jars/kafka-clients-3.9.0.jar")]
+CONNECTOR = [Path("/jars/spark-sql-kafka-0-10_2.13-4.2.0.jar"), Path("/jars/kafka-clients-3.9.2.jar")]
 OURS = ",".join(map(str, CONNECTOR))
 OTHER = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.2"
 

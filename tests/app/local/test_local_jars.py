@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -11,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.local.jar_sets import CONNECTOR_JARS, KAFKA_JARS, PROJECT, SETS, JarSet, home
-from app.local.jars import fetched
+from app.local.jar_sets import CONNECTORS, KAFKA_JARS, PROJECT, SETS, JarSet, home
+from app.local.jars import connector_for, fetched
 from app.local.renew_checksums import renew
 from sinks.background import begun
 from streaming.errors import LockstepError
@@ -224,7 +225,19 @@ def test_every_shipped_list_names_the_artifacts_of_its_set(jars: JarSet) -> None
 
 
 def test_the_connector_is_four_jars_and_kafka_is_all_that_a_broker_needs() -> None:
-    assert (len(CONNECTOR_JARS.expected()), len(KAFKA_JARS.expected())) == (4, 94)
+    assert {len(connector.jars.expected()) for connector in CONNECTORS.values()} == {4}
+    assert len(KAFKA_JARS.expected()) == 94
+
+
+@pytest.mark.parametrize(("spark", "connector"), [("4.1.4", "4.1.1"), ("4.2.1", "4.2.0"), ("4.3.0", "4.2.0")])
+def test_each_spark_gets_the_newest_connector_that_works_with_it(spark: str, connector: str) -> None:
+    assert connector_for(spark).version == connector
+
+
+@pytest.mark.parametrize("spark", ["4.0.5", "3.5.9", "5.0.0", "4"])
+def test_a_spark_without_a_known_connector_is_refused_with_those_that_have_one(spark: str) -> None:
+    with pytest.raises(LockstepError, match=re.escape(f"Spark {spark}: Lockstep runs on Spark 4.1, 4.2, 4.3")):
+        connector_for(spark)
 
 
 def test_jars_are_kept_in_the_checkout_unless_lockstep_home_names_a_folder(
