@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from dataclasses import replace
@@ -122,8 +123,9 @@ def test_a_topic_made_anew_does_not_end_the_query(spark: SparkSession, topics: T
 
 
 def _is_at_start_of(query: StreamingQuery, topic: str) -> bool:
-    progress: Any = query.lastProgress
-    return any(source["endOffset"] == str({topic: {"0": 0}}) for source in progress["sources"])
+    progress = query.lastProgress
+    ends = [source["endOffset"] for source in json.loads(progress.json)["sources"]] if progress else []
+    return {topic: {"0": 0}} in ends
 
 
 @pytest.mark.parametrize("busy", [0.0, 0.7], ids=["idle", "in the middle of a batch"])
