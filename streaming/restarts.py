@@ -22,11 +22,11 @@ _READS_THE_CHECKPOINT = re.compile(
 """Frames of Spark's classes that read a checkpoint: its metadata, the logs of offsets and commits, what is in them."""
 
 _CONTRADICTION = re.compile(
-    r"IllegalStateException: batch \d+ doesn't exist"
+    r"IllegalStateException: batch \d+ doesn't exist|STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
     r"|\sat scala\.Predef\$\.(?:assert|require)\([\w.:]*\)\s+(?:at [^\n]*\s+){0,2}?"
     r"at org\.apache\.spark\.sql\.[\w.]*\.MicroBatchExecution\.initializeExecution\("
 )
-"""What Spark says where the log of offsets lacks a batch. Spark 4.3 asserts it at the start (the second form)."""
+"""What Spark says where the log of offsets lacks a batch: 4.1 and 4.2 by name, 4.3 with an assertion at the start."""
 
 _TAKEN = re.compile(r"CONCURRENT_STREAM_LOG_UPDATE\].*detected for (\d+)")
 """A batch that is to be written and is there. So it is where offsets were lost and commits were not."""
