@@ -83,7 +83,7 @@ def _said_of_names(flow: FlowSettings, clusters: FlowClusters) -> list[str]:
     said = [*internal_topic_warnings(topics, flow), *file_warnings(flow, listed)]
     # Groups that may not be seen are the job's trouble, and that of `--rights`.
     with suppress(LockstepError):
-        said += unmatched_groups(flow, clusters.source.groups.names())
+        said += unmatched_groups(flow, clusters.source.groups.names)
     return said
 
 

@@ -6,7 +6,7 @@ A typo in `topics` stops what was kept in step, and everything looks well: what 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sinks.flow_settings import FlowSettings
 from sinks.kinds.listing import Listed
@@ -40,12 +40,12 @@ def unmatched_topics(settings: FlowSettings, source: Collection[str]) -> list[st
     return unmatched("topics", chosen.plain_names, source, settings.flow.source)
 
 
-def unmatched_groups(settings: FlowSettings, source: Collection[str]) -> list[str]:
-    """Names in `groups` that no consumer group of the source has."""
+def unmatched_groups(settings: FlowSettings, source: Callable[[], Collection[str]]) -> list[str]:
+    """Names in `groups` that no consumer group of the source has; it is asked where the list names any."""
     chosen = settings.group_filter
-    if not isinstance(chosen, DefaultGroupFilter):
+    if not (isinstance(chosen, DefaultGroupFilter) and chosen.plain_names):
         return []
-    return unmatched("groups", chosen.plain_names, source, settings.flow.source)
+    return unmatched("groups", chosen.plain_names, source(), settings.flow.source)
 
 
 def left_behind(settings: FlowSettings, listed: Listed) -> list[str]:
