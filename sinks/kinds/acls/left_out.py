@@ -40,13 +40,22 @@ def _named(acl: AclBinding) -> str:
 
 
 def held_by_source(
-    bindings: Collection[AclBinding], rules: AclRules, topics: SourceTopics, existing: AbstractSet[AclBinding]
+    bindings: Collection[AclBinding],
+    rules: AclRules,
+    topics: SourceTopics,
+    existing: AbstractSet[AclBinding],
+    principals: Collection[str],
 ) -> set[AclBinding]:
-    """What the target has (`existing`) and would have without any filter as well: the source has it.
+    """What the target has (`existing`) and would have without any filter as well: the source has it. Of these
+    principals of the target, and of everybody: to translate all of tens of thousands takes long.
 
     ACLs of groups count where an ACL of topics does of the same principal: an application that reads no replicated
     topic any more needs them no more, whatever it has on others.
     """
+    if EVERYONE not in principals:
+        chosen = {*principals, EVERYONE}
+        mapped = {one: rules.mapping.map(one) for one in {acl.principal for acl in bindings}}
+        bindings = [acl for acl in bindings if mapped[acl.principal] in chosen]
     unfiltered = replace(rules, principals=PrincipalFilter())
     everything = replace(topics, replicates=lambda topic: not topics.comes_back(topic))
     kept = {

@@ -86,15 +86,16 @@ class NamedPrincipals:
 
 
 def named_principals(
-    settings: FlowSettings, source: AclReader, target: AclReader, listed: Listed
+    settings: FlowSettings, source: AclReader, target: AclReader, listed: Listed, asked: Collection[str]
 ) -> NamedPrincipals | None:
-    """By the source's ACLs, asked for now; None where it shows none. Raises as `survey_acls`."""
+    """By the source's ACLs, asked for now; None where it shows none. `asked`: principals of the target that may be
+    held. Raises as `survey_acls`."""
     bindings, topics = source.describe(), source_topics(settings, listed)
     if not (bindings and listed.source):
         return None
     there = {one: settings.acls.mapping.map(one) for one in {acl.principal for acl in bindings}}
     synced = desired_acls(bindings, settings.acls, topics).principals
-    held = {acl.principal for acl in held_by_source(bindings, settings.acls, topics, target.recent())}
+    held = {acl.principal for acl in held_by_source(bindings, settings.acls, topics, target.recent(), asked)}
     return NamedPrincipals({one: name for one, name in there.items() if name is not None}, synced, held)
 
 
@@ -190,7 +191,8 @@ def look_up_acls(
         return {}
     desired = desired_acls(both.synced, settings.acls, topics)
     wanted = {acl.key for acl in desired.wanted} | desired.withheld.keys()
-    kept = {acl.key for acl in held_by_source(both.synced, settings.acls, topics, both.existing)}
+    principals = {AclBinding.from_key(key).principal for key in keys}
+    kept = {acl.key for acl in held_by_source(both.synced, settings.acls, topics, both.existing, principals)}
     return {
         key: Sighting.WANTED if key in wanted else Sighting.LEFT_OUT if key in kept else Sighting.GONE for key in keys
     }

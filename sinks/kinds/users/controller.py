@@ -9,6 +9,7 @@ from sinks.kinds.acls.survey import named_principals, principals_of
 from sinks.kinds.assembly import Assembled, Assembly
 from sinks.kinds.controller import PassContext, Sighting
 from sinks.kinds.polled_controller import PolledController, Rules, Surveyed
+from sinks.kinds.users.rules import PRINCIPAL
 from sinks.kinds.users.survey import look_up_revoked, look_up_users, survey_revoked, survey_users
 from sinks.kinds.users.writer import UserWriter
 
@@ -58,7 +59,8 @@ def assemble(assembly: Assembly) -> Assembled:
 
     def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         source, target = assembly.source, assembly.target
-        principals = named_principals(assembly.settings, source.acls, target.acls, context.listed)
+        asked = {f"{PRINCIPAL}{user}" for user, _ in keys}
+        principals = named_principals(assembly.settings, source.acls, target.acls, context.listed, asked)
         return {} if principals is None else look_up_users(assembly.settings, source.users, principals, keys)
 
     rules = Rules(
@@ -79,7 +81,8 @@ def _revoking(assembly: Assembly) -> Assembled:
     settings, source, target = assembly.settings, assembly.source, assembly.target
 
     def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        principals = named_principals(settings, source.acls, target.acls, context.listed)
+        asked = {f"{PRINCIPAL}{user}" for user, _ in keys}
+        principals = named_principals(settings, source.acls, target.acls, context.listed, asked)
         return {} if principals is None else look_up_revoked(source.users, principals, keys)
 
     rules = Rules(
