@@ -91,3 +91,16 @@ def test_partitions_whose_ends_no_job_saw_are_named_and_accepted_by_their_word(h
     assert "--accept-loss unknown" in refused.stderr
     flow.asked("failover", "--accept-loss", "unknown", "--yes", "unknown")
     assert flow.record().state is State.FAILED_OVER
+
+
+def test_job_says_what_a_failover_loses_while_its_source_dies_broker_by_broker(half_dead: Flow) -> None:
+    flow, most = half_dead, PARTITIONS * (COPIED + WAITING)
+    for dead in ((), (2, 3), (1,)):
+        for number in dead:
+            flow.clusters.a.kill_node(number)
+        made, _ = flow.preflight_as_a_job_does()
+        assert made.loss is not None
+        assert made.loss.records is not None
+        assert PARTITIONS * WAITING <= made.loss.records <= most
+        assert made.loss.exact == (not dead)
+    assert made.trouble is not None
