@@ -97,13 +97,17 @@ class Reachability:
         """A request has waited its whole time limit: whoever asks the same right afterwards need not do so, too."""
         self._last, self._gave_up = _Last.SILENT, (self._clock(), reason)
 
-    def check(self, within: float = REFUSED_FOR) -> None:
-        """Before a request. `within`: seconds that it may take itself.
+    def refusal(self) -> str | None:
+        """Why all the addresses refuse now; None where one of them takes its time, or a connection."""
+        return refusal(self._servers)
+
+    def check(self, within: float = REFUSED_FOR, *, look: bool = False) -> None:
+        """Before a request. `within`: seconds that it may take itself. `look`: even if the last one was answered.
 
         Raises ClusterUnreachable once all addresses have refused connections for REFUSED_FOR; where the last request
         was not answered, as soon as none can be connected to, and at once for JUST_NOW after `gave_up`.
         """
-        if self._last is _Last.ANSWERED:
+        if self._last is _Last.ANSWERED and not look:
             return
         if self._gave_up is not None and self._clock() - self._gave_up[0] < JUST_NOW:
             raise ClusterUnreachable(self._gave_up[1])

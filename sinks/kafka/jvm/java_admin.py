@@ -28,15 +28,18 @@ from sinks.kafka.jvm.java_errors import (
 )
 from sinks.kafka.jvm.java_rows import JavaRows
 from sinks.kafka.ports.cluster import CountRequest, count_nothing
-from sinks.kafka.reachability import reachability
+from sinks.kafka.reachability import JUST_NOW, REFUSED_FOR, reachability
 from sinks.kafka.request_timeout import ONE, WHOLE, request_timeout
 from streaming.errors import LockstepError
 
 SLOW_AFTER_MS = 500
 """Milliseconds after which a request is slow."""
 
-BEYOND_MS = 2_000
-"""Milliseconds that an answer may take beyond the time of its request: Java gives up first, and says on what."""
+LOOK_AFTER_MS = 1_000
+"""Milliseconds of waiting after which somebody looks whether the cluster refuses connections."""
+
+BEYOND = 2.0
+"""Seconds that an answer may take beyond the time of its request: Java gives up first, and says on what."""
 
 MISSING_CLASS = re.compile(r"(?:Class |ClassNotFoundException: |NoClassDefFoundError: )([\w.$/]+)")
 
@@ -120,7 +123,7 @@ class JavaAdmin:
         """What the future of a request comes to. Raises ClusterUnreachable, RightsMissing, NotSupported."""
         with self._asking(api) as asked:
             try:
-                return request(self.client).get(self._wait_ms, asked.unit)
+                return self._waited(request(self.client), asked)
             except Py4JJavaError as error:
                 raise asked.stopped(java_error(error.java_exception.toString())) from None
 
@@ -130,7 +133,8 @@ class JavaAdmin:
         Raises ClusterUnreachable before the request, and as `client`."""
         self._reachability.check(self.timeout)
         try:
-            request(self.client).get(self._wait_ms, self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS)
+            wait_ms = int((self.timeout + BEYOND) * 1000)
+            request(self.client).get(wait_ms, self.jvm.java.util.concurrent.TimeUnit.MILLISECONDS)
         except Py4JJavaError as error:
             return java_error(error.java_exception.toString())
         return None
@@ -157,27 +161,45 @@ class JavaAdmin:
 
     def _faults(self, keys: Sequence[K], futures: Any, asked: _Asking, slow: Slow[K] | None) -> dict[K, ItemFault]:
         whole, known = self.rows.all_of(futures), dict[K, ItemFault]()
-        if slow is not None and self._ended(whole, asked, SLOW_AFTER_MS) is None:
+        if slow is not None and not self._ends(whole, asked.unit, SLOW_AFTER_MS):
             waiting = [key for key, done in zip(keys, self.rows.done(futures), strict=True) if not done]
             known = dict(slow(waiting))
             if len(known) == len(waiting):
                 return known | self._told(keys, futures)
-        if self._ended(whole, asked, self._wait_ms):
-            return {}
+        try:
+            self._waited(whole, asked)
+        except Py4JJavaError:
+            return self._late(keys, futures) | known | self._told(keys, futures)
+        return {}
+
+    def _late(self, keys: Sequence[K], futures: Any) -> dict[K, ItemFault]:
         done = zip(keys, self.rows.done(futures), strict=True)
-        late = {key: item_fault(JavaError(TIMED_OUT, "no answer in time")) for key, ended in done if not ended}
-        return late | known | self._told(keys, futures)
+        return {key: item_fault(JavaError(TIMED_OUT, "no answer in time")) for key, ended in done if not ended}
 
     def _told(self, keys: Sequence[K], futures: Any) -> dict[K, ItemFault]:
         errors = zip(keys, self.rows.errors(futures), strict=True)
         return {key: item_fault(java_error(text)) for key, text in errors if text is not None}
 
-    def _ended(self, whole: Any, asked: _Asking, within_ms: int) -> bool | None:
-        """Whether all have an answer; None where they are not done in time."""
+    def _waited(self, future: Any, asked: _Asking) -> Any:
+        """What a future comes to. Raises Py4JJavaError for its error, ClusterUnreachable for a cluster that has refused
+        all connections for a while meanwhile: Java's client would wait its whole time limit for it."""
+        until, refused_since = time.monotonic() + self.timeout + BEYOND, None
+        while not self._ends(future, asked.unit, LOOK_AFTER_MS) and (now := time.monotonic()) < until:
+            if self._reachability.refusal() is None:
+                refused_since = None
+            elif refused_since is None:
+                refused_since = now
+            elif now - refused_since >= REFUSED_FOR:
+                asked.result = "REFUSED"
+                self._reachability.check(0.0, look=True)
+        return future.get(0, asked.unit)
+
+    def _ends(self, future: Any, unit: Any, within_ms: int) -> bool:
+        """Whether it does, well or not, within this time."""
         try:
-            whole.get(within_ms, asked.unit)
+            future.get(within_ms, unit)
         except Py4JJavaError:
-            return False if whole.isDone() else None
+            return bool(future.isDone())
         return True
 
     def raised(self, api: str, fault: ItemFault) -> LockstepError:
@@ -187,10 +209,6 @@ class JavaAdmin:
     def _asking(self, api: str) -> _Asking:
         self._reachability.check(self.timeout)
         return _Asking(self, api)
-
-    @property
-    def _wait_ms(self) -> int:
-        return int(self.timeout * 1000) + BEYOND_MS
 
     def close(self) -> None:
         """Lets go of the clients, without waiting for what is under way."""
@@ -220,7 +238,7 @@ class _Asking:
         admin, waited = self._admin, time.monotonic() - self._asked
         self.result = error.code
         stopped = raised(admin.alias, admin.servers, self._api, error, min(waited, admin.timeout))
-        if error.code in NO_ANSWER:
+        if error.code in NO_ANSWER and waited >= JUST_NOW:
             admin._reachability.gave_up(str(stopped))
         return stopped
 

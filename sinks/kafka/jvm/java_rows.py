@@ -108,6 +108,15 @@ class JavaRows:
         """A Java list of what `result.method(key)` returns for each key; `owner`: the class that declares it."""
         return self._mapped(keys, self._function(self._method(owner, method, 1).bindTo(result)))
 
+    def by_pairs(self, result: Any, owner: str, method: str, keys: Any, pairs: Any) -> Any:
+        """A Java list of what `result.method(key, pairs.get(key))` returns for each key; `pairs`: a Java map."""
+        called = self._generic(self._method(owner, method, 2).bindTo(result))
+        value = self._generic(self._method("java.util.Map", "get", 1).bindTo(pairs))
+        both = self._handles.filterArguments(called, 1, self._filters([value]))
+        twice = self._gateway.new_array(self._jvm.int, 2)
+        once = self._types.genericMethodType(1)
+        return self._mapped(keys, self._function(self._handles.permuteArguments(both, once, twice)))
+
     def each(self, items: Any, owner: str, method: str) -> Any:
         """A Java list of what `item.method()` returns for each item."""
         return self._mapped(items, self._function(self._method(owner, method, 0)))

@@ -15,6 +15,7 @@ import orjson
 from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault, Observed
 from sinks.kafka.jvm.committed_json import LEFT_OUT, offsets_of
 from sinks.kafka.jvm.java_admin import JavaAdmin, Settled
+from sinks.kafka.jvm.java_errors import item_fault, java_error
 from sinks.kafka.jvm.java_rows import TOPIC_PARTITION, WORD, Make
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_topics import MAP, NODE, JvmTopics
@@ -163,33 +164,51 @@ class JvmGroups:
         )
 
     def commit(self, offsets: Mapping[str, Offsets]) -> GroupFaults:
-        faults: GroupFaults = {group: {} for group in offsets}
+        faults: GroupFaults = {group: dict.fromkeys(of_group) for group, of_group in offsets.items()}
         for some in in_requests({group for group, of_group in offsets.items() if of_group}):
             ask_again()
-            keys = [(group, where) for group in some for where in offsets[group]]
-            settled = about_groups(lambda keys=keys: self._committing(keys, offsets))  # type: ignore[misc]
-            for group, where in keys:
-                faults[group][where] = settled.faults.get((group, where))
+            words = [
+                [group, where.topic, str(where.partition), str(offset)]
+                for group in some
+                for where, offset in offsets[group].items()
+            ]
+            for group, fault in about_groups(lambda rows=words, names=some: self._committing(names, rows)).items():  # type: ignore[misc]
+                faults[group] |= fault
         return faults
 
-    def _committing(
-        self, keys: Sequence[tuple[str, TopicPartition]], offsets: Mapping[str, Offsets]
-    ) -> Settled[tuple[str, TopicPartition]]:
-        rows, futures = self._admin.rows, self._admin.jvm.java.util.ArrayList()
-        groups = list(dict.fromkeys(group for group, _ in keys))
-        words = [[group, where.topic, str(where.partition), str(offsets[group][where])] for group, where in keys]
+    def _committing(self, groups: Sequence[str], words: Sequence[Sequence[str]]) -> GroupFaults:
+        """The faults of those groups in which one partition has one."""
+        rows, results = self._admin.rows, self._admin.jvm.java.util.ArrayList()
         requests = rows.maps(WORD, TOPIC_PARTITION, OFFSET, words)
-        partitions = rows.groups(WORD, TOPIC_PARTITION, (row[:3] for row in words))
         # A broker answers the requests of a connection one by one, and each commit once it is in the log.
         clients = self._admin.clients(min(MOST_CONNECTIONS, 1 + len(groups) // GROUPS_OF_A_CONNECTION))
+        ordered = [group for at in range(len(clients)) for group in groups[at :: len(clients)]]
 
         def send(_: Any) -> Any:
-            for at, group in enumerate(groups):
-                sent = clients[at % len(clients)].alterConsumerGroupOffsets(group, requests.get(group))
-                futures.addAll(rows.by(sent, COMMIT_RESULT, "partitionResult", partitions.get(group)))
-            return futures
+            for at, client in enumerate(clients):
+                names = rows.texts(groups[at :: len(clients)])
+                results.addAll(rows.by_pairs(client, ADMIN + "Admin", "alterConsumerGroupOffsets", names, requests))
+            return rows.each(results, COMMIT_RESULT, "all")
 
-        return self._admin.settle("OffsetCommit", keys, send)
+        settled = self._admin.settle("OffsetCommit", ordered, send)
+        return {
+            group: self._of_partitions(results[ordered.index(group)], [row for row in words if row[0] == group], fault)
+            for group, fault in settled.faults.items()
+        }
+
+    def _of_partitions(
+        self, result: Any, words: Sequence[Sequence[str]], whole: ItemFault
+    ) -> dict[TopicPartition, ItemFault | None]:
+        """What each partition of one group came to. `whole`: where the group's request is not done."""
+        rows, where = self._admin.rows, [TopicPartition(row[1], int(row[2])) for row in words]
+        futures = rows.by(
+            result, COMMIT_RESULT, "partitionResult", rows.made(TOPIC_PARTITION, [row[1:3] for row in words])
+        )
+        told = zip(where, rows.errors(futures), rows.done(futures), strict=True)
+        return {
+            one: item_fault(java_error(text)) if text is not None else None if done else whole
+            for one, text, done in told
+        }
 
     def ends(
         self, partitions: Collection[TopicPartition], committed: bool = False

@@ -13,7 +13,7 @@ import pytest
 
 from app.local.java_gateway import GatewayProcess, process_jvm
 from sinks.faults import ClusterUnreachable
-from sinks.kafka.jvm.java_admin import BEYOND_MS, JavaAdmin
+from sinks.kafka.jvm.java_admin import BEYOND, JavaAdmin
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import JvmGroups
 from sinks.kafka.jvm.jvm_topics import JvmTopics
@@ -21,7 +21,7 @@ from streaming.errors import LockstepError
 from streaming.mm2.records import TopicPartition
 
 TIMEOUT = 2.0
-LATEST = 3 * (TIMEOUT + BEYOND_MS / 1000)
+LATEST = 3 * (TIMEOUT + BEYOND)
 """Seconds that a call may take on a busy machine."""
 
 API_VERSIONS, METADATA = 18, 3
@@ -118,6 +118,19 @@ def test_a_cluster_that_takes_connections_and_says_nothing_is_given_up_in_time()
         ):
             JvmTopics(admin).cluster_id()
     assert time.monotonic() - began < LATEST
+
+
+def test_a_cluster_that_goes_down_while_it_is_asked_is_given_up_once_it_refuses_for_a_while() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        address, began = f"127.0.0.1:{server.getsockname()[1]}", time.monotonic()
+        threading.Timer(1.0, server.close).start()
+        properties = {"bootstrap.servers": address, "default.api.timeout.ms": "60000"}
+        with (
+            closing(JavaAdmin("b", properties, process_jvm)) as admin,
+            pytest.raises(ClusterUnreachable, match=f"^cluster b: {address}: refuses connections"),
+        ):
+            JvmTopics(admin).cluster_id()
+    assert time.monotonic() - began < 45
 
 
 def test_a_class_that_java_does_not_find_is_named_with_what_to_do(brokerless: str) -> None:
