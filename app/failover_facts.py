@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.cli.rights_command import check_rights
 from app.passes import newest_heartbeat, single_pass
@@ -56,10 +56,10 @@ def observe_readiness(settings: Settings, flow: FlowSettings) -> tuple[Readiness
         kinds = [kind for kind in Kind if flow.enabled.get(kind, False)]
         in_step = in_step_of_pass(one.reconcile.report_only(compared), kinds, summary_of(one.group_offsets))
         newest = newest_heartbeat(flow, one.clusters)
-        age = age_of(newest) if newest and newest.copied else None
         ledger = compared.context.ledger
-        facts = ReadinessSurvey(settings, flow, one.clusters).observe(compared.context.listed, in_step, age, ledger)
-    return facts, ledger.failover()
+        facts = ReadinessSurvey(settings, flow, one.clusters).observe(compared.context.listed, in_step, ledger)
+    copied = newest is None or newest.copied
+    return replace(facts, heartbeat_age=age_of(newest), heartbeat_copied=copied), ledger.failover()
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,15 @@ class ReadinessSurvey:
         self,
         listed: Listed,
         in_step: InStep,
-        heartbeat_age: float | None,
         ledger: Ledger | None = None,
         replicas: Replicas | None = None,
         lost: LostRecords | None = None,
     ) -> ReadinessFacts:
-        """`listed`, and the target's `replicas`, now; ages in seconds. Raises LockstepError for what cannot be seen.
+        """All but the heartbeat, which the caller knows. Raises LockstepError for what cannot be seen.
 
-        `ledger`: of a flow whose topics may be moving already; their copies count as they were then. `lost`: what was
-        lost before it was copied, as the job knows it; None: the ledger and both clusters are asked.
+        `listed`, and the target's `replicas`, now. `ledger`: of a flow whose topics may be moving already; their copies
+        count as they were then. `lost`: what was lost before it was copied, as the job knows it; None: the ledger and
+        both clusters are asked.
         """
         flow, target = self._flow, self._clusters.target
         here, there = self._clusters.ports
@@ -125,7 +125,6 @@ class ReadinessSurvey:
         self.positions = {where: at for where, at in seen.positions.items() if pairs[where] not in opened[there.alias]}
         return ReadinessFacts(
             rules=flow.failover,
-            heartbeat_age=heartbeat_age,
             heartbeat_timeout=flow.pace.heartbeat_timeout,
             losses=losses_of(found.values(), time.time() * 1000),
             untold=untold(found.values()),

@@ -22,8 +22,10 @@ def print_status(row: Mapping[str, Any]) -> None:
     """A flow of the document of `lockstep status`: the flow, its reason, a row a kind, each reason once."""
     age = row["heartbeat_age_seconds"]
     # A flow in ERROR may not have been able to see one.
-    none = "heartbeat not known" if row["state"] == "ERROR" else "no heartbeat copied"
+    none = "heartbeat not known" if row["state"] == "ERROR" else "no heartbeat seen"
     heartbeat = none if age is None else f"newest heartbeat {age} s old"
+    if row.get("heartbeat_copied") is False:
+        heartbeat += ", emitted on the target itself"
     print_line(f"{row['source']}->{row['target']}  {row['state'].replace('_', ' ')}  {heartbeat}")
     if row["reason"]:
         print_line(f"  {row['reason']}")

@@ -143,7 +143,9 @@ class PreflightWatch:
         # Read anew, and only where topics may be moving: it is the passes' own otherwise.
         known = None if mirrors(status.failover.record) else ledger(flow, self._clusters.target, to_write=False)
         in_step = in_step_of_status(status, groups)
-        facts = survey.observe(listed, in_step, status.heartbeat_age_seconds, known, replicas, status.failover.lost)
+        facts = survey.observe(listed, in_step, known, replicas, status.failover.lost)
+        heard, copied = status.heartbeat_age_seconds, status.heartbeat_copied
+        facts = replace(facts, heartbeat_age=heard, heartbeat_copied=copied)
         self._task.note_counted(survey.positions)
         loss = self._completed(flow, facts) if facts.untold and not facts.missing_reads else None
         return preflight_of(facts, utc_now(), self._clock() - began, loss)

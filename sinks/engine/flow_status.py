@@ -39,8 +39,7 @@ def age_of(newest: Heartbeats | None) -> float | None:
 
 def state_of(error: str | None, newest: Heartbeats | None, settings: FlowSettings) -> FlowState:
     """Of a flow with this newest heartbeat, by the clock of this machine."""
-    copied = newest is None or newest.copied
-    return flow_state(error, age_of(newest), settings.pace.heartbeat_timeout, copied=copied)
+    return flow_state(error, age_of(newest), settings.pace.heartbeat_timeout)
 
 
 def status_without_job(
@@ -55,7 +54,8 @@ def status_without_job(
     return FlowStatus(
         flow=settings.flow,
         state=FlowState.NO_JOB,
-        heartbeat_age_seconds=heard if newest and newest.copied else None,
+        heartbeat_age_seconds=heard,
+        heartbeat_copied=newest is None or newest.copied,
         reason="; ".join(one for one in (silent, last, quiet, seen) if one),
         kinds=as_far_as_known(
             {kind: kind_status(kind, first_status(kind, settings), report, now) for kind in Kind},
@@ -164,7 +164,8 @@ class KnownStatus:
             return FlowStatus(
                 flow=self._settings.flow,
                 state=state,
-                heartbeat_age_seconds=age if beat and (beat.copied or state is FlowState.STALE) else None,
+                heartbeat_age_seconds=age,
+                heartbeat_copied=beat is None or beat.copied,
                 replication_latency_ms=beat.latency_ms if beat else None,
                 reason=error or self._standby or self._query or self._waits_for() or silence(state, age),
                 kinds=as_far_as_known(self._kinds, state, since),

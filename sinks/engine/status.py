@@ -20,8 +20,8 @@ from streaming.flow import Flow
 
 
 class FlowState(str, Enum):
-    """LIVE: MM2 copies heartbeats. STALE: the newest is older than `lockstep.heartbeat.timeout`. NO_HEARTBEAT: MM2
-    never copied one. NO_JOB: no job answers, so nothing keeps the target in step. ERROR: see the reason."""
+    """LIVE: heartbeats of MM2 arrive. STALE: the newest is older than `lockstep.heartbeat.timeout`. NO_HEARTBEAT: none
+    was ever seen. NO_JOB: no job answers, so nothing keeps the target in step. ERROR: see the reason."""
 
     LIVE = "LIVE"
     STALE = "STALE"
@@ -96,21 +96,19 @@ def at(heartbeats: Heartbeats | None) -> datetime | None:
     return datetime.fromtimestamp(heartbeats.timestamp_ms / 1000, timezone.utc) if heartbeats else None
 
 
-def flow_state(error: str | None, heartbeat_age: float | None, timeout: float, *, copied: bool = True) -> FlowState:
-    """The table: an error first, then the age of the newest heartbeat in seconds, then whether MM2 copied it."""
+def flow_state(error: str | None, heartbeat_age: float | None, timeout: float) -> FlowState:
+    """The table: an error first, then the age of the newest heartbeat in seconds."""
     if error is not None:
         return FlowState.ERROR
     if heartbeat_age is None:
         return FlowState.NO_HEARTBEAT
-    if heartbeat_age > timeout:
-        return FlowState.STALE
-    return FlowState.LIVE if copied else FlowState.NO_HEARTBEAT
+    return FlowState.STALE if heartbeat_age > timeout else FlowState.LIVE
 
 
 def silence(state: FlowState, heartbeat_age: float | None) -> str | None:
     """Why a flow is STALE or NO_HEARTBEAT; None in any other state."""
     if state is FlowState.NO_HEARTBEAT:
-        return "MM2 never copied a heartbeat of this flow: is MM2 running, and does it emit heartbeats on the source?"
+        return "no heartbeat of this flow was ever seen: is MM2 running, and does it emit heartbeats?"
     if state is not FlowState.STALE or heartbeat_age is None:
         return None
     return f"no heartbeat for {heartbeat_age:.0f} s: is MM2 running?"
@@ -173,7 +171,9 @@ class FlowStatus:
     """Ages in seconds, latency in milliseconds. `effective`: configs that differ in effect, the most frequent first,
     None while that is not known; nothing is pending for them, so they count for no kind. `leader`: who leads the flow;
     None where nobody does, or nobody knows. `failure`: what the reason of ERROR is to programs. `failover`: how far one
-    is, and what it would cost. `verify`: how its records stand, None where the job does not compare them."""
+    is, and what it would cost. `verify`: how its records stand, None where the job does not compare them.
+    `heartbeat_copied`: whether MM2 copied the newest heartbeat from the source. One that it emits on the target itself
+    shows that it runs, and not that records arrive."""
 
     flow: Flow
     state: FlowState
@@ -186,6 +186,7 @@ class FlowStatus:
     failure: Failing | None = None
     failover: FailoverStatus = field(default_factory=FailoverStatus)
     verify: VerifyStatus | None = None
+    heartbeat_copied: bool = True
 
     def as_json(self) -> dict[str, Any]:
         """One flow of `status`."""
@@ -195,6 +196,7 @@ class FlowStatus:
             "target": self.flow.target,
             "state": self.state.value,
             "heartbeat_age_seconds": round(age, 1) if age is not None else None,
+            "heartbeat_copied": None if age is None else self.heartbeat_copied,
             "replication_latency_ms": self.replication_latency_ms,
             "reason": self.reason,
             "error": self.failure.as_json(self.reason) if self.failure and self.state is FlowState.ERROR else None,

@@ -76,6 +76,7 @@ class ReadinessFacts:
 
     rules: FailoverRules
     heartbeat_age: float | None = None
+    heartbeat_copied: bool = True
     heartbeat_timeout: float = 30.0
     losses: Mapping[str, TopicLoss] = field(default_factory=dict)
     untold: Mapping[TopicPartition, str] = field(default_factory=dict)
@@ -132,10 +133,16 @@ def _heartbeat(facts: ReadinessFacts) -> Iterator[Check]:
         remedy = "see that MM2 runs, and emits and replicates heartbeats"
         yield Check("heartbeat", CheckResult.UNKNOWN, "none was seen", limit, remedy)
         return
-    late = facts.heartbeat_age > facts.heartbeat_timeout
-    remedy = "see why MM2 does not copy: its log, its connectors" if late else ""
-    result = CheckResult.FAILED if late else CheckResult.OK
-    yield Check("heartbeat", result, f"{facts.heartbeat_age:.1f} s old", limit, remedy)
+    found = f"{facts.heartbeat_age:.1f} s old"
+    if facts.heartbeat_age > facts.heartbeat_timeout:
+        remedy = "see why MM2 does not copy: its log, its connectors"
+        yield Check("heartbeat", CheckResult.FAILED, found, limit, remedy)
+    elif facts.heartbeat_copied:
+        yield Check("heartbeat", CheckResult.OK, found, limit)
+    else:
+        found += ", emitted on the target itself: MM2 runs, and this does not show that it copies"
+        remedy = "turn emit.heartbeats.enabled on for the other direction, so that there is one to copy"
+        yield Check("heartbeat", CheckResult.WARNING, found, limit, remedy)
 
 
 def _missing_records(facts: ReadinessFacts) -> Iterator[Check]:

@@ -31,11 +31,6 @@ def test_state_is_error_first_then_the_age_of_the_heartbeat(
     assert flow_state(error, age, timeout=30.0) is state
 
 
-@pytest.mark.parametrize(("age", "state"), [(0.0, FlowState.NO_HEARTBEAT), (30.1, FlowState.STALE)])
-def test_a_heartbeat_that_mm2_did_not_copy_makes_no_flow_live(age: float, state: FlowState) -> None:
-    assert flow_state(None, age, timeout=30.0, copied=False) is state
-
-
 def test_json_is_the_document_that_interface_promises() -> None:
     refusal = Refusal(Kind.TOPIC, Op.CREATE, ("a.long",), "too long")
     when = datetime(2024, 2, 29, 12, 30, tzinfo=timezone.utc)
@@ -46,6 +41,7 @@ def test_json_is_the_document_that_interface_promises() -> None:
         "target": "b",
         "state": "LIVE",
         "heartbeat_age_seconds": 1.3,
+        "heartbeat_copied": True,
         "replication_latency_ms": 90,
         "reason": None,
         "error": None,
