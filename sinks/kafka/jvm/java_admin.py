@@ -121,7 +121,7 @@ class JavaAdmin:
 
     def call(self, api: str, request: Callable[[Any], Any]) -> Any:
         """What the future of a request comes to. Raises ClusterUnreachable, RightsMissing, NotSupported."""
-        with self._asking(api) as asked:
+        with self._asking(api, whole=True) as asked:
             try:
                 return self._waited(request(self.client), asked)
             except Py4JJavaError as error:
@@ -206,9 +206,9 @@ class JavaAdmin:
         """The exception for a fault that concerns all of a request."""
         return raised(self.alias, self.servers, api, JavaError(fault.code, fault.message), self.timeout)
 
-    def _asking(self, api: str) -> _Asking:
+    def _asking(self, api: str, *, whole: bool = False) -> _Asking:
         self._reachability.check(self.timeout)
-        return _Asking(self, api)
+        return _Asking(self, api, whole=whole)
 
     def close(self) -> None:
         """Lets go of the clients, without waiting for what is under way."""
@@ -225,8 +225,9 @@ class JavaAdmin:
 class _Asking:
     """One request: counted with its result, and errors of the gateway told as what they are."""
 
-    def __init__(self, admin: JavaAdmin, api: str) -> None:
-        self._admin, self._api, self._asked = admin, api, time.monotonic()
+    def __init__(self, admin: JavaAdmin, api: str, *, whole: bool) -> None:
+        """`whole`: about the cluster, not about some items, each of which may be written."""
+        self._admin, self._api, self._asked, self._whole = admin, api, time.monotonic(), whole
         self.result = "ok"
 
     @property
@@ -238,7 +239,8 @@ class _Asking:
         admin, waited = self._admin, time.monotonic() - self._asked
         self.result = error.code
         stopped = raised(admin.alias, admin.servers, self._api, error, min(waited, admin.timeout))
-        if error.code in NO_ANSWER and waited >= JUST_NOW:
+        if error.code in NO_ANSWER and waited >= JUST_NOW and self._whole:
+            # Not after a write: what became of it is looked up right afterwards.
             admin._reachability.gave_up(str(stopped))
         return stopped
 

@@ -159,3 +159,18 @@ def test_a_jvm_that_dies_in_the_middle_is_told_and_nothing_hangs(brokerless: str
                 call(admin)
         admin.close()
     assert time.monotonic() - began < 60
+
+
+def test_after_a_write_without_an_answer_the_cluster_is_asked_again_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with closing(admin_at(address)) as admin:
+            topics = JvmTopics(admin)
+            with pytest.raises(ClusterUnreachable, match="no answer to IncrementalAlterConfigs"):
+                topics.alter_topic_configs({"t": {"retention.ms": "1"}})
+            with pytest.raises(ClusterUnreachable, match="no answer to DescribeConfigs"):
+                topics.describe_topic_configs(["t"])
+            with pytest.raises(ClusterUnreachable, match="no answer to DescribeCluster"):
+                topics.cluster_id()
+            with pytest.raises(ClusterUnreachable, match="no answer to DescribeCluster"):
+                topics.describe_topic_configs(["t"])
