@@ -16,7 +16,6 @@ from typer.main import get_command
 
 from app.cli.failures import exit_code_of
 from app.cli.help_pages import complete_help
-from app.local.java_gateway import begin_jvm
 from streaming.nearest import nearest
 
 
@@ -157,7 +156,9 @@ class LazyCommands(TyperGroup):
 
             completion_init()
         if words and words[0] in ASKING and not HELP_FLAGS.intersection(words):
-            # It is up by the time that Python has imported what the command needs.
+            # It is up by the time that Python has imported what the command needs; the other commands import neither.
+            from app.local.java_gateway import begin_jvm
+
             begin_jvm()
         run = partial(super().main, words, prog_name, *others, **{**extra, "standalone_mode": False})
         sys.exit(exit_code_of(run, words))
