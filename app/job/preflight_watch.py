@@ -70,7 +70,18 @@ class PreflightWatch:
         self._opened = ExitStack()
 
     def tick(self) -> None:
-        """Makes a preflight where one is due. Raises nothing that a cluster does."""
+        """Makes a preflight where one is due. Raises nothing: its thread must outlive a defect of ours."""
+        began = self._clock()
+        try:
+            self._make_where_due()
+        except Exception as error:
+            trouble = f"{type(error).__name__}: {error}"
+            if trouble != self._trouble:
+                log.exception("%s: preflight: a defect of Lockstep's, please report it", self._task.flow.name)
+            self._task.note_preflight(self._failed(trouble, began))
+            self._ended = self._clock()
+
+    def _make_where_due(self) -> None:
         settings = self._settings()
         flow = next((one for one in settings.flows if one.flow == self._task.flow), None)
         if flow is None or not flow.failover.preflight_interval or not self._is_led():
@@ -105,9 +116,6 @@ class PreflightWatch:
             return self._without_source(settings, flow, str(error), began)
         except LockstepError as error:
             return self._failed(str(error), began)
-        except Exception as error:
-            log.exception("%s: preflight: a defect of Lockstep's, please report it", flow.flow.name)
-            return self._failed(f"{type(error).__name__}: {error}", began)
         self._trouble = None
         return made
 

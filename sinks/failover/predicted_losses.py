@@ -46,7 +46,7 @@ def predicted(
     since = {
         copies[where]: position.target
         for where, position in positions.items()
-        if most_missing(position, ends[where], 0) > 0
+        if copies[where] in logs and most_missing(position, ends[where], 0) > 0
     }
     came = new_copies(target, since, logs)
     found = {

@@ -132,6 +132,13 @@ def test_a_copy_that_ends_before_what_was_known_of_it_may_lack_all() -> None:
     assert mirror.predicted == 9
 
 
+def test_a_topic_whose_copy_mm2_has_not_made_yet_loses_what_was_seen_of_it() -> None:
+    kept = {"x": KeptEndOffsets((9,), 1, (KnownPosition(9, 0, 3),))}
+    found = predicted(kept, {}, MemoryRecords("b"), {"x": "a.x"})[HERE].behind
+    assert found is not None
+    assert (found.records, found.exact) == (3, False)
+
+
 @pytest.mark.parametrize(
     ("position", "end", "came", "most"),
     [
