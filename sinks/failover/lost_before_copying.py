@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -43,6 +43,15 @@ class Lost:
 
 
 LostRecords = Mapping[TopicPartition, Lost]
+
+
+class Found(NamedTuple):
+    """What was lost, where that is anything or not known; how far partitions are copied now; and partitions whose copy
+    became shorter. A partition of which a cluster did not answer is in none of them."""
+
+    lost: dict[TopicPartition, Lost]
+    positions: dict[TopicPartition, KnownPosition]
+    shortened: set[TopicPartition]
 
 
 @dataclass
@@ -84,18 +93,15 @@ def find_lost(
     overtaken: Mapping[TopicPartition, KnownPosition],
     copies: Mapping[TopicPartition, TopicPartition],
     now_ms: int,
-) -> tuple[dict[TopicPartition, Lost], dict[TopicPartition, KnownPosition]]:
-    """Of partitions of the source whose log starts behind their position: what was lost, where that is anything or not
-    known; and how far they are copied now. `copies`: on the target, whose committed records `target` reads.
+) -> Found:
+    """Of partitions of the source whose log starts behind their position. `copies`: on the target, whose committed
+    records `target` reads.
 
     A copy that became shorter is another log: nothing is known of it. Raises ClusterUnreachable, RightsMissing.
     """
     here, there = source.ends(list(overtaken)).items, target.ends([copies[where] for where in overtaken]).items
-    same = {
-        where: position
-        for where, position in overtaken.items()
-        if where in here and copies[where] in there and there[copies[where]].end >= position.target
-    }
+    told = {where: position for where, position in overtaken.items() if where in here and copies[where] in there}
+    same = {where: position for where, position in told.items() if there[copies[where]].end >= position.target}
     first = _first_records(source, {where: here[where] for where in same})
     seen = {copies[where]: _Copied(_contents(first.get(where))) for where in same}
     spans = {copies[where]: (position.target, there[copies[where]].end) for where, position in same.items()}
@@ -113,7 +119,7 @@ def find_lost(
             lost[where] = Lost(records if known else None, start, now_ms)
         place = came.place if came.place is not None else spans[copies[where]][1]
         positions[where] = KnownPosition(start, place)
-    return lost, positions
+    return Found(lost, positions, told.keys() - same.keys())
 
 
 def _records_lost(offsets: int, copied: tuple[int, int]) -> int | None:
@@ -174,8 +180,10 @@ def lost_by_now(
     logs = source.ends(list(wanted)).items if wanted else {}
     overtaken = {where: wanted[where] for where, log in logs.items() if is_overtaken(wanted[where], log)}
     copies = {where: TopicPartition(remote[where.topic], where.partition) for where in overtaken}
-    found, _ = find_lost(source, target, overtaken, copies, now_ms) if overtaken else ({}, {})
-    return merged(kept_lost(ledger), found)
+    found = find_lost(source, target, overtaken, copies, now_ms)
+    unanswered = overtaken.keys() - found.positions.keys() - found.shortened
+    unknown = {where: Lost(None, logs[where].start, now_ms) for where in unanswered}
+    return merged(kept_lost(ledger), found.lost | unknown)
 
 
 def may_lose(topic: str) -> bool:

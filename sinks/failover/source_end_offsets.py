@@ -131,6 +131,7 @@ class SourceEndOffsetStore:
         self._same_at_ms: int | None = None
         self._known: dict[str, KeptEndOffsets] | None = None
         self._copied = PositionMemory({}, {})
+        self._unanswered = set[TopicPartition]()
         self._lock = threading.Lock()
         self._counted: dict[TopicPartition, KnownPosition] = {}
         self._met, self._unborn = set[str](), set[str]()
@@ -228,20 +229,27 @@ class SourceEndOffsetStore:
             overtaken = {
                 where: one for where, one in wanted.items() if where in logs and is_overtaken(one, logs[where])
             }
-            self._copied.hold(overtaken)
-            chosen = dict(sorted(overtaken.items())[:OVERTAKEN_AT_ONCE])
+            self._copied.hold(overtaken | {where: one for where, one in wanted.items() if where not in logs})
+            chosen = self._chosen(overtaken)
             copies = {where: TopicPartition(self._remote[where.topic], where.partition) for where in chosen}
-            lost, copied = find_lost(self._source, self._target, chosen, copies, round(self._now_ms()))
+            found = find_lost(self._source, self._target, chosen, copies, round(self._now_ms()))
         except LockstepError as error:
             self._copied.hold(wanted)
             log.warning("whether records were lost before they were copied is not known for now: %s", error)
             return {}
-        self._copied.hold(copied)
+        self._copied.hold(found.positions)
         # Of a copy that became shorter nothing is known any more.
-        self._copied.drop(chosen.keys() - copied.keys())
-        if all_due and len(chosen) == len(overtaken):
+        self._copied.drop(found.shortened)
+        unanswered = chosen.keys() - found.positions.keys() - found.shortened
+        self._unanswered = (self._unanswered & overtaken.keys()) - chosen.keys() | unanswered
+        if all_due and overtaken.keys() <= chosen.keys() | self._unanswered:
             self._starts_at = self._now_ms()
-        return lost
+        return found.lost
+
+    def _chosen(self, overtaken: Positions) -> dict[TopicPartition, KnownPosition]:
+        """As many as are read at once. Those that a cluster did not answer the last time come last."""
+        in_turn = sorted(overtaken, key=lambda where: (where in self._unanswered, where))
+        return {where: overtaken[where] for where in in_turn[:OVERTAKEN_AT_ONCE]}
 
     def _write_what_was_read(self, context: PassContext) -> None:
         reading = self._reading

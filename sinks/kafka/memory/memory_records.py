@@ -88,6 +88,7 @@ class MemoryLog:
 class MemoryRecords:
     """`logs`: by partition; `compacting`: topics. Not `reachable`, it answers nothing. `committed`: it reads no open
     transaction, and nothing of an aborted one. `unstable`: partitions of which no last stable offset is told.
+    `leaderless`: partitions that had a leader when `latest` was asked, and have none for `ends`.
 
     `read` counts the records that were read, `scans` the passes.
     """
@@ -100,8 +101,16 @@ class MemoryRecords:
     scans: int = 0
     committed: bool = True
     unstable: set[TopicPartition] = field(default_factory=set)
+    leaderless: set[TopicPartition] = field(default_factory=set)
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
+        seen = self._logs(partitions)
+        untold = dict.fromkeys(self.leaderless & seen.items.keys(), UNTOLD)
+        return Observed(
+            {where: log for where, log in seen.items.items() if where not in untold}, {**seen.errors, **untold}
+        )
+
+    def _logs(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         answer(self.alias, self.reachable)
         there = {where: self.logs[where] for where in partitions if where in self.logs}
         return Observed(
@@ -110,7 +119,7 @@ class MemoryRecords:
         )
 
     def latest(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, int]:
-        return ends_of(self.ends(partitions))
+        return ends_of(self._logs(partitions))
 
     def readable(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
         ends = self.ends(partitions)

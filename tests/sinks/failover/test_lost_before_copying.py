@@ -10,12 +10,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from sinks.failover import source_end_offsets
 from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.lost_before_copying import (
+    Found,
     Lost,
     acknowledged,
     by_topic,
     entries_of,
+    find_lost,
     kept_lost,
     lost_as_json,
     lost_by_now,
@@ -292,6 +295,52 @@ def test_loss_is_found_later_where_the_target_does_not_answer() -> None:
     assert mirror.reported[X0].records == 5
 
 
+@pytest.mark.parametrize("where", [X0, COPY])
+@pytest.mark.parametrize("looks", [1, 5])
+def test_loss_is_found_later_where_a_partition_has_no_leader(where: TopicPartition, looks: int) -> None:
+    mirror = LossyMirror()
+    reader = mirror.built.here if where == X0 else mirror.built.there
+    mirror.write(50)
+    mirror.expire(60)
+    mirror.write(80)
+    mirror.copy(1000)
+    reader.leaderless.add(where)
+    for _ in range(looks):
+        mirror.look()
+    assert mirror.reported == {}
+    reader.leaderless.clear()
+    mirror.look(70.0)
+    mirror.look()
+    assert mirror.reported[X0].records == 50
+
+
+@pytest.mark.parametrize("where", [X0, COPY])
+def test_partition_without_a_leader_is_not_taken_for_a_copy_that_became_shorter(where: TopicPartition) -> None:
+    built = LossyMirror().built
+    reader = built.here if where == X0 else built.there
+    reader.leaderless.add(where)
+    found = find_lost(built.here, built.there, {X0: KnownPosition(5, 5)}, {X0: COPY}, 1000)
+    assert found == Found({}, {}, set())
+
+
+def test_partitions_without_a_leader_do_not_keep_the_job_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_end_offsets, "OVERTAKEN_AT_ONCE", 1)
+    built, now, y0 = stage(), 1000.0, TopicPartition("y", 0)
+    built.mirrors = False
+    job = SourceEndOffsetStore(
+        built.here, 5.0, lambda: now * 1000, InlineExecutor(), lambda: dict.fromkeys(at, LatestSync(9, 9)), built.there
+    )
+    at = [X0, y0]
+    look(built, now, job)
+    for where in at:
+        built.write(where.topic, where.partition, 5)
+        built.here.logs[where].cut(15)
+    built.there.leaderless.add(COPY)
+    for now in (1070.0, 1075.0, 1080.0):
+        look(built, now, job)
+    assert kept_lost(built.ledger()).keys() == {y0}
+
+
 def test_markers_that_were_counted_as_none_are_no_loss() -> None:
     mirror = LossyMirror()
     mirror.write(3)
@@ -353,6 +402,14 @@ def test_command_finds_what_no_job_has_found_and_does_not_count_it_twice() -> No
     ledger = mirror.built.ledger()
     ledger.put(entries_of(acknowledged(kept_lost(ledger), {"x"})))
     assert by_now(mirror) == {}
+
+
+def test_command_does_not_know_what_a_partition_without_a_leader_lost() -> None:
+    mirror = LossyMirror()
+    mirror.write(50)
+    mirror.expire(60)
+    mirror.built.there.leaderless.add(COPY)
+    assert by_now(mirror)[X0].records is None
 
 
 def test_what_was_lost_is_shown_by_topic() -> None:
