@@ -24,8 +24,8 @@ DENIED = frozenset(
 """Codes of faults for which a right is missing; the last one where a whole request was denied."""
 
 
-JAVA_CLASSES = re.compile(r"^(?:(?:[a-z]\w*\.)+[A-Z]\w*: )+")
-"""What Java puts before the message of an exception that wraps others."""
+JAVA_CLASSES = re.compile(r"^(?:(?:[a-z]\w*\.)+[A-Z]\w*: )+|\b(?:org\.apache\.kafka|java|kafka)(?:\.\w+)+: ")
+"""What Java puts before the message of an exception that wraps others, and before one in the midst of a text."""
 
 INTERNALS = re.compile(r"\bRequest\(processor=|\b(?:org\.apache\.kafka|java|kafka)(?:\.\w+)+")
 """In a message: the broker's own objects and classes, which tell an operator nothing."""

@@ -22,7 +22,7 @@ from tests.contract.level_looks import ONE, SOON, clear, levels_of, shows
 from tests.sinks.builders import FLOW, config_filter, flow_settings
 from tests.sinks.kinds.brokers.broker_builders import broker_change, rules
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.kafka
 
 RETENTION, IO_THREADS, BACKGROUND, NETWORK = (
     "log.retention.ms",
@@ -49,8 +49,8 @@ class Ends:
 
 
 @pytest.fixture
-def ends(request: pytest.FixtureRequest, clusters: Clusters) -> Iterator[Ends]:
-    both = Ends(levels_of(request, clusters.a), levels_of(request, clusters.b))
+def ends(clusters: Clusters) -> Iterator[Ends]:
+    both = Ends(levels_of(clusters.a), levels_of(clusters.b))
     for levels in (both.a, both.b):
         clear(levels, NAMES)
     wait_for(lambda: not both.plan().changes, SOON, "both clusters to be at their defaults")

@@ -29,9 +29,9 @@ OF_BROKERS = {"kind": "broker-config", "name": RETENTION, "topics": 0, "source":
 
 
 @pytest.fixture
-def topic(request: pytest.FixtureRequest, clusters: Clusters, unique: str) -> Iterator[str]:
+def topic(clusters: Clusters, unique: str) -> Iterator[str]:
     """On the source alone, without configs; the target's brokers keep records for a day, the source's for a week."""
-    levels = levels_of(request, clusters.b)
+    levels = levels_of(clusters.b)
     levels.alter({DEFAULT_OF_ALL: {RETENTION: DAY}})
     shows(levels, ONE, RETENTION, DAY)
     with client_of(clusters.a) as source:

@@ -23,6 +23,10 @@ REQUEST = (
             "no more than 10 partitions",
         ),
         ("java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.TimeoutException: late", "late"),
+        (
+            "Invalid value org.apache.kafka.common.config.ConfigException: value should be at least half for x",
+            "Invalid value value should be at least half for x",
+        ),
         ("Invalid value -5 for configuration retention.ms", "Invalid value -5 for configuration retention.ms"),
         ("Topic 'a.b' collides with existing topics: a_b", "Topic 'a.b' collides with existing topics: a_b"),
     ],
