@@ -25,9 +25,6 @@ class KnownPosition(NamedTuple):
         return self.source - self.missing
 
 
-NOTHING_COPIED = KnownPosition(0, 0)
-"""Of a topic that was not on the target yet."""
-
 FAR = 100_000
 """Offsets on the target: more are rather not read of a partition in a failover."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from sinks.failover.known_positions import FAR, NOTHING_COPIED, KnownPosition, LatestSync, furthest
+from sinks.failover.known_positions import FAR, KnownPosition, LatestSync, furthest
 from streaming.mm2.records import TopicPartition
 
 Positions = Mapping[TopicPartition, KnownPosition]
@@ -19,12 +19,12 @@ Positions = Mapping[TopicPartition, KnownPosition]
 @dataclass(frozen=True)
 class CopyEvidence:
     """What was known before the source's ends were read, by partition there. `syncs`: of all partitions; None while
-    MM2's offset-syncs are not read to their end. `counted`: with both clusters, since the last time. `unborn`: topics
-    that were not on the target yet when they were first seen on the source."""
+    MM2's offset-syncs are not read to their end. `counted`: with both clusters, since the last time. `unborn`: log
+    starts of partitions whose topic was not on the target yet when it was first seen on the source."""
 
     syncs: Mapping[TopicPartition, LatestSync] | None = None
     counted: Positions = field(default_factory=dict)
-    unborn: Collection[str] = ()
+    unborn: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 class PositionMemory:
@@ -90,7 +90,8 @@ class PositionMemory:
         self._positions.update(positions)
 
     def _may_have_gaps(self, where: TopicPartition, before: KnownPosition | None, found: KnownPosition) -> bool:
-        return found == NOTHING_COPIED or (found == before and where in self._gaps)
+        nothing_copied = found.target == found.missing == 0
+        return nothing_copied or (found == before and where in self._gaps)
 
     def forget(self, topics: Collection[str]) -> None:
         """Topics that are there no more."""
@@ -112,8 +113,9 @@ class PositionMemory:
             self._doubted.pop(where, None)
             if known is None or not sync.resending or sync.position.target - known.target > FAR:
                 found.append(sync.position)
-        elif known is None and where.topic in evidence.unborn:
-            known = NOTHING_COPIED
+        elif known is None and where in evidence.unborn:
+            # What retention took before the flow first saw the topic was never to be copied.
+            known = KnownPosition(evidence.unborn[where], 0)
         if not shrunk and where in evidence.counted:
             found.append(evidence.counted[where])
         # A record that lies behind the source's end is another log's.

@@ -39,6 +39,8 @@ from sinks.failover.lost_before_copying import (
     merged,
 )
 from sinks.failover.position_memory import CopyEvidence, PositionMemory, Positions
+from sinks.faults import Observed
+from sinks.kafka.ports.groups import LogRange, ends_of
 from sinks.kafka.ports.record_reader import RecordReader
 from sinks.kinds.absence import Absence
 from sinks.kinds.controller import PassContext
@@ -154,9 +156,9 @@ class SourceEndOffsetStore:
                 # Before the ends: what is known of a record must lie before the end of its log.
                 with self._lock:
                     counted, self._counted = self._counted, {}
-                evidence = CopyEvidence(self._syncs(), counted, frozenset(self._unborn))
+                evidence = CopyEvidence(self._syncs(), counted)
                 self._remote = context.listed.desired.remote
-                read = self._executor.submit(self._read, counts, evidence)
+                read = self._executor.submit(self._read, counts, evidence, frozenset(self._unborn))
                 self._reading = _Reading(int(self._now_ms()), len(context.listed.source), read)
                 self._write_what_was_read(context)
         except LockstepError as error:
@@ -183,10 +185,10 @@ class SourceEndOffsetStore:
         counts = {topic: len(one.ends) for topic, one in known.items() if topic in remote or topic not in source}
         return dict(sorted((counts | {topic: source[topic] or counts.get(topic, 0) for topic in remote}).items()))
 
-    def _read(self, counts: Mapping[str, int], evidence: CopyEvidence) -> Read:
-        where = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
-        seen = self._source.latest(where)
-        told = seen, counts, evidence.syncs, evidence.unborn
+    def _read(self, counts: Mapping[str, int], evidence: CopyEvidence, unborn: Collection[str]) -> Read:
+        seen, starts = self._ends(counts, unborn)
+        evidence = replace(evidence, unborn=starts)
+        told = seen, counts, evidence.syncs, starts
         again = told == self._told and not (evidence.counted or self._copied.to_count)
         if again and self._last is not None and not self._asks_starts():
             return replace(self._last, ends=dict(self._last.ends))
@@ -206,6 +208,18 @@ class SourceEndOffsetStore:
         is_last = again and not self._copied.to_count
         self._last = replace(read, ends=dict(read.ends), lost={}) if is_last else None
         return read
+
+    def _ends(
+        self, counts: Mapping[str, int], unborn: Collection[str]
+    ) -> tuple[Observed[TopicPartition, int], dict[TopicPartition, int]]:
+        """The ends of all partitions, and the log starts of those of `unborn` topics."""
+        where = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
+        new = [one for one in where if one.topic in unborn]
+        logs: Observed[TopicPartition, LogRange] = self._source.ends(new) if new else Observed({})
+        old = self._source.latest([one for one in where if one.topic not in unborn])
+        ends = ends_of(logs)
+        seen = Observed({**old.items, **ends.items}, {**old.errors, **ends.errors})
+        return seen, {where: log.start for where, log in logs.items.items()}
 
     def _asks_starts(self) -> bool:
         return self._target is not None and self._now_ms() >= self._starts_at + STARTS_EVERY * 1000

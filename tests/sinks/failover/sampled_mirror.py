@@ -94,7 +94,7 @@ class SampledMirror:
             self._read += 1
         del self.unread[:syncs]
         self._histories.are_whole = True
-        unborn = () if self.kept or self.there.end else {HERE.topic}
+        unborn = {} if self.kept or self.there.end else {HERE: self.here.start}
         evidence = CopyEvidence(self._histories.latest(), dict(self._counted), unborn)
         self._counted.clear()
         positions, ends = self._copied.renew({HERE: self.here.end}, evidence), {HERE: self.here.end}

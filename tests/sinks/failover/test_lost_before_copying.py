@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sinks.failover import source_end_offsets
+from sinks.failover.kept_end_offsets import kept_end_offsets
 from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.lost_before_copying import (
     Found,
@@ -258,6 +259,35 @@ def test_first_contact_with_a_log_that_begins_late_is_no_loss() -> None:
     job = SourceEndOffsetStore(built.here, 5.0, executor=InlineExecutor(), target=built.there)
     look(built, 1000.0, job)
     look(built, 1100.0, job)
+    assert kept_lost(built.ledger()) == {}
+
+
+@pytest.mark.parametrize("leaderless", [False, True])
+@pytest.mark.parametrize("readings", [1, 4])
+def test_first_contact_with_a_log_that_begins_late_and_has_no_copy_yet_is_no_loss(
+    readings: int, leaderless: bool
+) -> None:
+    built, now, z0 = stage(), 1000.0, TopicPartition("z", 0)
+    built.mirrors = False
+    put_topic(built.world.source, "z")
+    built.here.logs[z0] = MemoryLog(start=5000, end=5000)
+    built.write("z", 0, 30)
+    built.here.leaderless |= {z0} if leaderless else set()
+    syncs = dict[TopicPartition, LatestSync]()
+    job = SourceEndOffsetStore(built.here, 5.0, lambda: now * 1000, InlineExecutor(), lambda: dict(syncs), built.there)
+    for _ in range(readings):
+        look(built, now, job)
+        now += 5
+    built.here.leaderless.clear()
+    look(built, now, job)
+    assert kept_end_offsets(built.ledger())["z"].positions == (KnownPosition(5030, 0, 30),)
+    put_topic(built.world.target, "a.z")
+    built.there.logs[TopicPartition("a.z", 0)] = MemoryLog()
+    built.copy()
+    syncs[z0] = LatestSync(5000, 0)
+    for _ in range(3):
+        now += 70
+        look(built, now, job)
     assert kept_lost(built.ledger()) == {}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sinks.failover.known_positions import NOTHING_COPIED, KnownPosition, LatestSync
+from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.position_memory import CopyEvidence, PositionMemory
 from tests.sinks.failover.sampled_mirror import HERE
 
@@ -12,11 +12,17 @@ KNOWN = KnownPosition(50, 50, 2)
 
 
 def renewed(
-    memory: PositionMemory, end: int, *syncs: LatestSync, counted: KnownPosition | None = None, unborn: bool = False
+    memory: PositionMemory,
+    end: int,
+    *syncs: LatestSync,
+    counted: KnownPosition | None = None,
+    unborn: int | None = None,
 ) -> KnownPosition | None:
     """With these syncs, one at the most."""
     evidence = CopyEvidence(
-        dict(zip([HERE], syncs, strict=False)), {HERE: counted} if counted else {}, {HERE.topic} if unborn else ()
+        dict(zip([HERE], syncs, strict=False)),
+        {HERE: counted} if counted else {},
+        {HERE: unborn} if unborn is not None else {},
     )
     return memory.renew({HERE: end}, evidence).get(HERE)
 
@@ -37,8 +43,8 @@ def test_a_count_stays_until_a_sync_leaves_less() -> None:
 
 def test_a_topic_that_was_not_on_the_target_had_nothing_copied() -> None:
     memory = PositionMemory({}, {})
-    assert renewed(memory, 5, unborn=True) == NOTHING_COPIED
-    assert renewed(memory, 9) == NOTHING_COPIED
+    assert renewed(memory, 5, unborn=2) == (2, 0, 0)
+    assert renewed(memory, 9) == (2, 0, 0)
     assert renewed(memory, 9, LatestSync(3, 3)) == (4, 4, 0)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sinks.failover.kept_end_offsets import KeptEndOffsets
-from sinks.failover.known_positions import FAR, NOTHING_COPIED, KnownPosition, furthest, most_missing
+from sinks.failover.known_positions import FAR, KnownPosition, furthest, most_missing
 from sinks.failover.new_copies import new_copies
 from sinks.failover.predicted_losses import predicted
 from sinks.failover.read_records import ReadLimits
@@ -143,7 +143,7 @@ def test_a_topic_whose_copy_mm2_has_not_made_yet_loses_what_was_seen_of_it() -> 
     ("position", "end", "came", "most"),
     [
         (None, 9, 0, 9),
-        (NOTHING_COPIED, 9, 4, 5),
+        (KnownPosition(0, 0), 9, 4, 5),
         (KnownPosition(5, 7), 9, 0, 4),
         (KnownPosition(5, 7, 2), 9, 1, 5),
         (KnownPosition(5, 7, 2), 5, 3, 0),
