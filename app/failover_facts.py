@@ -29,6 +29,7 @@ from sinks.failover.open_transactions import Undecided, undecided
 from sinks.failover.position_memory import Positions
 from sinks.failover.record import FailoverRecord
 from sinks.failover.red_flags import red_flags
+from sinks.failover.scene import both_readers
 from sinks.faults import CoordinatorUnavailable, NotSupported, RightsMissing
 from sinks.flow_settings import FlowSettings
 from sinks.kafka.kafka_cluster import KafkaCluster
@@ -94,8 +95,8 @@ class ReadinessSurvey:
         self._memory = ArrivalMemory()
         self._seldom: _Seldom | None = None
         self.positions: Positions = {}
-        """How far partitions were copied, as was counted last; without those with an open transaction on the target,
-        whose records may be taken back."""
+        """How far partitions were copied, as was counted last. Those with an open transaction on the target are left
+        out: its records count as missing, and lie before the end of the copy once they are committed."""
 
     def observe(
         self,
@@ -149,19 +150,11 @@ class ReadinessSurvey:
         )
 
     def _lost(self, ledger: Ledger, listed: Listed) -> LostRecords:
-        here, there = self._clusters.ports
-        with (
-            closing(here.records(self._flow.isolation)) as source,
-            closing(there.records("read_committed")) as target,
-        ):
+        with both_readers(self._flow, *self._clusters.ports) as (source, target):
             return unacknowledged(lost_by_now(ledger, source, target, listed.desired.remote, round(time.time() * 1000)))
 
     def _arrivals(self, pairs: Mapping[TopicPartition, TopicPartition], ledger: Ledger | None) -> ArrivalsSeen:
-        here, there = self._clusters.ports
-        with (
-            closing(here.records(self._flow.isolation)) as source,
-            closing(there.records("read_uncommitted")) as target,
-        ):
+        with both_readers(self._flow, *self._clusters.ports) as (source, target):
             then = as_at_takeover(ledger, target) if ledger is not None else target
             return self._memory.observe(source, then, pairs, self._ids(pairs))
 

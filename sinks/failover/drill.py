@@ -8,7 +8,7 @@ continue with what they would read there. The flow's own state is not touched, a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,9 +151,7 @@ class Drill:
 
     def _measure(self, own: DrillTopic, result: DrillResult) -> None:
         scene = self.scene
-        with ExitStack() as stack:
-            source = stack.enter_context(closing(scene.source.records(scene.settings.isolation)))
-            target = stack.enter_context(closing(scene.target.records("read_uncommitted")))
+        with scene.readers() as (source, target):
             self._timed(result, "first copy", lambda: self._first_half(own, source, target))
             self._predict(result, source, target)
             self._timed(result, "fence", lambda: self._fence(result))
@@ -177,7 +175,7 @@ class Drill:
         names = self.groups
         scene.source.groups.commit({names[0]: {self.here: middle}, names[1]: {self.here: end}})
         self._write(1)
-        seen = target.ends([self.there]).items[self.there].end
+        seen = target.readable([self.there]).items[self.there].end
         cut = AsItWas(target, {self.there: seen})
         (found,) = arrivals(source, cut, {self.here: self.there}).values()
         if found.behind is None:

@@ -74,6 +74,21 @@ class CopyCheck:
         return bool(left)
 
 
+@contextmanager
+def both_readers(
+    settings: FlowSettings, source: ClusterPorts, target: ClusterPorts
+) -> Iterator[tuple[RecordReader, RecordReader]]:
+    """Of the source, as MM2 reads it, and of the target, as its consumers should: with committed records alone.
+
+    What MM2 copied in a transaction that it did not commit is no copy: an abort takes it back.
+    """
+    with (
+        closing(source.records(settings.isolation)) as here,
+        closing(target.records("read_committed")) as there,
+    ):
+        yield here, there
+
+
 @dataclass(frozen=True)
 class Choices:
     """What a command chose. `proof`: of the fence. `drain_within`: seconds until all records must be on the target.
@@ -117,14 +132,9 @@ class Scene:
         """The topics of both clusters now."""
         return list_both(self.settings, self.source.cluster, self.target.cluster)
 
-    @contextmanager
-    def readers(self) -> Iterator[tuple[RecordReader, RecordReader]]:
-        """Of the source, as MM2 reads it, and of the target: all that it brought, whatever became of a transaction."""
-        with (
-            closing(self.source.records(self.settings.isolation)) as source,
-            closing(self.target.records("read_uncommitted")) as target,
-        ):
-            yield source, target
+    def readers(self) -> AbstractContextManager[tuple[RecordReader, RecordReader]]:
+        """As `both_readers`."""
+        return both_readers(self.settings, self.source, self.target)
 
     def topics(self, listed: Listed) -> list[str]:
         """Those that the failover is about: the fenced ones, or all that producers write."""

@@ -164,13 +164,9 @@ def _warn_of_moved(scene: Scene) -> None:
 def missing_records(scene: Scene, pairs: Mapping[TopicPartition, TopicPartition]) -> list[Arrival]:
     """The partitions of which a record is missing on the target, or nobody can tell.
 
-    Topics whose clients may have moved already, of an earlier batch, count as they were then. What MM2 copied in a
-    transaction that it has not committed is no copy yet: its restart takes that back.
+    Topics whose clients may have moved already, of an earlier batch, count as they were then.
     """
-    with (
-        closing(scene.source.records(scene.settings.isolation)) as source,
-        closing(scene.target.records("read_committed")) as target,
-    ):
+    with scene.readers() as (source, target):
         found = arrivals_at_takeover(scene.journal.ledger, source, target, pairs)
         return [one for one in found.values() if not one.arrived]
 

@@ -11,6 +11,7 @@ from sinks.failover.cut_reader import AsItWas, TooManyRecords, all_records
 from sinks.failover.divergence import Divergence, divergences, takeover_ends
 from sinks.failover.fence_rules import fenced_topics, shown, topics_of
 from sinks.failover.kept_end_offsets import UNSEEN
+from sinks.failover.open_transactions import undecided
 from sinks.failover.scene import Scene
 from sinks.failover.tails import fingerprint_of
 from sinks.kafka.ports.record_reader import Record
@@ -64,15 +65,18 @@ def unreplicated(scene: Scene) -> Unreplicated:
         whole |= open_ones
         since = {where: one.behind.since for where, one in seen.items() if one.behind and one.behind.since is not None}
         starts = {copy: taken[copy] for where in since if (copy := pairs[where]) in taken}
+        spans = starts | {pairs[where]: 0 for where in whole}
+        # A client's open transaction hides what MM2 copied behind it. Asked first: it may end while records are read.
+        hidden = undecided(target, target.latest(list(spans)).items)
         try:
             here = all_records(source, since | dict.fromkeys(whole | absent, 0))
-            later = all_records(target, starts | {pairs[where]: 0 for where in whole})
+            later = all_records(target, spans)
         except TooManyRecords as error:
             raise LockstepError(f"{error}. {_way_out(error.where, pairs, known)}") from error
     left = {where: not_among(records, later.get(pairs[where], [])) for where, records in here.items()}
     found = {**seen, **unlisted(listed.source, wanted)}
     problems = {where: one.problem for where, one in found.items() if one.problem}
-    exact = not whole and all(one.behind is None or one.behind.exact for one in seen.values())
+    exact = not whole and not hidden and all(one.behind is None or one.behind.exact for one in seen.values())
     return Unreplicated({where: records for where, records in left.items() if records}, problems, exact)
 
 

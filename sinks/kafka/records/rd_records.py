@@ -53,7 +53,7 @@ class KafkaRecords:
 
     `isolation`: as MM2 reads its source, which is the flow's `consumer.isolation.level`. If MM2 copied records of
     aborted transactions, they are on the target, and have their place there; if it did not, one must not be looked for.
-    On the target always `read_uncommitted`: an aborted copy lies before the one that counts.
+    Who counts what is on the target reads committed records alone; who matches offsets reads all.
     """
 
     def __init__(

@@ -16,6 +16,7 @@ from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.memory.memory_records import MemoryLog
 from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.kafka.ports.groups import LogRange
+from sinks.kafka.ports.transactions import ActiveProducer
 from streaming.errors import LockstepError, WrongUsage
 from streaming.mm2.records import TopicPartition
 from tests.sinks.builders import put_topic
@@ -230,3 +231,20 @@ def test_a_drill_that_fails_says_what_it_leaves_behind_beside_its_own_error() ->
     with pytest.raises(LockstepError, match="in vain"):
         drill_on(built).run()
     assert f"{TOPIC} is left on a" in built.said[-1]
+
+
+def test_what_mm2_copied_and_has_not_committed_is_no_copy_to_a_drill() -> None:
+    built = stage()
+    built.mirrors = False
+
+    def mm2() -> None:
+        if COPY in built.world.target.topics:
+            return
+        put_topic(built.world.target, COPY)
+        here, there = TopicPartition(TOPIC, 0), TopicPartition(COPY, 0)
+        built.here.logs[here] = MemoryLog().append(b"0", b"drill", 1000)
+        built.there.logs[there] = MemoryLog().written(ActiveProducer(3, 0, 1000), b"0", b"drill", transactional=True)
+
+    built.producers.append(mm2)
+    with pytest.raises(LockstepError, match="waited 5 s for MM2 to copy practice"):
+        drill_on(built).run()

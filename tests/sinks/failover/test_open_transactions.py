@@ -6,16 +6,21 @@ from dataclasses import replace
 
 import pytest
 
+from sinks.failover.arrival_memory import ArrivalMemory
 from sinks.failover.commands import cutover, drain, fence, promote
 from sinks.failover.open_transactions import NotDrained
 from sinks.failover.record import FailoverRecord
+from sinks.failover.scene import both_readers
 from sinks.failover.states import Command, State
+from sinks.failover.unplanned import failover, predict
+from sinks.failover.unreplicated import unreplicated
 from sinks.faults import ItemFault
 from sinks.kafka.ports.transactions import ActiveProducer
 from streaming.mm2.records import TopicPartition
 from tests.sinks.failover.scenes import Stage, stage
 
-X = TopicPartition("x", 0)
+X, COPY = TopicPartition("x", 0), TopicPartition("a.x", 0)
+MM2 = ActiveProducer(3, 0, 1000)
 ISOLATIONS = ["read_committed", "read_uncommitted"]
 
 
@@ -172,3 +177,60 @@ def test_what_mm2_copied_in_a_transaction_of_its_own_that_is_open_is_no_copy_yet
         cutover(built.scene())
     log.decide(3, commit=True)
     assert cutover(built.scene()).state is State.PROMOTED
+
+
+def half_copied(built: Stage, then: bool | None) -> None:
+    """Twenty records, which MM2 copied in a transaction of its own: committed, aborted, or open (None)."""
+    built.mirrors = False
+    built.write("x", 0, 20)
+    log = built.there.logs[COPY]
+    for record in built.here.logs[X].records[10:]:
+        log.written(MM2, record.key or b"", record.value or b"", transactional=True)
+        log.records[-1] = log.records[-1]._replace(timestamp=record.timestamp)
+    if then is not None:
+        log.decide(MM2.producer, commit=then)
+
+
+@pytest.mark.parametrize(("then", "lost"), [(None, 20), (False, 20), (True, 0)])
+def test_a_failover_with_the_source_loses_what_mm2_copied_and_did_not_commit(then: bool | None, lost: int) -> None:
+    built = stage()
+    half_copied(built, then)
+    found = predict(built.scene(), source_answers=True)
+    assert (found.records, found.exact) == (lost, True)
+
+
+@pytest.mark.parametrize(("then", "missing"), [(None, 20), (False, 20), (True, 0)])
+def test_a_preflight_counts_no_copy_that_mm2_did_not_commit(then: bool | None, missing: int) -> None:
+    built = stage()
+    half_copied(built, then)
+    scene = built.scene()
+    with both_readers(scene.settings, scene.source, scene.target) as (source, target):
+        seen = ArrivalMemory().observe(source, target, {X: COPY}, {})
+    behind, position = seen.arrivals[X].behind, seen.positions[X]
+    assert behind is not None
+    assert (behind.records, behind.exact, position.missing) == (missing, True, missing)
+
+
+def test_what_mm2_copied_and_aborted_is_counted_as_never_crossed_once_the_source_is_back() -> None:
+    built = stage()
+    half_copied(built, None)
+    failover(built.scene(), source_answers=True, accept_loss=20, agreed=lambda prediction: None)
+    built.there.logs[COPY].decide(MM2.producer, commit=False)
+    found = unreplicated(built.scene())
+    assert (found.by_topic(), found.exact) == ({"x": 20}, True)
+
+
+def test_copies_behind_a_clients_open_transaction_are_hidden_so_that_what_never_crossed_is_counted_at_most() -> None:
+    built = stage()
+    built.mirrors = False
+    built.write("x", 0, 3)
+    failover(built.scene(), source_answers=True, accept_loss=3, agreed=lambda prediction: None)
+    log = built.there.logs[COPY]
+    log.written(ActiveProducer(9, 0, 5000), b"a client's", b"", transactional=True)
+    for record in built.here.logs[X].records[10:]:
+        log.append(record.key, record.value, record.timestamp)
+    found = unreplicated(built.scene())
+    assert (found.by_topic(), found.exact) == ({"x": 3}, False)
+    log.decide(9, commit=False)
+    found = unreplicated(built.scene())
+    assert (found.by_topic(), found.exact) == ({}, True)
