@@ -58,7 +58,9 @@ def main() -> None:
     """The console script. What is raised on purpose is one message on stderr, never a stack trace."""
     # SIGTERM ends a command as Ctrl-C does: what it made for itself is taken away. The job has handlers of its own.
     signal.signal(signal.SIGTERM, _interrupt)
-    # By the root logger py4j logs stack traces of what it raises as well, of a Ctrl-C above all.
+    # py4j logs stack traces of what it raises, by the root logger as well, of a Ctrl-C above all. Whoever asked the JVM
+    # says that it has ended.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
     if logging.lastResort is not None:
         # What commands log, warnings above all.

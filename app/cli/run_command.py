@@ -68,8 +68,6 @@ def run(
     handler = logging.StreamHandler()
     handler.setFormatter(log_formatter(TEXT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    # That the JVM has ended is said by who asked it.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:
         raise typer.Exit(_run(config, flow, handler, once=once))
     except KeyboardInterrupt:
