@@ -9,7 +9,7 @@ A broker does not tell retention from `kafka-delete-records.sh`: both are report
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from sinks.engine.ledger_entries import Entry, EntryKey
 from sinks.engine.times import utc_text
 from sinks.failover.kept_end_offsets import by_partition, kept_end_offsets
 from sinks.failover.known_positions import KnownPosition
-from sinks.failover.new_copies import NEW_COPIES_LIMITS, content_of
+from sinks.failover.new_copies import NEW_COPIES_LIMITS, content_of, new_copies
 from sinks.failover.read_records import read_records
 from sinks.faults import LedgerUntrusted
 from sinks.kafka.ports.groups import LogRange
@@ -30,6 +30,9 @@ from streaming.number_of import number_of
 
 FIRST_OFFSETS = 1000
 """Offsets of the source in which its first record is looked for."""
+
+CUT_SHORT = (Why.TIME, Why.FAULT)
+"""Endings of a reading that may come farther when it is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +59,26 @@ class Found(NamedTuple):
 
 @dataclass
 class _Copied:
-    """Of one copy: records since the position, and where the source's first record was seen among them. `fewest`:
-    different records before its first place; `most`: all records before its last one."""
+    """Of one copy: records since the position, and where the source's first record was seen among them. `most`: all
+    records before its last place."""
 
     first: tuple[int, ...] = ()
-    contents: set[int] = field(default_factory=set)
     records: int = 0
-    fewest: int | None = None
     most: int = 0
+    first_place: int | None = None
     place: int | None = None
 
     def take(self, record: Record) -> None:
         content = content_of(record, timed=record.stamp is not Stamp.APPEND)
         if content in self.first:
-            self.fewest = len(self.contents) if self.fewest is None else self.fewest
+            self.first_place = record.offset if self.first_place is None else self.first_place
             self.most, self.place = self.records, record.offset
         self.records += 1
-        self.contents.add(content)
 
     @property
-    def copied(self) -> tuple[int, int]:
-        """Records that came from before the source's first one: at least, and at most."""
-        if self.fewest is None:
-            return len(self.contents), self.records
-        return self.fewest, self.most
+    def most_copied(self) -> int:
+        """Records that came from before the source's first one, at most."""
+        return self.records if self.place is None else self.most
 
 
 def is_overtaken(position: KnownPosition, log: LogRange) -> bool:
@@ -93,39 +92,58 @@ def find_lost(
     overtaken: Mapping[TopicPartition, KnownPosition],
     copies: Mapping[TopicPartition, TopicPartition],
     now_ms: int,
+    again: Collection[TopicPartition] = (),
 ) -> Found:
     """Of partitions of the source whose log starts behind their position. `copies`: on the target, whose committed
-    records `target` reads.
+    records `target` reads. Reading that is cut short is no answer, but of those asked `again`: nothing is known then.
 
     A copy that became shorter is another log: nothing is known of it. Raises ClusterUnreachable, RightsMissing.
     """
     here, there = source.ends(list(overtaken)).items, target.ends([copies[where] for where in overtaken]).items
     told = {where: position for where, position in overtaken.items() if where in here and copies[where] in there}
     same = {where: position for where, position in told.items() if there[copies[where]].end >= position.target}
-    first = _first_records(source, {where: here[where] for where in same})
+    first, cut_short = _first_records(source, {where: here[where] for where in same})
     seen = {copies[where]: _Copied(_contents(first.get(where))) for where in same}
     spans = {copies[where]: (position.target, there[copies[where]].end) for where, position in same.items()}
     endings = read_records(target, spans, NEW_COPIES_LIMITS, lambda where: seen[where].take)
+    fewest = _fewest_copied(target, spans, seen, there)
     compacted = source.compacted({where.topic for where in same}) if same else set()
     lost, positions = dict[TopicPartition, Lost](), dict[TopicPartition, KnownPosition]()
     for where, position in same.items():
         start = first[where].offset if where in first else here[where].start
-        is_empty = here[where].start >= here[where].end
-        whole = endings[copies[where]].why in (Why.STOP, Why.END) and (where in first or is_empty)
-        came = seen[copies[where]]
-        records = _records_lost(start - position.source + position.missing, came.copied)
+        why, came = endings[copies[where]].why, seen[copies[where]]
+        shows_start = where in first or here[where].start >= here[where].end
+        offsets = start - position.source + position.missing
+        records = _records_lost(offsets, fewest[copies[where]], came.most_copied) if shows_start else None
         if records != 0:
-            known = whole and where.topic not in compacted
+            if where not in again and (where in cut_short or why in CUT_SHORT):
+                continue
+            known = why in (Why.STOP, Why.END) and where.topic not in compacted
             lost[where] = Lost(records if known else None, start, now_ms)
         place = came.place if came.place is not None else spans[copies[where]][1]
         positions[where] = KnownPosition(start, place)
     return Found(lost, positions, told.keys() - same.keys())
 
 
-def _records_lost(offsets: int, copied: tuple[int, int]) -> int | None:
+def _fewest_copied(
+    target: RecordReader,
+    spans: Mapping[TopicPartition, tuple[int, int]],
+    seen: Mapping[TopicPartition, _Copied],
+    logs: Mapping[TopicPartition, LogRange],
+) -> dict[TopicPartition, int]:
+    """By copy: different records before the first place of the source's first record, without those that MM2 had copied
+    before the position as well."""
+    ends = {where: end if (place := seen[where].first_place) is None else place for where, (_, end) in spans.items()}
+    since = {where: start for where, (start, _) in spans.items() if seen[where].most_copied}
+    new = new_copies(
+        target, since, {where: LogRange(logs[where].start, ends[where]) for where in since}, NEW_COPIES_LIMITS
+    )
+    return {where: new.get(where, 0) for where in spans}
+
+
+def _records_lost(offsets: int, fewest: int, most: int) -> int | None:
     """The most of so many offsets that were not copied. None: records that are equal, or that MM2 sent again, may be
     all of the difference."""
-    fewest, most = copied
     if offsets <= fewest:
         return 0
     return offsets - fewest if offsets > most else None
@@ -136,8 +154,10 @@ def _contents(record: Record | None) -> tuple[int, ...]:
     return () if record is None else (content_of(record, timed=True), content_of(record, timed=False))
 
 
-def _first_records(source: RecordReader, logs: Mapping[TopicPartition, LogRange]) -> dict[TopicPartition, Record]:
-    """The first record that each log still has."""
+def _first_records(
+    source: RecordReader, logs: Mapping[TopicPartition, LogRange]
+) -> tuple[dict[TopicPartition, Record], set[TopicPartition]]:
+    """The first record that each log still has; and the partitions that were not read as far as it."""
     found: dict[TopicPartition, Record] = {}
 
     def taker(where: TopicPartition) -> Callable[[Record], object]:
@@ -148,8 +168,8 @@ def _first_records(source: RecordReader, logs: Mapping[TopicPartition, LogRange]
         for where, log in logs.items()
         if log.start < log.end
     }
-    read_records(source, spans, NEW_COPIES_LIMITS, taker)
-    return found
+    endings = read_records(source, spans, NEW_COPIES_LIMITS, taker)
+    return found, {where for where, ending in endings.items() if where not in found and ending.why in CUT_SHORT}
 
 
 def kept_lost(ledger: Ledger) -> dict[TopicPartition, Lost]:

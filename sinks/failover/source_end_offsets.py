@@ -246,7 +246,8 @@ class SourceEndOffsetStore:
             self._copied.hold(overtaken | {where: one for where, one in wanted.items() if where not in logs})
             chosen = self._chosen(overtaken)
             copies = {where: TopicPartition(self._remote[where.topic], where.partition) for where in chosen}
-            found = find_lost(self._source, self._target, chosen, copies, round(self._now_ms()))
+            now_ms = round(self._now_ms())
+            found = find_lost(self._source, self._target, chosen, copies, now_ms, self._unanswered)
         except LockstepError as error:
             self._copied.hold(wanted)
             log.warning("whether records were lost before they were copied is not known for now: %s", error)

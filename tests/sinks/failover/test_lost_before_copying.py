@@ -10,10 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sinks.failover import source_end_offsets
+from sinks.failover import lost_before_copying, source_end_offsets
 from sinks.failover.kept_end_offsets import kept_end_offsets
 from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.lost_before_copying import (
+    FIRST_OFFSETS,
     Found,
     Lost,
     acknowledged,
@@ -26,6 +27,7 @@ from sinks.failover.lost_before_copying import (
     merged,
     unacknowledged,
 )
+from sinks.failover.read_records import ReadLimits
 from sinks.failover.source_end_offsets import SourceEndOffsetStore
 from sinks.faults import ClusterUnreachable
 from sinks.kafka.memory.memory_records import MemoryLog
@@ -232,6 +234,53 @@ def test_where_the_source_shows_no_record_behind_its_start_it_is_not_known() -> 
     mirror = LossyMirror()
     mirror.write(5)
     mirror.here.skip(3).cut(15)
+    mirror.look(70.0)
+    assert mirror.reported[X0].records is None
+
+
+def test_where_a_long_aborted_transaction_begins_the_source_it_is_not_known() -> None:
+    mirror = LossyMirror()
+    mirror.write(50)
+    mirror.expire(60)
+    mirror.here.skip(FIRST_OFFSETS + 100)
+    mirror.write(80)
+    mirror.copy(1000)
+    mirror.look(70.0)
+    assert mirror.reported[X0].records is None
+
+
+@pytest.mark.parametrize(("looks", "records"), [(1, 50), (3, None)])
+def test_reading_that_was_cut_short_is_repeated_once(
+    monkeypatch: pytest.MonkeyPatch, looks: int, records: int | None
+) -> None:
+    mirror = LossyMirror()
+    mirror.write(50)
+    mirror.expire(60)
+    mirror.write(80)
+    mirror.copy(1000)
+    with monkeypatch.context() as slow:
+        slow.setattr(lost_before_copying, "NEW_COPIES_LIMITS", ReadLimits(most=1000, seconds=0.0))
+        mirror.look()
+        assert mirror.reported == {}
+        for _ in range(looks - 1):
+            mirror.look(70.0)
+    mirror.look(70.0)
+    mirror.look()
+    assert mirror.reported[X0].records == records
+
+
+def test_copies_that_mm2_sent_again_do_not_stand_for_records_that_retention_took() -> None:
+    mirror = LossyMirror()
+    mirror.write(40)
+    mirror.copy(40)
+    mirror.look(70.0)
+    mirror.kill()
+    mirror.copy(40)
+    mirror.write(30)
+    mirror.expire(80)
+    mirror.write(10)
+    mirror.kill()
+    mirror.copy(100)
     mirror.look(70.0)
     assert mirror.reported[X0].records is None
 
