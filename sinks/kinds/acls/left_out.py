@@ -43,11 +43,13 @@ def held_by_source(
     bindings: Collection[AclBinding],
     rules: AclRules,
     topics: SourceTopics,
-    existing: AbstractSet[AclBinding],
+    existing: AbstractSet[AclBinding] | None,
     principals: Collection[str],
 ) -> set[AclBinding]:
-    """What the target has (`existing`) and would have without any filter as well: the source has it. Of these
-    principals of the target, and of everybody: to translate all of tens of thousands takes long.
+    """What the target would have without any filter: the source has it. Of these principals of the target, and of
+    everybody: to translate all of tens of thousands takes long.
+
+    `existing`: counts only what the target has; None: whatever it has.
 
     ACLs of groups count where an ACL of topics does of the same principal: an application that reads no replicated
     topic any more needs them no more, whatever it has on others.
@@ -61,7 +63,8 @@ def held_by_source(
     kept = {
         acl
         for one in (unfiltered, replace(unfiltered, full=True, stage_writes=False))
-        for acl in desired_acls(bindings, one, everything).wanted & existing
+        for acl in desired_acls(bindings, one, everything).wanted
+        if existing is None or acl in existing
     }
     readers = {acl.principal for acl in kept if acl.resource_type == TOPIC}
     everyone = EVERYONE in readers

@@ -78,7 +78,7 @@ def principals_of(settings: FlowSettings, source: AclReader, listed: Listed) -> 
 @dataclass(frozen=True)
 class NamedPrincipals:
     """Principals that the source's ACLs name, the name there to that on the target: `all` of them, and those whose ACLs
-    are `synced`. `held`: names on the target of those of which it has ACLs that the settings alone leave out."""
+    are `synced`. `held`: names on the target of those whose ACLs only the settings leave out."""
 
     all: Mapping[str, str]
     synced: Mapping[str, str]
@@ -86,7 +86,7 @@ class NamedPrincipals:
 
 
 def named_principals(
-    settings: FlowSettings, source: AclReader, target: AclReader, listed: Listed, asked: Collection[str]
+    settings: FlowSettings, source: AclReader, listed: Listed, asked: Collection[str]
 ) -> NamedPrincipals | None:
     """By the source's ACLs, asked for now; None where it shows none. `asked`: principals of the target that may be
     held. Raises as `survey_acls`."""
@@ -95,7 +95,8 @@ def named_principals(
         return None
     there = {one: settings.acls.mapping.map(one) for one in {acl.principal for acl in bindings}}
     synced = desired_acls(bindings, settings.acls, topics).principals
-    held = {acl.principal for acl in held_by_source(bindings, settings.acls, topics, target.recent(), asked)}
+    # Whom the target has no ACL of (a person removed them there, say) the source may have all the same.
+    held = {acl.principal for acl in held_by_source(bindings, settings.acls, topics, None, asked)}
     return NamedPrincipals({one: name for one, name in there.items() if name is not None}, synced, held)
 
 

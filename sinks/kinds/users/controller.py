@@ -58,9 +58,9 @@ def assemble(assembly: Assembly) -> Assembled:
         return survey_users(assembly.settings, source, target, named(context) or {}, provider, context.ledger, claim)
 
     def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
-        source, target = assembly.source, assembly.target
+        source = assembly.source
         asked = {f"{PRINCIPAL}{user}" for user, _ in keys}
-        principals = named_principals(assembly.settings, source.acls, target.acls, context.listed, asked)
+        principals = named_principals(assembly.settings, source.acls, context.listed, asked)
         return {} if principals is None else look_up_users(assembly.settings, source.users, principals, keys)
 
     rules = Rules(
@@ -82,7 +82,7 @@ def _revoking(assembly: Assembly) -> Assembled:
 
     def look_up(context: PassContext, keys: Collection[Key]) -> Mapping[Key, Sighting]:
         asked = {f"{PRINCIPAL}{user}" for user, _ in keys}
-        principals = named_principals(settings, source.acls, target.acls, context.listed, asked)
+        principals = named_principals(settings, source.acls, context.listed, asked)
         return {} if principals is None else look_up_revoked(source.users, principals, keys)
 
     rules = Rules(

@@ -134,6 +134,16 @@ def test_what_only_the_file_stopped_naming_is_held_until_somebody_confirms_it(
     assert not of_alice(world)[Kind.SCRAM_USER]
 
 
+def test_user_that_only_the_file_leaves_out_is_held_although_the_target_has_none_of_the_acls() -> None:
+    world = in_step()
+    world.target_acls.bindings = {one for one in world.target_acls.bindings if one.principal != ALICE.principal}
+    renamed(world, {}, AclRules(full=True, principals=PrincipalFilter({PRINCIPALS: "bob"})))
+    for _ in range(12):
+        report = world.run_pass(after=POLL)
+        assert of_alice(world)[Kind.SCRAM_USER]
+    assert "the properties file" in report.trouble.held[Kind.SCRAM_USER]
+
+
 def test_what_is_held_goes_once_the_source_loses_it_as_well() -> None:
     world = in_step()
     renamed(world, {"topics.exclude": "orders"})
