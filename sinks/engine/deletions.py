@@ -66,6 +66,8 @@ HELD = (
 )
 UNNAMED = "true"
 """What versions before wrote, which kept no names."""
+MIXED = "mixed"
+"""In place of the names: what the flow owns was made by more than one naming."""
 
 COUNTED_FOR_S = 3600.0
 """Seconds for which what was created counts towards the limit."""
@@ -169,12 +171,13 @@ class Deletions:
 
     def remember(self, wanted: Wanted | None, ledger: Ledger) -> None:
         """Keeps in the ledger that the flow claims anything, and by which names: other flows may be in another process,
-        or come later. While deletions wait the names stay those by which their items were made."""
+        or come later. Names count as `MIXED` after a change, until the flow owns nothing that it wants no more:
+        whether it may delete that, and whether the target showed it, makes no difference."""
         if wanted is None or not self._claims.claimed(self._flow, wanted.kind):
             return
-        settles = wanted.shown and not self._of(wanted.kind).absence.has_any
-        if settles or ledger.get(Entry.CLAIMED, wanted.kind.value) is None:
-            ledger.put({(Entry.CLAIMED, (wanted.kind.value,)): self._naming})
+        kind = wanted.kind
+        settles = not self._is_renamed(kind, ledger) or (wanted.shown and ledger.owned(kind).issubset(wanted.keys))
+        ledger.put({(Entry.CLAIMED, (kind.value,)): self._naming if settles else MIXED})
 
     def _is_renamed(self, kind: Kind, ledger: Ledger) -> bool:
         """Whether what the target has was made by other names than the settings give now."""

@@ -189,6 +189,53 @@ def test_what_a_changed_mapping_calls_otherwise_is_held_until_somebody_confirms_
     assert not report.trouble.held
 
 
+RENAMED_ALICE = PrincipalMapping.parse("RULE:alice/al/, DEFAULT")
+
+
+def assert_alice_is_held(world: World, before: dict[Kind, object]) -> None:
+    """Passes enough for any deletion; none of what has the former names goes."""
+    for _ in range(12):
+        report = world.run_pass(after=POLL)
+    assert of_alice(world) == before
+    assert report.trouble.held.keys() >= {Kind.ACL, Kind.SCRAM_USER}
+
+
+def test_what_a_changed_mapping_calls_otherwise_is_held_when_deletes_are_turned_on_later() -> None:
+    world = in_step()
+    before = deepcopy(of_alice(world))
+    renamed(world, {}, AclRules(full=True, deletes=False, mapping=RENAMED_ALICE))
+    for _ in range(6):
+        world.run_pass(after=POLL)
+    renamed(world, {}, AclRules(full=True, mapping=RENAMED_ALICE))
+    assert_alice_is_held(world, before)
+
+
+def test_what_a_changed_mapping_calls_otherwise_is_held_although_the_target_once_showed_no_acl() -> None:
+    world = in_step()
+    before = deepcopy(of_alice(world))
+    hidden, world.target_acls.bindings = world.target_acls.bindings, set()
+    renamed(world, {}, AclRules(full=True, mapping=RENAMED_ALICE))
+    world.run_pass(after=POLL)
+    world.target_acls.bindings |= hidden
+    assert_alice_is_held(world, before)
+
+
+def test_what_a_mapping_called_otherwise_is_held_once_the_mapping_is_taken_back() -> None:
+    world = in_step()
+    before = deepcopy(of_alice(world))
+    renamed(world, {}, AclRules(full=True, mapping=RENAMED_ALICE))
+    for _ in range(3):
+        world.run_pass(after=POLL)
+    made = {one for one in world.target_acls.bindings if one.principal == "User:al"}
+    assert made
+    renamed(world, {})
+    for _ in range(12):
+        report = world.run_pass(after=POLL)
+    assert made <= world.target_acls.bindings
+    assert of_alice(world) == before
+    assert Kind.ACL in report.trouble.held
+
+
 def test_command_looks_up_at_once_and_shows_what_is_held_as_refused() -> None:
     world = in_step()
     renamed(world, {"topics.exclude": "orders"})
