@@ -21,7 +21,7 @@ from sinks.engine.unsigned_records import Raw, lacking_signature, newest_records
 from sinks.failover.lost_before_copying import (
     LostRecords,
     LostTopic,
-    acknowledged,
+    acknowledged_as_shown,
     by_topic,
     entries_of,
     kept_lost,
@@ -96,7 +96,7 @@ def acknowledge(
         with both_clusters(settings, one) as clusters:
             guarded = guard(one, clusters.source, clusters.target)
             opened = guarded.open_for_target(partial(ledger, one, clusters.target, to_write=True))
-            lost = _lost(one, clusters, opened)
+            before, lost = kept_lost(opened), _lost(one, clusters, opened)
             found = [of for of in by_topic(unacknowledged(lost)) if not topics or of.topic in topics]
             if not found:
                 print_line(f"{one.flow.name}: nothing to acknowledge")
@@ -105,9 +105,14 @@ def acknowledge(
             print_table(f"{one.flow.name}: lost before copying", LOST_COLUMNS, rows)
             if not (yes or typer.confirm(f"Acknowledge this loss of {number_of(len(found), 'topic')}?")):
                 raise typer.Exit(FAILED)
-            opened.put(entries_of(acknowledged(lost, {of.topic for of in found})))
+            opened.catch_up()
+            agreed = acknowledged_as_shown(lost, before, kept_lost(opened), {of.topic for of in found})
+            opened.put(entries_of(agreed))
             _record(audit(one, clusters.target), one, found)
             print_line(f"{one.flow.name}: acknowledged; a running job follows with its next full comparison")
+            changed = sorted({where.topic for where in unacknowledged(agreed)})
+            if changed:
+                complain(f"{one.flow.name}: {', '.join(changed)}: more was found meanwhile; acknowledge it as well")
 
 
 def _lost(flow: FlowSettings, clusters: FlowClusters, opened: Ledger) -> LostRecords:

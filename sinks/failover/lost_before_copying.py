@@ -235,6 +235,24 @@ def acknowledged(lost: LostRecords, topics: Collection[str]) -> dict[TopicPartit
     return {where: replace(one, records=0) if where.topic in topics else one for where, one in lost.items()}
 
 
+def acknowledged_as_shown(
+    shown: LostRecords, before: LostRecords, now: LostRecords, topics: Collection[str]
+) -> dict[TopicPartition, Lost]:
+    """What the ledger is to have of these topics. `before`, `now`: what it had when this was `shown`, and has since.
+
+    What changed in between was not shown, and stays.
+    """
+    same = {where: one for where, one in shown.items() if now.get(where) == before.get(where)}
+    together = {**now, **acknowledged(same, topics)}
+    return {where: one for where, one in together.items() if where.topic in topics}
+
+
+def begun_anew(kept: LostRecords, others: Collection[TopicPartition]) -> dict[TopicPartition, Lost]:
+    """With `others`, whose logs are new ones: any later loss adds up. What is acknowledged of them is forgotten."""
+    left = {where: one for where, one in kept.items() if where not in others or one.records != 0}
+    return {where: replace(one, through=0) if where in others else one for where, one in left.items()}
+
+
 def lost_line(where: TopicPartition, lost: Lost) -> str:
     """For the log."""
     if lost.records is None:

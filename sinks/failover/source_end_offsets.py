@@ -30,6 +30,7 @@ from sinks.failover.kept_end_offsets import (
 from sinks.failover.known_positions import KnownPosition, LatestSync
 from sinks.failover.lost_before_copying import (
     Lost,
+    begun_anew,
     entries_of,
     find_lost,
     is_overtaken,
@@ -81,12 +82,13 @@ def known_end_offsets(ledger: Ledger) -> SeenEndOffsets | None:
 @dataclass(frozen=True, slots=True)
 class Read:
     """The ends that were seen, topics of which a broker says of every partition that there is no such, how far
-    partitions were copied, and what of them was lost before that."""
+    partitions were copied, what of them was lost before that, and partitions whose logs are others than before."""
 
     ends: dict[str, list[int]]
     gone: set[str]
     positions: dict[str, CopiedTo]
     lost: Mapping[TopicPartition, Lost] = field(default_factory=dict)
+    others: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +205,11 @@ class SourceEndOffsetStore:
         except LockstepError as error:
             # Offsets are counted then.
             log.debug("what waits to be copied is not counted: %s", error)
-        read = Read(end_offsets_by_topic(seen.items, counts), gone, positions_by_topic(positions, counts), lost)
+        ends = end_offsets_by_topic(seen.items, counts)
+        read = Read(ends, gone, positions_by_topic(positions, counts), lost, frozenset(self._copied.others))
         # What waits in a log with gaps is counted at the second reading that finds the same.
         is_last = again and not self._copied.to_count
-        self._last = replace(read, ends=dict(read.ends), lost={}) if is_last else None
+        self._last = replace(read, ends=dict(read.ends), lost={}, others=frozenset()) if is_last else None
         return read
 
     def _ends(
@@ -281,15 +284,29 @@ class SourceEndOffsetStore:
         seen = {topic for topic, ends in read.ends.items() if UNSEEN not in ends}
         self._met, self._unborn = self._met - gone, self._unborn - gone - seen
         newest = read.ends, read.positions
-        if newest == self._newest and not read.lost and not self._is_due(context.now):
+        if newest == self._newest and not (read.lost or read.others) and not self._is_due(context.now):
             self._same_at_ms = reading.at_ms
             return
         if self._newest is not None and self._same_at_ms is not None:
             self._known = renewed_all(self._known or {}, self._newest[0], self._same_at_ms, self._newest[1])
         self._same_at_ms = None
         self._known = renewed_all(self._known or {}, read.ends, reading.at_ms, read.positions)
-        self._write(context, {(str(number),): chunk for number, chunk in enumerate(chunks(self._known))}, read.lost)
+        kept: dict[Key, Mapping[str, KeptEndOffsets]] = {
+            (str(number),): chunk for number, chunk in enumerate(chunks(self._known))
+        }
+        self._write(context, kept, self._lost_entries(context.ledger, read, gone))
         self._newest = newest
+
+    def _lost_entries(self, ledger: Ledger, read: Read, gone: Collection[str]) -> dict[EntryKey, str | None]:
+        """What the ledger is to have of lost records, where it changes. `gone`: topics."""
+        if not (read.lost or read.others or gone):
+            return {}
+        for where, one in sorted(read.lost.items()):
+            log.error("%s", lost_line(where, one))
+        before = kept_lost(ledger)
+        others = read.others | {where for where in before if where.topic in gone}
+        old: dict[EntryKey, str | None] = {(Entry.LOST, (where.topic,)): None for where in before}
+        return old | entries_of(merged(begun_anew(before, others), read.lost))
 
     def _is_due(self, now: float) -> bool:
         return any(now - written_at >= AT_LEAST_EVERY for written_at, _ in self._written.values())
@@ -298,13 +315,9 @@ class SourceEndOffsetStore:
         self,
         context: PassContext,
         kept: Mapping[Key, Mapping[str, KeptEndOffsets]],
-        lost: Mapping[TopicPartition, Lost],
+        lost: Mapping[EntryKey, str | None],
     ) -> None:
-        entries: dict[EntryKey, str | None] = {}
-        if lost:
-            entries |= entries_of(merged(kept_lost(context.ledger), lost))
-            for where, one in sorted(lost.items()):
-                log.error("%s", lost_line(where, one))
+        entries = dict(lost)
         writes: dict[Key, tuple[float, object]] = {}
         for key, chunk in kept.items():
             known = {topic: (one.ends, one.positions) for topic, one in chunk.items()}

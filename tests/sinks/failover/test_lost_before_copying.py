@@ -18,6 +18,7 @@ from sinks.failover.lost_before_copying import (
     Found,
     Lost,
     acknowledged,
+    acknowledged_as_shown,
     by_topic,
     entries_of,
     find_lost,
@@ -461,6 +462,52 @@ def test_what_is_acknowledged_is_reported_no_more_and_what_is_lost_from_then_on_
     mirror.expire(100)
     mirror.look(70.0)
     assert unacknowledged(mirror.reported)[X0].records == 3
+
+
+@pytest.mark.parametrize("is_acknowledged", [False, True])
+def test_loss_of_a_topic_that_was_made_anew_does_not_hide_behind_that_of_the_former_one(is_acknowledged: bool) -> None:
+    mirror = LossyMirror()
+    mirror.write(50)
+    mirror.expire(60)
+    mirror.look(70.0)
+    if is_acknowledged:
+        ledger = mirror.built.ledger()
+        ledger.put(entries_of(acknowledged(kept_lost(ledger), {"x"})))
+    mirror.built.here.logs[X0] = mirror.here = MemoryLog()
+    mirror.built.there.logs[COPY] = mirror.there = MemoryLog()
+    mirror.look(70.0)
+    assert sum(one.records or 0 for one in mirror.reported.values()) == (0 if is_acknowledged else 50)
+    mirror.reached, mirror.histories = 0, Histories()
+    mirror.histories.are_whole = True
+    mirror.restart_job()
+    mirror.look(70.0)
+    mirror._last, mirror._previous = -1000, -1
+    mirror.write(5)
+    mirror.copy(5)
+    mirror.look(70.0)
+    mirror.write(5)
+    mirror.expire(10)
+    mirror.look(70.0)
+    assert mirror.reported[X0].records == (5 if is_acknowledged else 55)
+
+
+def test_acknowledged_loss_of_a_topic_that_is_gone_is_forgotten_and_any_other_is_not() -> None:
+    mirror, y0 = LossyMirror(), TopicPartition("y", 0)
+    mirror.built.ledger().put(entries_of({X0: Lost(0, 60, 1), X1: Lost(4, 60, 1), y0: Lost(0, 60, 1)}))
+    mirror.restart_job()
+    mirror.look(70.0)
+    del mirror.built.world.source.topics["x"], mirror.built.here.logs[X0], mirror.built.here.logs[X1]
+    for _ in range(3):
+        mirror.look(40.0)
+    assert mirror.reported == {X1: Lost(4, 0, 1), y0: Lost(0, 60, 1)}
+
+
+def test_what_changed_while_the_operator_was_asked_is_not_acknowledged() -> None:
+    before = {X0: Lost(5, 10, 1), X1: Lost(2, 3, 1)}
+    shown = before | {TopicPartition("y", 0): Lost(4, 4, 1)}
+    now = {X0: Lost(5, 10, 1), X1: Lost(9, 30, 1), TopicPartition("z", 0): Lost(1, 1, 1)}
+    assert acknowledged_as_shown(shown, before, now, {"x"}) == {X0: Lost(0, 10, 1), X1: Lost(9, 30, 1)}
+    assert acknowledged_as_shown(shown, before, now, {"y"}) == {TopicPartition("y", 0): Lost(0, 4, 1)}
 
 
 def by_now(mirror: LossyMirror) -> dict[TopicPartition, Lost]:
