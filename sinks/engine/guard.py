@@ -24,6 +24,7 @@ from sinks.faults import ClusterUnreachable, LedgerUntrusted, RightsMissing, Wro
 from sinks.kafka.ports.cluster import Reader
 from streaming.errors import LockstepError
 from streaming.flow import Flow
+from streaming.mm2.internal_topics import LEDGER, own_topic
 
 log = logging.getLogger(__name__)
 
@@ -188,8 +189,8 @@ class Guard:
         )
 
 
-LEDGER_PREFIX = "lockstep-ledger"
-"""How the names of ledgers begin, unless the replication policy has the method `ledger_topic`."""
+FORMER_SEPARATORS = (".", "_", "-")
+"""Separators whose ledgers are followed. Any other name is no ledger, for a client may have made that topic."""
 
 
 def former_ledger(flow: Flow, reader: Reader, topic: str) -> str | None:
@@ -197,10 +198,9 @@ def former_ledger(flow: Flow, reader: Reader, topic: str) -> str | None:
 
     It knows this target, and an alias as this flow's source. Which cluster that is the guard compares once it is open.
     """
-    names = (name for name in sorted(reader.list_topics()) if name.startswith(LEDGER_PREFIX) and flow.source in name)
-    cluster_id = reader.cluster_id()
-    for name in names:
-        known = pins_in(name, reader) if name != topic else {}
+    there, cluster_id = reader.list_topics(), reader.cluster_id()
+    for name in (own_topic(LEDGER, flow.source, separator) for separator in FORMER_SEPARATORS):
+        known = pins_in(name, reader) if name in there and name != topic else {}
         if known.keys() == {flow.source, flow.target} and known[flow.target] == cluster_id:
             return name
     return None

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from streaming.flow import Flow
 from streaming.mm2.replication_policy import ReplicationPolicy
 
+LEDGER = "lockstep-ledger"
+"""How the names of ledgers begin, unless the replication policy has the method `ledger_topic`."""
+
 
 @dataclass(frozen=True, slots=True)
 class InternalTopics:
@@ -63,14 +66,19 @@ def internal_topics(policy: ReplicationPolicy, flow: Flow, location: str) -> Int
         checkpoints=policy.checkpoints_topic(flow.source),
         offset_syncs=policy.offset_syncs_topic(other),
         offset_syncs_cluster=here,
-        ledger=_own(policy, "ledger_topic", "lockstep-ledger", flow.source, separator),
+        ledger=_own(policy, "ledger_topic", LEDGER, flow.source, separator),
         audit=_own(policy, "audit_topic", "lockstep-audit", flow.source, separator),
         topics=_own(policy, "topics_log_topic", "lockstep-topics", flow.source, separator),
         groups=_own(policy, "groups_log_topic", "lockstep-groups", flow.source, separator),
-        reverse_ledger=_own(policy, "ledger_topic", "lockstep-ledger", flow.target, separator),
+        reverse_ledger=_own(policy, "ledger_topic", LEDGER, flow.target, separator),
     )
+
+
+def own_topic(name: str, source: str, separator: str) -> str:
+    """The name of a topic of Lockstep's, where the policy does not choose it."""
+    return separator.join((name, source, "internal"))
 
 
 def _own(policy: ReplicationPolicy, method: str, name: str, source: str, separator: str) -> str:
     chosen: Callable[[str], str] | None = getattr(policy, method, None)
-    return chosen(source) if chosen else separator.join((name, source, "internal"))
+    return chosen(source) if chosen else own_topic(name, source, separator)

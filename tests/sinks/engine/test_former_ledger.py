@@ -74,6 +74,39 @@ def test_ledgers_of_other_flows_and_of_other_targets_are_left_alone(target: Memo
     assert former_ledger(FLOW, target, NEW) is None
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lockstep-ledger_a_x",
+        "lockstep-ledger.a_internal",
+        "lockstep-ledger.a.internal.x",
+        "lockstep-ledger.xa.internal",
+    ],
+)
+@pytest.mark.parametrize("secret", [SECRET, None])
+def test_topic_of_another_name_is_no_ledger_whatever_it_says(
+    source: MemoryCluster, name: str, secret: str | None
+) -> None:
+    target = MemoryCluster("b", "id-of-b")
+    Guard(FLOW, source, target).check(Ledger(name, target, target, 1))
+    settings = with_another_separator()
+    settings = replace(settings, safety=replace(settings.safety, ledger_secret=secret))
+    assert ledger(settings, target, to_write=False).topic == NEW
+
+
+@pytest.mark.parametrize("separator", [".", "_", "-"])
+def test_ledger_of_each_usual_separator_is_found(source: MemoryCluster, separator: str) -> None:
+    target = MemoryCluster("b", "id-of-b")
+    settings = flow_settings({"replication.policy.separator": separator})
+    Guard(FLOW, source, target).check(ledger(settings, target, to_write=True))
+    assert former_ledger(FLOW, target, "another") == settings.internal.ledger
+
+
+def test_name_with_the_default_separator_comes_first(source: MemoryCluster, target: MemoryCluster) -> None:
+    Guard(FLOW, source, target).check(Ledger("lockstep-ledger-a-internal", target, target, 1))
+    assert former_ledger(FLOW, target, NEW) == OLD
+
+
 def test_first_contact_begins_under_the_name_that_the_separator_gives(source: MemoryCluster) -> None:
     target = MemoryCluster("b", "id-of-b")
     found = ledger(with_another_separator(), target, to_write=True)
