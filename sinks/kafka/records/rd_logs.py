@@ -53,12 +53,21 @@ class Log:
         self._alias, self._within = alias, within
         self._config = dict(config)
         self._producer: Producer | None = None
-        self._reading = threading.Lock()
+        # confluent-kafka frees a client that is closed while another thread is in it, which ends the process.
+        self._reading, self._writing = threading.Lock(), threading.Lock()
         self._reader: Consumer | None = None
         self._closed = False
 
     def append(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         """In order, and only returns once all are acknowledged. Raises ClusterUnreachable with how many are missing."""
+        with self._writing:
+            if self._closed:
+                raise ClusterUnreachable(
+                    f"cluster {self._alias}: {topic} is not written any more: its client is closed"
+                )
+            self._append(topic, records)
+
+    def _append(self, topic: str, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         if self._producer is None:
             # A log that was deleted is not recreated by a write, with whatever the broker's defaults are.
             fixed = {"acks": "all", "enable.idempotence": True, "linger.ms": 5, "allow.auto.create.topics": False}
@@ -189,9 +198,10 @@ class Log:
 
     def close(self) -> None:
         """Waits for what is under way."""
-        if self._producer is not None:
-            self._producer.flush(self._within)
-            self._producer = None
-        with self._reading:
+        with self._writing:
             self._closed = True
+            if self._producer is not None:
+                self._producer.flush(self._within)
+                self._producer = None
+        with self._reading:
             self._close_reader()

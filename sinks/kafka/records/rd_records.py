@@ -5,6 +5,7 @@ One consumer is kept, in no group; all partitions are assigned together, and eac
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
 
@@ -66,6 +67,8 @@ class KafkaRecords:
     ) -> None:
         self.alias, self._logs, self._topics = alias, ends, topics
         self._config = dict(config) | READING | HERE_AND_THERE | {"isolation.level": isolation}
+        # confluent-kafka frees a consumer on `close` while another thread is in it, which ends the process.
+        self._using = threading.Lock()
         self._consumer: rd.Consumer | None = None
 
     def ends(self, partitions: Collection[TopicPartition]) -> Observed[TopicPartition, LogRange]:
@@ -100,7 +103,8 @@ class KafkaRecords:
         if seconds <= 0:
             endings |= {span: Ending(Why.TIME, span.start) for span in left}
         elif left:
-            endings |= self._scan(left, logs.items, deadline)
+            with self._using:
+                endings |= self._scan(left, logs.items, deadline)
         return endings
 
     def _scan(
@@ -114,7 +118,7 @@ class KafkaRecords:
             self._run(consumer, sweeps, deadline)
             consumer.unassign()
         except rd.KafkaException as exception:
-            self.close()
+            self._discard()
             error = error_of(exception)
             if error is None:
                 raise
@@ -122,7 +126,7 @@ class KafkaRecords:
         endings = {span: ending for sweep in sweeps.values() for span, ending in sweep.endings.items()}
         if all(ending.why is Why.TIME for ending in endings.values()):
             # It may have lost its way to a broker that restarted; another finds it.
-            self.close()
+            self._discard()
         return endings
 
     def _opened(self) -> rd.Consumer:
@@ -149,6 +153,11 @@ class KafkaRecords:
             sweep.finish(Ending(Why.TIME, sweep.position))
 
     def close(self) -> None:
+        """Waits for a scan that is under way. The next one begins with a new client."""
+        with self._using:
+            self._discard()
+
+    def _discard(self) -> None:
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
