@@ -53,7 +53,7 @@ PAGES = sorted(
     ]
 )
 NOT_REWRITTEN = frozenset(
-    [
+    {
         "ARCHITECTURE",
         "CONTRIBUTING",
         "README",
@@ -80,7 +80,7 @@ NOT_REWRITTEN = frozenset(
         "rights",
         "safety",
         "verify",
-    ]
+    }
 )
 """Pages that were not rewritten yet."""
 
