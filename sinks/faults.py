@@ -64,8 +64,20 @@ class ItemFault:
         return f"{self.code}: {self.message}" if self.message else self.code
 
 
-class ClusterUnreachable(LockstepError):
-    """No answer from a cluster within the time limit. Retriable: the next pass tries again.
+class NoAnswer(LockstepError):
+    """A request has no answer. If it writes, whether it was carried out is unknown. Retriable: the next pass tries
+    again."""
+
+
+class JavaGone(NoAnswer):
+    """The Java process that asks clusters has ended. It says nothing of any cluster."""
+
+    code = "JAVA_GONE"
+    remedy = "run the command again; if that stays so, check whether the machine is out of memory"
+
+
+class ClusterUnreachable(NoAnswer):
+    """No answer from a cluster within the time limit.
 
     `both`: none from either cluster of a flow.
     """

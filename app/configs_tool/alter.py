@@ -12,7 +12,7 @@ from typing import Any
 
 from app.configs_tool.objections import KnownConfigs, notes, objections
 from app.configs_tool.precedence import own_levels, shown
-from sinks.faults import ClusterUnreachable, ItemFault
+from sinks.faults import ItemFault, NoAnswer
 from sinks.kafka.ports.config_levels import ConfigEntity, ConfigLevels, ConfigValues, Levels, ResourceType
 from sinks.secret_values import without_secrets
 from streaming.errors import LockstepError, WrongUsage
@@ -120,7 +120,7 @@ def write(levels: ConfigLevels, alteration: Alteration, wait: Wait) -> bool:
     _raise_if_altered(alteration, described(levels, entity))
     try:
         fault = levels.alter({entity: alteration.wanted})[entity]
-    except ClusterUnreachable as error:
+    except NoAnswer as error:
         raise _lost(levels, alteration, str(error), wait) from error
     if fault is not None and fault.retriable:
         raise _lost(levels, alteration, said(fault), wait)

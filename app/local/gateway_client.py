@@ -8,7 +8,7 @@ from typing import Any
 from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway, JavaObject
 from py4j.protocol import ERROR, REFERENCE_TYPE, Py4JNetworkError, get_return_value
 
-from streaming.errors import LockstepError
+from sinks.faults import JavaGone
 
 THROWN = ERROR + REFERENCE_TYPE
 """What an answer begins with that is an exception of Java's."""
@@ -23,15 +23,14 @@ class _Client(GatewayClient):  # type: ignore[misc]  # py4j brings no types
     _interrupted = False
 
     def send_command(self, *arguments: Any, **options: Any) -> Any:
-        """Raises KeyboardInterrupt, from the first one on at once; LockstepError where the process has ended."""
+        """Raises KeyboardInterrupt, from the first one on at once; JavaGone where the process has ended."""
         if self._interrupted:
             raise KeyboardInterrupt
         try:
             answer = super().send_command(*arguments, **options)
         except Py4JNetworkError as error:
-            raise LockstepError(
-                "the Java process that asks clusters has ended: something killed it (is the machine out of memory?); "
-                "run the command again"
+            raise JavaGone(
+                "the Java process that asks clusters has ended: something killed it (is the machine out of memory?)"
             ) from error
         except (KeyboardInterrupt, AttributeError) as error:
             if not isinstance(error.__context__ if isinstance(error, AttributeError) else error, KeyboardInterrupt):

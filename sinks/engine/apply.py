@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from sinks.engine.kind_trouble import stops_flow, stops_flow_at_the_end
 from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.plan import Plan
-from sinks.faults import ClusterUnreachable, CoordinatorUnavailable, ItemFault
+from sinks.faults import CoordinatorUnavailable, ItemFault, JavaGone, NoAnswer
 from streaming.errors import LockstepError
 
 T = TypeVar("T")
@@ -68,13 +68,14 @@ def apply_steps(
             sends(changes)
             yield AppliedStep(kind, [_naming_right(outcome) for outcome in writers[kind].write(changes)])
         except LockstepError as error:
-            silences = isinstance(error, ClusterUnreachable) and not isinstance(error, CoordinatorUnavailable)
+            silences = isinstance(error, NoAnswer) and not isinstance(error, CoordinatorUnavailable)
             if not silences and stops_flow(error):
                 raise
             if stops_flow_at_the_end(error):
                 raised_at_the_end = error
-            passing = isinstance(error, ClusterUnreachable)
-            fault = ItemFault("UNREACHABLE" if silences else type(error).__name__, str(error), retriable=passing)
+            passing = isinstance(error, NoAnswer)
+            named = not silences or isinstance(error, JavaGone)
+            fault = ItemFault(type(error).__name__ if named else "UNREACHABLE", str(error), retriable=passing)
             silent, stopped[kind] = fault if silences else None, fault
             here = replace(fault, unknown=sent and passing)
             yield AppliedStep(kind, [Outcome(change, here) for change in changes], None if silences else error)

@@ -24,7 +24,7 @@ from sinks.engine.times import utc_now
 from sinks.engine.verify_status import VerifyStatus
 from sinks.failover.position_memory import Positions
 from sinks.failover.preflight import Preflight
-from sinks.faults import ClusterUnreachable, NotLeading
+from sinks.faults import NoAnswer, NotLeading
 from sinks.flow_settings import FailoverRules
 from streaming.errors import LockstepError
 from streaming.hints import CheckpointSeen, SyncSeen
@@ -166,7 +166,7 @@ class FlowTask:
 
     def _failed(self, error: Exception, reason: str) -> None:
         self._metrics.count_failure(self.flow, error)
-        passing = isinstance(error, ClusterUnreachable)
+        passing = isinstance(error, NoAnswer)
         interval = self._reconcile.settings.pace.full_comparison_interval
         wait = self._retries.failed(self._clock(), at_least=0.0 if passing else interval)
         if self._known.failed(error, reason, utc_now(), self._reconcile.failover):

@@ -7,6 +7,7 @@
 | a coordinator of groups that does not answer      | its kind                                            |
 | an API that the file requires, and a broker lacks | the flow, once the other kinds are written          |
 | a cluster that does not answer, or the wrong one  | the flow, until it answers again                    |
+| a Java process that has ended                     | the flow, until there is another one                |
 | another process that leads the flow               | the flow, until this one leads                      |
 | an exception that nobody thought of               | this pass of this flow (`sinks.engine.flow_task`)   |
 """
@@ -18,17 +19,17 @@ from dataclasses import dataclass, field
 
 from sinks.engine.model import Kind
 from sinks.faults import (
-    ClusterUnreachable,
     CoordinatorUnavailable,
     IncrementalUnsupported,
     LedgerUntrusted,
+    NoAnswer,
     NotLeading,
     NotSupported,
     WrongCluster,
 )
 from streaming.errors import LockstepError
 
-FLOW_WIDE = (ClusterUnreachable, WrongCluster, LedgerUntrusted, NotLeading)
+FLOW_WIDE = (NoAnswer, WrongCluster, LedgerUntrusted, NotLeading)
 
 
 def stops_flow(error: LockstepError) -> bool:

@@ -20,7 +20,7 @@ from sinks.failover.fence_rules import fence_acls
 from sinks.failover.fencing import Fence, NoAuthorizer
 from sinks.failover.scene import Scene, WaitLines
 from sinks.failover.unreplicated import not_among
-from sinks.faults import ClusterUnreachable
+from sinks.faults import NoAnswer
 from sinks.kafka.ports.record_reader import Record, RecordReader
 from sinks.kinds.offsets.direction import GroupOffset
 from streaming.errors import LockstepError
@@ -199,7 +199,7 @@ class Drill:
         try:
             scene.source.cluster.append_log(self.topic, [(b"after the fence", b"drill")])
             result.fenced = False
-        except ClusterUnreachable:
+        except NoAnswer:
             # Nobody knows why nothing was written.
             raise
         except LockstepError:

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from sinks.faults import ClusterUnreachable, ItemFault, RightsMissing
+from sinks.faults import ClusterUnreachable, ItemFault, JavaGone, RightsMissing
 from sinks.kafka.jvm.field_json import FieldJson
 from sinks.kafka.jvm.java_errors import (
     NO_ANSWER,
@@ -249,23 +249,22 @@ class _Asking:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         admin = self._admin
-        if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
-            self.result = "JAVA_GONE"
+        broken = error if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError) else None
+        if broken is not None or isinstance(error, JavaGone):
+            self.result = JavaGone.code
         elif isinstance(error, LockstepError) and self.result == "ok":
             self.result = "NOT_ASKED"
         admin.count(admin.alias, self._api, self.result)
         if error is None:
             admin._reachability.answered()
-        if self.result == "JAVA_GONE":
-            raise gone(admin.alias, self._api, error) from None
+        if broken is not None:
+            raise gone(admin.alias, self._api, broken) from None
 
 
-def gone(alias: str, api: str, error: BaseException | None) -> LockstepError:
+def gone(alias: str, api: str, error: Py4JError) -> JavaGone:
     """The exception for a JVM that does not answer: it ended, or its client is of a version that lacks the method."""
-    said = str(error).splitlines()[0] if error is not None and str(error) else "it ended"
-    return LockstepError(
-        f"cluster {alias}: {api}: the Java process that asks clusters gave no answer ({said}); start this program again"
-    )
+    said = str(error).splitlines()[0] if str(error) else "it ended"
+    return JavaGone(f"cluster {alias}: {api}: the Java process that asks clusters gave no answer ({said})")
 
 
 def timeout_ms(alias: str, properties: Mapping[str, str]) -> int:

@@ -10,9 +10,17 @@ from sinks.engine import apply
 from sinks.engine.apply import AppliedStep, apply_steps
 from sinks.engine.model import Change, Kind, Outcome
 from sinks.engine.plan import Plan, make_plan
-from sinks.faults import ClusterUnreachable, IncrementalUnsupported, ItemFault, RightsMissing, WrongCluster
+from sinks.faults import (
+    ClusterUnreachable,
+    IncrementalUnsupported,
+    ItemFault,
+    JavaGone,
+    RightsMissing,
+    WrongCluster,
+)
 from sinks.kafka.memory.memory_cluster import MemoryCluster
 from sinks.kafka.ports.cluster import Alterations, Faults, TopicSpec
+from streaming.errors import LockstepError
 from tests.sinks.builders import FLOW, config_change, overrides_of, put_topic, topic_change, writers_to
 
 
@@ -134,17 +142,25 @@ def test_target_that_stops_answering_leaves_the_rest_for_later_and_is_asked_no_m
     assert len(cluster.requests) == answers
 
 
-def test_silent_target_is_asked_once_however_large_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(ClusterUnreachable("cluster b: no answer"), "UNREACHABLE"), (JavaGone("Java has ended"), "JavaGone")],
+)
+def test_silent_target_is_asked_once_however_large_the_plan(
+    monkeypatch: pytest.MonkeyPatch, error: LockstepError, code: str
+) -> None:
     monkeypatch.setattr(apply, "CHANGES_IN_A_REQUEST", 1)
     asked: list[str] = []
 
     class Silent(MemoryCluster):
         def create_topics(self, specs: Mapping[str, TopicSpec]) -> Faults:
             asked.extend(specs)
-            raise ClusterUnreachable("cluster b: no answer")
+            raise error
 
     outcomes = applied(Silent("b"), *[topic_change(f"a.{n}", None, 1) for n in range(5)])
-    assert [str(outcome.error) for outcome in outcomes] == ["UNREACHABLE: cluster b: no answer"] * 5
+    faults = [outcome.error for outcome in outcomes if outcome.error is not None]
+    assert [str(fault) for fault in faults] == [f"{code}: {error}"] * 5
+    assert [(fault.retriable, fault.unknown) for fault in faults] == [(True, True), *[(True, False)] * 4]
     assert asked == ["a.0"]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import pytest
@@ -12,9 +13,11 @@ from sinks.engine.model import Kind
 from sinks.failover.journal import STATE_KEY
 from sinks.failover.record import FailoverRecord
 from sinks.failover.states import Command, State
-from sinks.faults import ClusterUnreachable, ItemFault
+from sinks.faults import ClusterUnreachable, ItemFault, JavaGone
 from sinks.kafka.memory.memory_acls import MemoryAcls
 from sinks.kafka.memory.memory_users import MemoryUsers, Stored
+from sinks.kafka.ports.acl_binding import AclBinding
+from sinks.kafka.ports.acls import AclFaults
 from sinks.kafka.ports.cluster import Faults, TopicSpec
 from sinks.kafka.ports.users import Upsertion, UserFaults
 from sinks.kinds.users.credentials import Credential
@@ -127,6 +130,26 @@ def test_what_was_never_sent_for_the_process_ended_before_is_whose_it_is(
     world.restart()
     world.passes()
     assert BY_HAND.key not in world.ledger().owned(Kind.ACL)
+
+
+def test_what_was_created_as_the_jvm_died_is_ours_although_no_answer_came(
+    world: TwoClocks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = world.target_acls.create
+
+    def dies(bindings: Collection[AclBinding]) -> AclFaults:
+        create(bindings)
+        raise JavaGone("the Java process that asks clusters has ended")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(world.target_acls, "create", dies)
+        with suppress(JavaGone):
+            world.run_pass()
+    assert world.target_acls.bindings
+    assert "acl" in intents(world)
+    world.restart()
+    world.passes()
+    assert {one.key for one in world.target_acls.bindings} == world.ledger().owned(Kind.ACL)
 
 
 def test_what_was_never_sent_for_the_flow_ended_before_is_whose_it_is(world: TwoClocks) -> None:

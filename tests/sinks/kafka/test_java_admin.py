@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 import pytest
 
 from app.local.java_gateway import GatewayProcess, process_jvm
-from sinks.faults import ClusterUnreachable
+from sinks.faults import ClusterUnreachable, JavaGone
 from sinks.kafka.jvm.java_admin import BEYOND, JavaAdmin
 from sinks.kafka.jvm.jvm_ends import JvmEnds
 from sinks.kafka.jvm.jvm_groups import JvmGroups
@@ -152,10 +152,10 @@ def test_a_jvm_that_dies_in_the_middle_is_told_and_nothing_hangs(brokerless: str
         admin, began = JavaAdmin("b", properties, started.gateway), time.monotonic()
         _ = admin.rows
         threading.Timer(0.5, started.process.kill).start()
-        with pytest.raises(LockstepError, match="the Java process that asks clusters has ended"):
+        with pytest.raises(JavaGone, match="the Java process that asks clusters has ended"):
             groups_of(admin).committed(["g"])
         for call in CALLS.values():
-            with pytest.raises(LockstepError, match="the Java process that asks clusters has ended"):
+            with pytest.raises(JavaGone, match="the Java process that asks clusters has ended"):
                 call(admin)
         admin.close()
     assert time.monotonic() - began < 60
