@@ -46,7 +46,7 @@ def _cutover() -> str:
     """The command that goes through the steps of three, from wherever the flow is."""
     does = "; ".join(map(str, TRANSITIONS[State.FENCED, Command.DRAIN].steps))
     froms = [str(state) for state in State if set(LED_THROUGH) & set(commands_from(state))]
-    said = f"what `fence` does where nothing is fenced; {does}; what `promote` does"
+    said = f"`fence`, if nothing is fenced. Then it {does}. Then `promote`"
     return f"| `cutover` | {', '.join(froms)} | {said} | {State.PROMOTED} |"
 
 

@@ -57,7 +57,6 @@ NOT_REWRITTEN = frozenset(
         "ARCHITECTURE",
         "CONTRIBUTING",
         "README",
-        "access",
         "alerts",
         "benchmarks",
         "benchmarks-failover",
@@ -69,17 +68,13 @@ NOT_REWRITTEN = frozenset(
         "configs",
         "configuration",
         "copiers",
-        "failover",
         "http",
         "listeners",
         "metrics",
-        "offsets",
-        "operations",
         "page",
         "plugins",
         "rights",
         "safety",
-        "verify",
     }
 )
 """Pages that were not rewritten yet."""
